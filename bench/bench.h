@@ -158,8 +158,9 @@ struct bench_place *bench_place_find(struct bench *b);
 void bench_place_free(struct bench_place *p);
 void bench_pin(struct bench *b, int active);
 void bench_unpin(struct bench *b);
-bool bench_crowded(struct bench *b, int active); /* have that many ranks fewer cores than they are? */
-int bench_cores(struct bench *b, int core[2]);   /* up to two cores of this node; how many there are */
+bool bench_is_oversubscribed(struct bench *b,
+                             int active);      /* have that many ranks fewer cores than they are? */
+int bench_cores(struct bench *b, int core[2]); /* up to two cores of this node; how many there are */
 void bench_place_describe(struct bench *b, char *out, size_t size);
 
 /* tests.c: the sizes of a test that this run measures; returns how many. */

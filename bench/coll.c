@@ -15,7 +15,7 @@ static int persistent_count(const struct coll *c)
     return c->kind->rooted ? c->size : 1;
 }
 
-static void run_rotate(void *arg, int n)
+static void run_rotating_root(void *arg, int n)
 {
     const struct coll *c = arg;
     for (int i = 0, root = 0; i < n; i++, root = root + 1 < c->size ? root + 1 : 0)
@@ -87,7 +87,7 @@ static void coll_check_range(struct coll *c, unsigned first, unsigned last)
 
 bool coll_measure(struct bench *b, const char *name, size_t *bytes, struct bench_stats *s)
 {
-    static void (*const manner[])(void *, int) = {run_rotate, run_back_to_back, run_after_barriers};
+    static void (*const manner[])(void *, int) = {run_rotating_root, run_back_to_back, run_after_barriers};
     struct coll c;
     if (b->options.form == BENCH_PERSISTENT && !coll_kind_find(name)->init) {
         bench_report_note(b, "%s: this MPI library has no persistent collectives (MPI 4).", name);

@@ -84,7 +84,7 @@ static void fill_sum(const struct coll *c, int n, unsigned seed)
     memset(c->out, 0xa5, c->bytes);
 }
 
-static long wrong_sum(const struct coll *c, int first, unsigned seed)
+static long count_wrong_sums(const struct coll *c, int first, unsigned seed)
 {
     const double *out = (const double *)c->out;
     long wrong = 0;
@@ -98,31 +98,31 @@ static long check_reduce(const struct coll *c, unsigned seed)
 {
     fill_sum(c, c->count, seed);
     coll_call(c, seed_root(c, seed));
-    return c->rank == seed_root(c, seed) ? wrong_sum(c, 0, seed) : 0;
+    return c->rank == seed_root(c, seed) ? count_wrong_sums(c, 0, seed) : 0;
 }
 
 static long check_allreduce(const struct coll *c, unsigned seed)
 {
     fill_sum(c, c->count, seed);
     coll_call(c, 0);
-    return wrong_sum(c, 0, seed);
+    return count_wrong_sums(c, 0, seed);
 }
 
 static long check_reduce_scatter(const struct coll *c, unsigned seed)
 {
     fill_sum(c, c->count * c->size, seed);
     coll_call(c, 0);
-    return wrong_sum(c, c->count * c->rank, seed);
+    return count_wrong_sums(c, c->count * c->rank, seed);
 }
 
 static long check_reduce_scatter_block(const struct coll *c, unsigned seed)
 {
     fill_sum(c, c->count * c->size, seed);
     coll_call(c, 0);
-    return wrong_sum(c, c->count * c->rank, seed);
+    return count_wrong_sums(c, c->count * c->rank, seed);
 }
 
-static long wrong_blocks(const struct coll *c, unsigned seed)
+static long count_wrong_blocks(const struct coll *c, unsigned seed)
 {
     long wrong = 0;
     for (int r = 0; r < c->size; r++)
@@ -135,7 +135,7 @@ static long check_allgather(const struct coll *c, unsigned seed)
     bench_fill(c->in, c->bytes, seed + (unsigned)c->rank);
     memset(c->out, 0xa5, c->bytes * (size_t)c->size);
     coll_call(c, 0);
-    return wrong_blocks(c, seed);
+    return count_wrong_blocks(c, seed);
 }
 
 static long check_gather(const struct coll *c, unsigned seed)
@@ -143,7 +143,7 @@ static long check_gather(const struct coll *c, unsigned seed)
     bench_fill(c->in, c->bytes, seed + (unsigned)c->rank);
     memset(c->out, 0xa5, c->bytes * (size_t)c->size);
     coll_call(c, seed_root(c, seed));
-    return c->rank == seed_root(c, seed) ? wrong_blocks(c, seed) : 0;
+    return c->rank == seed_root(c, seed) ? count_wrong_blocks(c, seed) : 0;
 }
 
 static long check_scatter(const struct coll *c, unsigned seed)

@@ -28,7 +28,7 @@ static const char *compare_get_setting(const struct comparison *c, int i, char *
     return out;
 }
 
-static const struct bench_test *test_of(const char *operation)
+static const struct bench_test *find_collective_test(const char *operation)
 {
     for (int i = 0; i < bench_ntests; i++)
         if (strcmp(bench_tests[i].name, operation) == 0 && bench_tests[i].run == bench_collective)
@@ -62,7 +62,7 @@ static void print_times(const struct comparison *c, size_t bytes, const double *
     fflush(c->b->out);
 }
 
-static void one_size(struct comparison *c, size_t bytes)
+static void compare_one_size(struct comparison *c, size_t bytes)
 {
     struct bench *b = c->b;
     double time[CHOICES_MAX];
@@ -111,7 +111,7 @@ static void compare_print_conclusion(const struct comparison *c)
 void bench_compare(struct bench *b)
 {
     struct comparison c = {.b = b, .operation = b->options.compare, .n = 1, .name = {"auto"}};
-    const struct bench_test *test = test_of(c.operation);
+    const struct bench_test *test = find_collective_test(c.operation);
     const size_t *sizes;
     if (!test || !b->host->algorithm) {
         bench_report_note(b,
@@ -128,7 +128,7 @@ void bench_compare(struct bench *b)
     const int nsizes = bench_test_sizes(b, test, &sizes);
     b->steps = nsizes * c.n;
     for (int i = 0; i < nsizes; i++)
-        one_size(&c, sizes[i]);
+        compare_one_size(&c, sizes[i]);
     b->host->choose("");
     bench_team_end(b);
     compare_print_conclusion(&c);

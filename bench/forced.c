@@ -67,8 +67,8 @@ static void forced_shuffle(int *order, int n, unsigned round)
 }
 
 /* One protocol's turn: the median of its batches, in seconds for one operation. */
-static double forced_time_turn(struct bench *b, void (*batch)(void *arg, int n), void *arg, int n, int count,
-                               double *samples)
+static double forced_measure_turn(struct bench *b, void (*batch)(void *arg, int n), void *arg, int n,
+                                  int count, double *samples)
 {
     struct bench_stats s;
     const int skipped = count / SKIPPED_PART;
@@ -109,7 +109,7 @@ void bench_forced_measure(struct bench *b, void (*batch)(void *arg, int n), void
                                   f->name[k]);
                 b->failed = true;
             }
-            f->time[k][round] = forced_time_turn(b, batch, arg, plan[0], count, samples);
+            f->time[k][round] = forced_measure_turn(b, batch, arg, plan[0], count, samples);
             bench_progress(b, (double)(round * f->n + i + 1) / (BENCH_ROUNDS * f->n));
         }
     }

@@ -66,7 +66,7 @@ static void host_exchange_batch(void *arg, int n)
 }
 
 /* The time in MPI_Send, and in MPI_Recv of a message that has arrived. */
-static void timed_calls(void *arg, int n)
+static void run_timed_calls(void *arg, int n)
 {
     struct host *h = arg;
     double inside = 0;
@@ -94,7 +94,7 @@ static void host_verify_data(struct bench *b, struct host *h, unsigned seed)
 }
 
 /* Seconds of one exchange with that pause, the same on both ranks. */
-static double exchange_takes(struct bench *b, struct host *h, double pause)
+static double measure_exchange(struct bench *b, struct host *h, double pause)
 {
     struct bench_stats s = {0};
     h->pause = pause;
@@ -109,9 +109,9 @@ void bench_overhead(struct bench *b, const struct bench_test *test, size_t bytes
     struct bench_stats s;
     host_open(b, bytes, &h);
     host_verify_data(b, &h, 1);
-    h.pause = 3 * exchange_takes(b, &h, 0); /* more than the answer needs */
+    h.pause = 3 * measure_exchange(b, &h, 0); /* more than the answer needs */
     b->times_itself = true;
-    bench_measure(b, h.comm, false, timed_calls, &h, &s);
+    bench_measure(b, h.comm, false, run_timed_calls, &h, &s);
     b->times_itself = false;
     host_close(&h);
     if (b->rank == 0)
@@ -128,10 +128,10 @@ void bench_potential(struct bench *b, const struct bench_test *test, size_t byte
     host_open(b, bytes, &h);
     host_verify_data(b, &h, 1);
     b->options.seconds = seconds / 8; /* one figure of several measurements */
-    double alone = exchange_takes(b, &h, 0);
+    double alone = measure_exchange(b, &h, 0);
     step = alone / 4;
     for (int finer = 0; finer < 2 && probes < PROBES_MAX; probes++) {
-        if (exchange_takes(b, &h, hidden + step) <= slack * alone) {
+        if (measure_exchange(b, &h, hidden + step) <= slack * alone) {
             hidden += step;
         } else {
             step /= 2;

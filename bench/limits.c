@@ -24,12 +24,12 @@ struct ball {
     int rounds, core;
 };
 
-static _Atomic unsigned *line_of_round(struct ball *ball, int round)
+static _Atomic unsigned *cache_line_of_round(struct ball *ball, int round)
 {
     return &ball->lines[round % LINES * LINE_STRIDE].turn;
 }
 
-static void pin_self(int core)
+static void pin_thread(int core)
 {
     cpu_set_t one;
     CPU_ZERO(&one);
@@ -37,13 +37,13 @@ static void pin_self(int core)
     sched_setaffinity(0, sizeof(one), &one); /* unpinned is worse, not wrong */
 }
 
-static void *return_ball(void *arg)
+static void *answer_ping_pong(void *arg)
 {
     struct ball *ball = arg;
-    pin_self(ball->core);
+    pin_thread(ball->core);
     unsigned i = 0;
     for (int r = 0; r < ball->rounds; r++) {
-        _Atomic unsigned *turn = line_of_round(ball, r);
+        _Atomic unsigned *turn = cache_line_of_round(ball, r);
         for (int n = 0; n < BOUNCES; n++, i++) {
             while (atomic_load_explicit(turn, memory_order_acquire) != 2 * i + 1)
                 ;
@@ -69,13 +69,13 @@ static bool measure_line(struct bench *b, struct bench_stats *out)
     memset(ball, 0, sizeof(*ball));
     ball->rounds = rounds;
     ball->core = core[1];
-    if (pthread_create(&thread, NULL, return_ball, ball) != 0)
+    if (pthread_create(&thread, NULL, answer_ping_pong, ball) != 0)
         goto free_memory;
     sched_getaffinity(0, sizeof(before), &before);
-    pin_self(core[0]);
+    pin_thread(core[0]);
     unsigned i = 0;
     for (int r = 0; r < rounds; r++) {
-        _Atomic unsigned *turn = line_of_round(ball, r);
+        _Atomic unsigned *turn = cache_line_of_round(ball, r);
         double start = MPI_Wtime();
         for (int n = 0; n < BOUNCES; n++, i++) {
             atomic_store_explicit(turn, 2 * i + 1, memory_order_release);

@@ -113,8 +113,8 @@ static void overlap_verify_data(struct bench *b, struct overlap *o, unsigned see
 }
 
 /* Returns the best of several runs: differences of disturbed times would be meaningless. */
-static double one_row(struct bench *b, struct overlap *o, const char *name, size_t bytes,
-                      void (*batch)(void *arg, int n))
+static double measure_and_print_row(struct bench *b, struct overlap *o, const char *name, size_t bytes,
+                                    void (*batch)(void *arg, int n))
 {
     struct bench_stats s = {0};
     bench_measure(b, b->team, true, batch, o, &s);
@@ -126,7 +126,7 @@ static double one_row(struct bench *b, struct overlap *o, const char *name, size
 
 /* The number of work units that take `seconds`; the fastest of several samples, because this processor may be
  * interrupted. */
-static long work_for(struct overlap *o, double seconds)
+static long calibrate_work(struct overlap *o, double seconds)
 {
     const long units = 2000;
     double best = 1;
@@ -156,14 +156,14 @@ static void overlap_measure_hidden(struct bench *b, struct overlap *o, const cha
                                    double alone)
 {
     char name[48];
-    o->work = work_for(o, 2 * alone);
+    o->work = calibrate_work(o, 2 * alone);
     snprintf(name, sizeof(name), "%s.work", test);
-    const double work = one_row(b, o, name, bytes, run_work);
+    const double work = measure_and_print_row(b, o, name, bytes, run_work);
     snprintf(name, sizeof(name), "%s.both", test);
-    const double both = one_row(b, o, name, bytes, run_both);
+    const double both = measure_and_print_row(b, o, name, bytes, run_both);
     o->slices = TESTS;
     snprintf(name, sizeof(name), "%s.test", test);
-    const double tested = one_row(b, o, name, bytes, run_both);
+    const double tested = measure_and_print_row(b, o, name, bytes, run_both);
     overlap_verify_data(b, o, 11);
     overlap_report(b, test, bytes, "no MPI calls meanwhile", 1 - (both - work) / alone);
     overlap_report(b, test, bytes, "MPI_Test meanwhile", 1 - (tested - work) / alone);
@@ -182,8 +182,8 @@ void bench_overlap(struct bench *b, const struct bench_test *test, size_t bytes)
     o.in = bench_alloc(bytes);
     o.out = bench_alloc(bytes);
     overlap_verify_data(b, &o, 1);
-    double alone = one_row(b, &o, test->name, bytes, run_alone);
-    if (!bench_crowded(b, o.size))
+    double alone = measure_and_print_row(b, &o, test->name, bytes, run_alone);
+    if (!bench_is_oversubscribed(b, o.size))
         overlap_measure_hidden(b, &o, test->name, bytes, alone);
     else if (b->rank == 0)
         bench_report_note(b,

@@ -96,7 +96,7 @@ static void ping_pong_persistent(void *arg, int n)
 }
 
 /* Both ranks send at the same time. */
-static void pairs_send_crosswise(void *arg, int n)
+static void pairs_send_both_ways(void *arg, int n)
 {
     struct pair *p = arg;
     int bytes = (int)p->bytes;
@@ -129,7 +129,7 @@ static void pairs_send_stream(void *arg, int n)
 }
 
 /* The same from one buffer into one other. Receives may not share memory, so they follow one another. */
-static void stream_one_buffer(void *arg, int n)
+static void stream_single_buffer(void *arg, int n)
 {
     struct pair *p = arg;
     int bytes = (int)p->bytes;
@@ -151,8 +151,8 @@ static void stream_one_buffer(void *arg, int n)
 /* The same traffic a few times, with new data each time, which is verified. */
 static void pairs_verify_data(struct bench *b, struct pair *p, void (*batch)(void *arg, int n))
 {
-    size_t total = batch == stream_one_buffer ? p->bytes : p->bytes * (size_t)p->window;
-    bool receives = (batch != pairs_send_stream && batch != stream_one_buffer) || p->both || p->me == 1;
+    size_t total = batch == stream_single_buffer ? p->bytes : p->bytes * (size_t)p->window;
+    bool receives = (batch != pairs_send_stream && batch != stream_single_buffer) || p->both || p->me == 1;
     char *data = bench_alloc(total);
     for (unsigned round = 0; round < CHECKS; round++) {
         memset(data, 0xa5, total);
@@ -202,7 +202,7 @@ void bench_bilat(struct bench *b, const struct bench_test *test, size_t bytes)
     struct pair p;
     struct bench_stats s;
     pair_open(b, bytes, 1, false, &p);
-    pairs_measure(b, &p, pairs_send_crosswise, &s);
+    pairs_measure(b, &p, pairs_send_both_ways, &s);
     pair_close(&p);
     if (b->rank == 0)
         bench_report_time(b, test->name, bytes, &s);
@@ -234,7 +234,7 @@ void bench_bw(struct bench *b, const struct bench_test *test, size_t bytes)
     int window = bytes ? (int)(window_memory / bytes) : WINDOW_MAX;
     window = window > WINDOW_MAX ? WINDOW_MAX : window < WINDOW_MIN ? WINDOW_MIN : window;
     pair_open(b, bytes, window, both, &p);
-    pairs_measure(b, &p, one ? stream_one_buffer : pairs_send_stream, &s);
+    pairs_measure(b, &p, one ? stream_single_buffer : pairs_send_stream, &s);
     pair_close(&p);
     if (b->rank != 0)
         return;

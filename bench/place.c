@@ -26,7 +26,7 @@ struct bench_place {
 };
 
 /* A number that differs between machines: a hash of the kernel's boot identifier, which virtual nodes and containers share. */
-static int machine_number(const char *host)
+static int hash_machine_id(const char *host)
 {
     char line[64] = "";
     unsigned hash = 2166136261u;
@@ -62,7 +62,7 @@ struct bench_place *bench_place_find(struct bench *b)
 
     MPI_Comm node, machine;
     MPI_Comm_split_type(b->comm, MPI_COMM_TYPE_SHARED, b->rank, MPI_INFO_NULL, &node);
-    MPI_Comm_split(b->comm, machine_number(p->host), b->rank, &machine);
+    MPI_Comm_split(b->comm, hash_machine_id(p->host), b->rank, &machine);
     MPI_Allreduce(&p->own, &p->cores, (int)sizeof(p->own), MPI_BYTE, MPI_BOR, machine);
     struct seat mine = {.core = sched_getcpu(),
                         .bound = CPU_COUNT(&p->own) == 1,
@@ -79,7 +79,7 @@ void bench_place_free(struct bench_place *p)
 }
 
 /* The i-th core of a mask, or -1. */
-static int nth_core(const cpu_set_t *mask, int i)
+static int find_nth_core(const cpu_set_t *mask, int i)
 {
     for (int core = 0; core < CPU_SETSIZE; core++)
         if (CPU_ISSET(core, mask) && i-- == 0)
@@ -101,7 +101,7 @@ static int place_count_active(struct bench *b, int active, int *place)
     return here;
 }
 
-bool bench_crowded(struct bench *b, int active)
+bool bench_is_oversubscribed(struct bench *b, int active)
 {
     int place;
     return place_count_active(b, active, &place) > CPU_COUNT(&b->place->cores);
@@ -112,11 +112,11 @@ void bench_pin(struct bench *b, int active)
     struct bench_place *p = b->place;
     int place;
     place_count_active(b, active, &place);
-    if (b->options.no_pin || CPU_COUNT(&p->own) == 1 || bench_crowded(b, active))
+    if (b->options.no_pin || CPU_COUNT(&p->own) == 1 || bench_is_oversubscribed(b, active))
         return;
     cpu_set_t one;
     CPU_ZERO(&one);
-    CPU_SET(nth_core(&p->cores, place), &one);
+    CPU_SET(find_nth_core(&p->cores, place), &one);
     p->pinned = sched_setaffinity(0, sizeof(one), &one) == 0;
 }
 
@@ -129,8 +129,8 @@ void bench_unpin(struct bench *b)
 
 int bench_cores(struct bench *b, int core[2])
 {
-    core[0] = nth_core(&b->place->cores, 0);
-    core[1] = nth_core(&b->place->cores, 1);
+    core[0] = find_nth_core(&b->place->cores, 0);
+    core[1] = find_nth_core(&b->place->cores, 1);
     return core[1] >= 0 ? 2 : 1;
 }
 

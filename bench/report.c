@@ -41,7 +41,7 @@ static void open_document(struct bench *b, const char *place)
     json_array(j, "results");
 }
 
-static void print_head(struct bench *b)
+static void print_heading(struct bench *b)
 {
     char place[512], transport[BENCH_TRANSPORTS_MAX];
     bench_place_describe(b, place, sizeof(place));
@@ -86,7 +86,7 @@ struct bench_report *bench_report_open(struct bench *b)
     b->report = r;
     b->out = open_output(b);
     if (b->rank == 0)
-        print_head(b);
+        print_heading(b);
     return r;
 }
 

@@ -17,7 +17,7 @@ struct talker {
 };
 
 /* Windows of messages from rank 0 to rank 1, each answered by an empty message. */
-static void *talker_run(void *arg)
+static void *message_thread_body(void *arg)
 {
     struct talker *t = arg;
     for (int round = 0; round < t->rounds; round++) {
@@ -45,12 +45,12 @@ struct talkers {
 };
 
 /* n rounds of every thread. Starting the threads is part of the time: a batch is long. */
-static void talk(void *arg, int n)
+static void run_message_threads(void *arg, int n)
 {
     struct talkers *t = arg;
     for (int i = 0; i < t->count; i++) {
         t->each[i].rounds = n;
-        if (pthread_create(&t->threads[i], NULL, talker_run, &t->each[i]) != 0)
+        if (pthread_create(&t->threads[i], NULL, message_thread_body, &t->each[i]) != 0)
             MPI_Abort(t->b->comm, 1);
     }
     for (int i = 0; i < t->count; i++)
@@ -76,7 +76,7 @@ void bench_threads(struct bench *b, const struct bench_test *test, size_t bytes)
         if (b->rank == 0)
             bench_fill(t.each[i].buffers, room, (unsigned)i);
     }
-    bench_measure(b, b->team, true, talk, &t, &s);
+    bench_measure(b, b->team, true, run_message_threads, &t, &s);
     for (int i = 0; i < t.count; i++) {
         b->errors += bench_check(t.each[i].buffers, room, (unsigned)i);
         MPI_Comm_free(&t.each[i].comm);

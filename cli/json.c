@@ -22,7 +22,7 @@ static void put_string(struct json *j, const char *text)
 }
 
 /* Writes comma, new line and key in front of a value. */
-static void put_lead(struct json *j, const char *key)
+static void put_separator_and_key(struct json *j, const char *key)
 {
     if (j->depth > 0) {
         if (j->filled[j->depth])
@@ -41,7 +41,7 @@ static void put_lead(struct json *j, const char *key)
 
 static void open_level(struct json *j, const char *key, char opening, char closing)
 {
-    put_lead(j, key);
+    put_separator_and_key(j, key);
     fputc(opening, j->out);
     j->depth++;
     j->filled[j->depth] = false;
@@ -67,19 +67,19 @@ void json_end(struct json *j)
 
 void json_string(struct json *j, const char *key, const char *value)
 {
-    put_lead(j, key);
+    put_separator_and_key(j, key);
     put_string(j, value);
 }
 
 void json_int(struct json *j, const char *key, long long value)
 {
-    put_lead(j, key);
+    put_separator_and_key(j, key);
     fprintf(j->out, "%lld", value);
 }
 
 void json_real(struct json *j, const char *key, double value)
 {
-    put_lead(j, key);
+    put_separator_and_key(j, key);
     if (isfinite(value))
         fprintf(j->out, "%.9g", value);
     else
@@ -88,12 +88,12 @@ void json_real(struct json *j, const char *key, double value)
 
 void json_thousandths(struct json *j, const char *key, long long value)
 {
-    put_lead(j, key);
+    put_separator_and_key(j, key);
     fprintf(j->out, "%s%lld.%03lld", value < 0 ? "-" : "", llabs(value) / 1000, llabs(value) % 1000);
 }
 
 void json_bool(struct json *j, const char *key, bool value)
 {
-    put_lead(j, key);
+    put_separator_and_key(j, key);
     fputs(value ? "true" : "false", j->out);
 }

@@ -31,7 +31,7 @@ static bool json_accept_char(struct reader *r, char c)
     return true;
 }
 
-static bool take_word(struct reader *r, const char *word)
+static bool accept_word(struct reader *r, const char *word)
 {
     size_t len = strlen(word);
     if ((size_t)(r->end - r->at) < len || memcmp(r->at, word, len) != 0)
@@ -146,7 +146,7 @@ static bool read_members(struct reader *r, struct value *v, char closing, int de
     return json_accept_char(r, closing);
 }
 
-static bool read_into(struct reader *r, struct value *v, int depth)
+static bool read_any_value(struct reader *r, struct value *v, int depth)
 {
     if (json_accept_char(r, '"')) {
         v->kind = VALUE_STRING;
@@ -161,13 +161,13 @@ static bool read_into(struct reader *r, struct value *v, int depth)
         v->kind = VALUE_ARRAY;
         return depth < DEPTH_MAX && read_members(r, v, ']', depth);
     }
-    if (take_word(r, "null"))
+    if (accept_word(r, "null"))
         return true;
     v->kind = VALUE_BOOL;
-    if (take_word(r, "false"))
+    if (accept_word(r, "false"))
         return true;
     v->number = 1;
-    if (take_word(r, "true"))
+    if (accept_word(r, "true"))
         return true;
     v->kind = VALUE_NUMBER;
     return read_number(r, &v->number);
@@ -176,7 +176,7 @@ static bool read_into(struct reader *r, struct value *v, int depth)
 static struct value *read_value(struct reader *r, int depth)
 {
     struct value *v = calloc(1, sizeof(*v));
-    if (v && read_into(r, v, depth))
+    if (v && read_any_value(r, v, depth))
         return v;
     value_free(v);
     return NULL;
@@ -236,7 +236,7 @@ const struct value *value_get(const struct value *object, const char *key)
     return NULL;
 }
 
-const struct value *value_first(const struct value *object, const char *key)
+const struct value *value_first_element(const struct value *object, const char *key)
 {
     const struct value *v = value_get(object, key);
     return v ? v->first : NULL;
@@ -254,7 +254,7 @@ double value_number(const struct value *object, const char *key, double missing)
     return v && v->kind == VALUE_NUMBER ? v->number : missing;
 }
 
-bool value_true(const struct value *object, const char *key)
+bool value_is_true(const struct value *object, const char *key)
 {
     const struct value *v = value_get(object, key);
     return v && v->kind == VALUE_BOOL && v->number != 0;

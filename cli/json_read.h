@@ -25,9 +25,9 @@ void value_free(struct value *v);
 
 /* All functions accept NULL, and return NULL, the default or "" for a missing value or one of another type. */
 const struct value *value_get(const struct value *object, const char *key);
-const struct value *value_first(const struct value *object, const char *key);
+const struct value *value_first_element(const struct value *object, const char *key);
 const char *value_text(const struct value *object, const char *key);
 double value_number(const struct value *object, const char *key, double missing);
-bool value_true(const struct value *object, const char *key);
+bool value_is_true(const struct value *object, const char *key);
 
 #endif

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool number_whole(const char *text, long least, long most, long *out)
+bool number_parse_integer(const char *text, long least, long most, long *out)
 {
     char *end;
     errno = 0;
@@ -21,7 +21,7 @@ bool number_whole(const char *text, long least, long most, long *out)
     return true;
 }
 
-bool number_real(const char *text, double least, double most, double *out)
+bool number_parse_real(const char *text, double least, double most, double *out)
 {
     char *end;
     const double value = strtod(text, &end);

@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-bool number_whole(const char *text, long least, long most, long *out);
-bool number_real(const char *text, double least, double most, double *out);
+bool number_parse_integer(const char *text, long least, long most, long *out);
+bool number_parse_real(const char *text, double least, double most, double *out);
 
 /* "64", "64k", "4M", "1G", "8b": units of 1024; `length` characters of the text. */
 enum { NUMBER_SIZE_MAX = 1 << 30 };

@@ -55,12 +55,12 @@ static bool option_store_value(const struct cli_option *o, const char *value, vo
         *(const char **)to = value;
         return *value != 0;
     case CLI_INT:
-        if (!number_whole(value, (long)o->least, (long)o->most, &whole))
+        if (!number_parse_integer(value, (long)o->least, (long)o->most, &whole))
             return false;
         *(int *)to = (int)whole;
         return true;
     case CLI_REAL:
-        return number_real(value, o->least, o->most, to);
+        return number_parse_real(value, o->least, o->most, to);
     case CLI_SIZE:
         if (!number_size(value, strlen(value), &size) || (double)size < o->least || (double)size > o->most)
             return false;
@@ -89,7 +89,7 @@ static void print_bounds(const struct cli_option *o)
         fprintf(stderr, " %s", o->words[i]);
 }
 
-static int refuse_value(const struct cli *c, const struct cli_option *o, const char *word, const char *value)
+static int reject_value(const struct cli *c, const struct cli_option *o, const char *word, const char *value)
 {
     const int length = (int)strcspn(word, "=");
     if (c->silent)
@@ -106,7 +106,7 @@ static int refuse_value(const struct cli *c, const struct cli_option *o, const c
     return CLI_INVALID;
 }
 
-static int refuse_word(const struct cli *c, const char *word)
+static int reject_word(const struct cli *c, const char *word)
 {
     if (c->silent)
         return CLI_INVALID;
@@ -131,7 +131,7 @@ int cli_parse(const struct cli *c, int argc, char **argv, void *to)
         if (!o && c->stops && (word[0] != '-' || !word[1]))
             return i;
         if (!o && (word[0] == '-' || !c->operand || !c->operand(to, word)))
-            return refuse_word(c, word);
+            return reject_word(c, word);
         if (!o)
             continue;
         if (word[length] == '=')
@@ -141,7 +141,7 @@ int cli_parse(const struct cli *c, int argc, char **argv, void *to)
         else if (o->value && i + 1 < argc)
             value = argv[++i];
         if (!o->value != !value || !option_store_value(o, value ? value : "", to))
-            return refuse_value(c, o, word, value);
+            return reject_value(c, o, word, value);
     }
     return argc;
 }

@@ -12,7 +12,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* The index of a procedure in its table, the same each time; -1: the table is full. */
-static int slot_of(fort_procedure *table, int size, fort_procedure procedure, const char *what)
+static int find_or_add_procedure(fort_procedure *table, int size, fort_procedure procedure, const char *what)
 {
     int slot = 0;
     pthread_mutex_lock(&lock);
@@ -36,13 +36,13 @@ static int slot_of(fort_procedure *table, int size, fort_procedure procedure, co
 #define OPS 256
 static fort_procedure op_procedures[OPS], op_procedures_c[OPS];
 
-static void op_call(int slot, void *in, void *inout, int *len, MPI_Datatype *dtype)
+static void call_op_procedure(int slot, void *in, void *inout, int *len, MPI_Datatype *dtype)
 {
     MPI_Fint type = PMPI_Type_c2f(*dtype);
     ((void (*)(void *, void *, int *, MPI_Fint *))op_procedures[slot])(in, inout, len, &type);
 }
 
-static void op_call_c(int slot, void *in, void *inout, MPI_Count *len, MPI_Datatype *dtype)
+static void call_op_procedure_c(int slot, void *in, void *inout, MPI_Count *len, MPI_Datatype *dtype)
 {
     MPI_Fint type = PMPI_Type_c2f(*dtype);
     ((void (*)(void *, void *, MPI_Count *, MPI_Fint *))op_procedures_c[slot])(in, inout, len, &type);
@@ -51,11 +51,11 @@ static void op_call_c(int slot, void *in, void *inout, MPI_Count *len, MPI_Datat
 #define OP(n)                                                                        \
     static void op_##n(void *in, void *inout, int *len, MPI_Datatype *dtype)         \
     {                                                                                \
-        op_call(n, in, inout, len, dtype);                                           \
+        call_op_procedure(n, in, inout, len, dtype);                                 \
     }                                                                                \
     static void op_c_##n(void *in, void *inout, MPI_Count *len, MPI_Datatype *dtype) \
     {                                                                                \
-        op_call_c(n, in, inout, len, dtype);                                         \
+        call_op_procedure_c(n, in, inout, len, dtype);                               \
     }
 SIXTY_FOUR(OP, 00)
 SIXTY_FOUR(OP, 01)
@@ -70,13 +70,13 @@ static MPI_User_function_c *const op_functions_c[OPS] = {
 
 MPI_User_function *fort_op(fort_procedure procedure)
 {
-    int slot = slot_of(op_procedures, OPS, procedure, "operators");
+    int slot = find_or_add_procedure(op_procedures, OPS, procedure, "operators");
     return slot < 0 ? NULL : op_functions[slot];
 }
 
 MPI_User_function_c *fort_op_c(fort_procedure procedure)
 {
-    int slot = slot_of(op_procedures_c, OPS, procedure, "operators");
+    int slot = find_or_add_procedure(op_procedures_c, OPS, procedure, "operators");
     return slot < 0 ? NULL : op_functions_c[slot];
 }
 
@@ -116,12 +116,12 @@ SIXTY_FOUR(HANDLER, 00)
 #define WIN_NAME(n)     win_##n,
 #define FILE_NAME(n)    file_##n,
 #define SESSION_NAME(n) session_##n,
-#define HANDLER_TABLE(kind, type, name)                                               \
-    type *fort_##kind##_handler(fort_procedure procedure)                             \
-    {                                                                                 \
-        static type *const functions[HANDLERS] = {SIXTY_FOUR(name, 00)};              \
-        int slot = slot_of(kind##_procedures, HANDLERS, procedure, "error handlers"); \
-        return slot < 0 ? NULL : functions[slot];                                     \
+#define HANDLER_TABLE(kind, type, name)                                                             \
+    type *fort_##kind##_handler(fort_procedure procedure)                                           \
+    {                                                                                               \
+        static type *const functions[HANDLERS] = {SIXTY_FOUR(name, 00)};                            \
+        int slot = find_or_add_procedure(kind##_procedures, HANDLERS, procedure, "error handlers"); \
+        return slot < 0 ? NULL : functions[slot];                                                   \
     }
 HANDLER_TABLE(comm, MPI_Comm_errhandler_function, COMM_NAME)
 HANDLER_TABLE(win, MPI_Win_errhandler_function, WIN_NAME)
@@ -162,7 +162,7 @@ void *fort_cell_new(MPI_Aint value)
     return cell;
 }
 
-static bool is_cell(const void *address)
+static bool is_attribute_cell(const void *address)
 {
     bool found = false;
     pthread_mutex_lock(&lock);
@@ -175,12 +175,12 @@ static bool is_cell(const void *address)
 
 MPI_Aint fort_cell_value(const void *attribute)
 {
-    return is_cell(attribute) ? ((const union cell *)attribute)->value : (MPI_Aint)attribute;
+    return is_attribute_cell(attribute) ? ((const union cell *)attribute)->value : (MPI_Aint)attribute;
 }
 
 static void cell_free(void *attribute)
 {
-    if (!is_cell(attribute))
+    if (!is_attribute_cell(attribute))
         return;
     pthread_mutex_lock(&lock);
     ((union cell *)attribute)->free = free_cells;
@@ -314,8 +314,8 @@ void *fort_datarep_new(fort_procedure read, fort_procedure write, fort_procedure
     return d;
 }
 
-static int convert(fort_procedure procedure, MPI_Aint *state, void *user, MPI_Datatype datatype, int count,
-                   void *file, MPI_Offset position)
+static int call_conversion(fort_procedure procedure, MPI_Aint *state, void *user, MPI_Datatype datatype,
+                           int count, void *file, MPI_Offset position)
 {
     MPI_Fint rc = MPI_SUCCESS, type = PMPI_Type_c2f(datatype);
     ((void (*)(void *, MPI_Fint *, MPI_Fint *, void *, MPI_Offset *, MPI_Aint *, MPI_Fint *))procedure)(
@@ -323,8 +323,8 @@ static int convert(fort_procedure procedure, MPI_Aint *state, void *user, MPI_Da
     return rc;
 }
 
-static int convert_c(fort_procedure procedure, MPI_Aint *state, void *user, MPI_Datatype datatype,
-                     MPI_Count count, void *file, MPI_Offset position)
+static int call_conversion_c(fort_procedure procedure, MPI_Aint *state, void *user, MPI_Datatype datatype,
+                             MPI_Count count, void *file, MPI_Offset position)
 {
     MPI_Fint rc = MPI_SUCCESS, type = PMPI_Type_c2f(datatype);
     ((void (*)(void *, MPI_Fint *, MPI_Count *, void *, MPI_Offset *, MPI_Aint *, MPI_Fint *))procedure)(
@@ -336,28 +336,28 @@ int fort_datarep_read(void *user, MPI_Datatype datatype, int count, void *file, 
                       void *state)
 {
     const struct datarep *d = state;
-    return convert(d->read, d->state, user, datatype, count, file, position);
+    return call_conversion(d->read, d->state, user, datatype, count, file, position);
 }
 
 int fort_datarep_write(void *user, MPI_Datatype datatype, int count, void *file, MPI_Offset position,
                        void *state)
 {
     const struct datarep *d = state;
-    return convert(d->write, d->state, user, datatype, count, file, position);
+    return call_conversion(d->write, d->state, user, datatype, count, file, position);
 }
 
 int fort_datarep_read_c(void *user, MPI_Datatype datatype, MPI_Count count, void *file, MPI_Offset position,
                         void *state)
 {
     const struct datarep *d = state;
-    return convert_c(d->read, d->state, user, datatype, count, file, position);
+    return call_conversion_c(d->read, d->state, user, datatype, count, file, position);
 }
 
 int fort_datarep_write_c(void *user, MPI_Datatype datatype, MPI_Count count, void *file, MPI_Offset position,
                          void *state)
 {
     const struct datarep *d = state;
-    return convert_c(d->write, d->state, user, datatype, count, file, position);
+    return call_conversion_c(d->write, d->state, user, datatype, count, file, position);
 }
 
 int fort_datarep_extent(MPI_Datatype datatype, MPI_Aint *extent, void *state)

@@ -91,13 +91,13 @@ int fort_section_type(struct fort_section *s, CFI_cdesc_t *section, MPI_Count *c
 void fort_section_type_end(struct fort_section *s);
 int fort_section_copy(struct fort_section *s, CFI_cdesc_t *section, enum fort_lasts lasts, bool back);
 void fort_section_copy_end(struct fort_section *s);
-void fort_section_copy_keep(struct fort_section *s, int rc, MPI_Request request);
+void fort_section_copy_until_done(struct fort_section *s, int rc, MPI_Request request);
 /* Partitioned messages: each partition of a copy moves when it is ready, or has arrived. */
 void fort_section_partitions(struct fort_section *s, MPI_Count count, MPI_Datatype dtype);
 void fort_partitions_ready(MPI_Fint request, int low, int high);
 void fort_partition_arrived(MPI_Fint request, int partition);
 /* Frees memory from malloc() when the request that reads it ends. */
-void fort_keep(void *memory, int rc, MPI_Request request);
+void fort_free_after_request(void *memory, int rc, MPI_Request request);
 void fort_request_starts(MPI_Fint request);
 void fort_request_ended(MPI_Fint request, MPI_Request now);
 extern int fort_kept;

@@ -439,7 +439,7 @@ static void words_free(char **words)
     free(words);
 }
 
-static int *codes_of(MPI_Fint *codes)
+static int *convert_errcodes(MPI_Fint *codes)
 {
     return codes == mpifort_errcodes_ignore_ ? MPI_ERRCODES_IGNORE : codes;
 }
@@ -452,7 +452,7 @@ void N(mpi_comm_spawn_)(const char *command, const char *argv, const MPI_Fint *m
     char *name = fort_string_stripped(command, command_len);
     char **words = argv == mpifort_argv_null_ ? NULL : words_in(argv, argv_len, 1);
     int rc = C(MPI_Comm_spawn)(name, words, *maxprocs, PMPI_Info_f2c(*info), *root, PMPI_Comm_f2c(*comm),
-                               &made, codes_of(codes));
+                               &made, convert_errcodes(codes));
     words_free(words);
     free(name);
     *intercomm = PMPI_Comm_c2f(made);
@@ -480,8 +480,8 @@ static void programs_free(struct programs *p)
     free(p->infos);
 }
 
-static void programs_in(struct programs *p, const char *commands, size_t command_len, const char *argvs,
-                        size_t argv_len, const MPI_Fint *infos)
+static void convert_programs(struct programs *p, const char *commands, size_t command_len, const char *argvs,
+                             size_t argv_len, const MPI_Fint *infos)
 {
     size_t n = p->count > 0 ? (size_t)p->count : 0;
     p->commands = calloc(n + 1, sizeof(*p->commands));
@@ -505,9 +505,9 @@ void N(mpi_comm_spawn_multiple_)(const MPI_Fint *count, const char *commands, co
     int rank = -1;
     PMPI_Comm_rank(PMPI_Comm_f2c(*comm), &rank);
     struct programs p = {.count = rank == *root ? *count : 0};
-    programs_in(&p, commands, command_len, argvs, argv_len, infos);
+    convert_programs(&p, commands, command_len, argvs, argv_len, infos);
     int rc = C(MPI_Comm_spawn_multiple)(p.count, p.commands, p.argvs ? p.argvs : MPI_ARGVS_NULL, maxprocs,
-                                        p.infos, *root, PMPI_Comm_f2c(*comm), &made, codes_of(codes));
+                                        p.infos, *root, PMPI_Comm_f2c(*comm), &made, convert_errcodes(codes));
     programs_free(&p);
     *intercomm = PMPI_Comm_c2f(made);
     FORT_RETURN(rc);

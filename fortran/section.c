@@ -59,7 +59,7 @@ static ptrdiff_t element_offset(const CFI_cdesc_t *d, size_t k)
     return offset;
 }
 
-static int refuse(const char *why)
+static int reject_section(const char *why)
 {
     fprintf(stderr, "Fishplate: an array section as a buffer: %s\n", why);
     PMPI_Comm_call_errhandler(MPI_COMM_SELF, MPI_ERR_BUFFER);
@@ -67,7 +67,7 @@ static int refuse(const char *why)
 }
 
 /* Makes a vector for each dimension: one element holds `per` items of the datatype and the whole section is used. */
-static int type_of_vectors(const CFI_cdesc_t *d, MPI_Count per, MPI_Datatype dtype, MPI_Datatype *made)
+static int make_vector_type(const CFI_cdesc_t *d, MPI_Count per, MPI_Datatype dtype, MPI_Datatype *made)
 {
     MPI_Datatype type;
     int rc = PMPI_Type_contiguous_c(per, dtype, &type);
@@ -81,8 +81,8 @@ static int type_of_vectors(const CFI_cdesc_t *d, MPI_Count per, MPI_Datatype dty
 }
 
 /* Makes a type of the first elements only. */
-static int type_of_elements(const CFI_cdesc_t *d, size_t elements, MPI_Count per, MPI_Datatype dtype,
-                            MPI_Datatype *made)
+static int make_element_type(const CFI_cdesc_t *d, size_t elements, MPI_Count per, MPI_Datatype dtype,
+                             MPI_Datatype *made)
 {
     MPI_Count *places = malloc(elements * sizeof(*places));
     if (!places)
@@ -96,7 +96,8 @@ static int type_of_elements(const CFI_cdesc_t *d, size_t elements, MPI_Count per
 
 /* Finds the place of each byte of (count, dtype) in a contiguous buffer by packing buffers that contain their own
  * offsets, eight bits at a time. */
-static int byte_places(size_t bytes, MPI_Count count, MPI_Datatype dtype, size_t packed, uint64_t *places)
+static int find_byte_places(size_t bytes, MPI_Count count, MPI_Datatype dtype, size_t packed,
+                            uint64_t *places)
 {
     unsigned char *digits = malloc(bytes), *picked = malloc(packed);
     int rc = digits && picked ? MPI_SUCCESS : MPI_ERR_NO_MEM;
@@ -115,8 +116,8 @@ static int byte_places(size_t bytes, MPI_Count count, MPI_Datatype dtype, size_t
 }
 
 /* Makes a type for any datatype over any section, as runs of bytes. */
-static int type_of_bytes(const CFI_cdesc_t *d, MPI_Count count, MPI_Datatype dtype, MPI_Count size,
-                         MPI_Datatype *made)
+static int make_byte_type(const CFI_cdesc_t *d, MPI_Count count, MPI_Datatype dtype, MPI_Count size,
+                          MPI_Datatype *made)
 {
     const size_t packed = (size_t)(count * size);
     uint64_t *places = malloc(packed * sizeof(*places));
@@ -124,7 +125,7 @@ static int type_of_bytes(const CFI_cdesc_t *d, MPI_Count count, MPI_Datatype dty
     MPI_Count runs = 0;
     int rc = places && starts && lengths ? MPI_SUCCESS : MPI_ERR_NO_MEM;
     if (!rc)
-        rc = byte_places(element_count(d) * d->elem_len, count, dtype, packed, places);
+        rc = find_byte_places(element_count(d) * d->elem_len, count, dtype, packed, places);
     for (size_t i = 0; i < packed && !rc; i++) {
         const MPI_Count at =
             element_offset(d, places[i] / d->elem_len) + (MPI_Count)(places[i] % d->elem_len);
@@ -155,14 +156,14 @@ static int build_type(const CFI_cdesc_t *d, MPI_Count count, MPI_Datatype dtype,
     if (rc)
         return rc;
     if (true_lb < 0 || extent < 0 || true_lb + (count - 1) * extent + true_extent > all * element)
-        return refuse("the datatype reaches beyond the section");
+        return reject_section("the datatype reaches beyond the section");
     const bool plain =
         size > 0 && !lb && !true_lb && extent == size && true_extent == size && element % size == 0;
     if (plain && count * size == all * element)
-        return type_of_vectors(d, element / size, dtype, made);
+        return make_vector_type(d, element / size, dtype, made);
     if (plain && count * size % element == 0)
-        return type_of_elements(d, (size_t)(count * size / element), element / size, dtype, made);
-    return type_of_bytes(d, count, dtype, size, made);
+        return make_element_type(d, (size_t)(count * size / element), element / size, dtype, made);
+    return make_byte_type(d, count, dtype, size, made);
 }
 
 /* On return *count items of *dtype at s->base are what the caller meant. */
@@ -191,7 +192,7 @@ void fort_section_type_end(struct fort_section *s)
 }
 
 /* Copies some elements between the section and the contiguous copy, in either direction. */
-static void move_some(const CFI_cdesc_t *d, char *copy, size_t first, size_t end, bool to_section)
+static void copy_element_range(const CFI_cdesc_t *d, char *copy, size_t first, size_t end, bool to_section)
 {
     const size_t size = d->elem_len;
     for (size_t i = first; i < end; i++) {
@@ -200,9 +201,9 @@ static void move_some(const CFI_cdesc_t *d, char *copy, size_t first, size_t end
     }
 }
 
-static void move(const CFI_cdesc_t *d, char *copy, bool to_section)
+static void copy_all_elements(const CFI_cdesc_t *d, char *copy, bool to_section)
 {
-    move_some(d, copy, 0, element_count(d), to_section);
+    copy_element_range(d, copy, 0, element_count(d), to_section);
 }
 
 int fort_section_copy(struct fort_section *s, CFI_cdesc_t *section, enum fort_lasts lasts, bool back)
@@ -216,11 +217,11 @@ int fort_section_copy(struct fort_section *s, CFI_cdesc_t *section, enum fort_la
     if (is_contiguous(section))
         return MPI_SUCCESS;
     if (lasts == FORT_BEYOND)
-        return refuse("this call needs contiguous memory");
+        return reject_section("this call needs contiguous memory");
     s->copy = malloc(element_count(section) * section->elem_len);
     if (!s->copy)
-        return refuse("out of memory for a copy");
-    move(section, s->copy, false);
+        return reject_section("out of memory for a copy");
+    copy_all_elements(section, s->copy, false);
     s->base = s->copy;
     return MPI_SUCCESS;
 }
@@ -230,11 +231,11 @@ void fort_section_copy_end(struct fort_section *s)
     if (!s->copy)
         return;
     if (s->back)
-        move(s->section, s->copy, true);
+        copy_all_elements(s->section, s->copy, true);
     free(s->copy);
 }
 
-static void keep(struct kept *k, MPI_Request request)
+static void add_kept(struct kept *k, MPI_Request request)
 {
     k->request = PMPI_Request_c2f(request);
     pthread_mutex_lock(&lock);
@@ -244,7 +245,7 @@ static void keep(struct kept *k, MPI_Request request)
     pthread_mutex_unlock(&lock);
 }
 
-static struct kept *new_kept(void *copy)
+static struct kept *allocate_kept(void *copy)
 {
     struct kept *k = calloc(1, sizeof(*k));
     if (!k)
@@ -254,7 +255,7 @@ static struct kept *new_kept(void *copy)
 }
 
 /* Called after the call that made the request: the copy must live as long as the request. */
-void fort_section_copy_keep(struct fort_section *s, int rc, MPI_Request request)
+void fort_section_copy_until_done(struct fort_section *s, int rc, MPI_Request request)
 {
     if (!s->copy)
         return;
@@ -262,7 +263,7 @@ void fort_section_copy_keep(struct fort_section *s, int rc, MPI_Request request)
         fort_section_copy_end(s);
         return;
     }
-    struct kept *k = new_kept(s->copy);
+    struct kept *k = allocate_kept(s->copy);
     k->back = s->back;
     k->active = !s->persistent;
     k->stride = s->stride;
@@ -270,19 +271,19 @@ void fort_section_copy_keep(struct fort_section *s, int rc, MPI_Request request)
     k->span = s->span;
     memcpy(&k->section, s->section,
            offsetof(CFI_cdesc_t, dim) + (size_t)s->section->rank * sizeof(CFI_dim_t));
-    keep(k, request);
+    add_kept(k, request);
 }
 
 /* Frees memory when the request ends. */
-void fort_keep(void *memory, int rc, MPI_Request request)
+void fort_free_after_request(void *memory, int rc, MPI_Request request)
 {
     if (rc || request == MPI_REQUEST_NULL) {
         free(memory);
         return;
     }
-    struct kept *k = new_kept(memory);
+    struct kept *k = allocate_kept(memory);
     k->section.rank = 1;
-    keep(k, request);
+    add_kept(k, request);
 }
 
 /* A persistent request reads its buffers anew each time. */
@@ -293,7 +294,7 @@ void fort_request_starts(MPI_Fint request)
     pthread_mutex_lock(&lock);
     for (struct kept *k = kept_list; k; k = k->next) {
         if (k->request == request && !k->active) {
-            move((CFI_cdesc_t *)&k->section, k->copy, false);
+            copy_all_elements((CFI_cdesc_t *)&k->section, k->copy, false);
             k->active = true;
         }
     }
@@ -314,7 +315,7 @@ void fort_request_ended(MPI_Fint request, MPI_Request now)
         if (now != MPI_REQUEST_NULL)
             PMPI_Request_get_status(now, &done, MPI_STATUS_IGNORE);
         if (done && k->active && k->back)
-            move((CFI_cdesc_t *)&k->section, k->copy, true);
+            copy_all_elements((CFI_cdesc_t *)&k->section, k->copy, true);
         if (done)
             k->active = false;
         if (now != MPI_REQUEST_NULL) {
@@ -341,7 +342,7 @@ void fort_section_partitions(struct fort_section *s, MPI_Count count, MPI_Dataty
 }
 
 /* Elements that partitions share with their neighbours move with each of them, so one thread at a time. */
-static void move_partitions(MPI_Fint request, MPI_Count low, MPI_Count high, bool arrived)
+static void copy_partitions(MPI_Fint request, MPI_Count low, MPI_Count high, bool arrived)
 {
     if (!__atomic_load_n(&fort_kept, __ATOMIC_RELAXED) || low < 0 || high < low)
         return;
@@ -354,7 +355,7 @@ static void move_partitions(MPI_Fint request, MPI_Count low, MPI_Count high, boo
         const MPI_Count first = (low * k->stride + k->low) / size;
         const MPI_Count end = (high * k->stride + k->low + k->span + size - 1) / size;
         if (first >= 0 && first < all)
-            move_some(section, k->copy, (size_t)first, (size_t)(end < all ? end : all), arrived);
+            copy_element_range(section, k->copy, (size_t)first, (size_t)(end < all ? end : all), arrived);
     }
     pthread_mutex_unlock(&lock);
 }
@@ -362,10 +363,10 @@ static void move_partitions(MPI_Fint request, MPI_Count low, MPI_Count high, boo
 /* A partition may be written until it is said to be ready, long after the start. */
 void fort_partitions_ready(MPI_Fint request, int low, int high)
 {
-    move_partitions(request, low, high, false);
+    copy_partitions(request, low, high, false);
 }
 
 void fort_partition_arrived(MPI_Fint request, int partition)
 {
-    move_partitions(request, partition, partition, true);
+    copy_partitions(request, partition, partition, true);
 }

@@ -15,7 +15,7 @@ SENTINEL MPI_Fint mpifort_unweighted_[1], mpifort_weights_empty_[1], mpifort_err
 SENTINEL char mpifort_argv_null_[1], mpifort_argvs_null_[1];
 
 /* MPI_Status_f2c and its like must know these before the first Fortran call. */
-__attribute__((constructor)) static void tell_c(void)
+__attribute__((constructor)) static void set_c_constants(void)
 {
     MPI_F_STATUS_IGNORE = mpifort_status_ignore_;
     MPI_F_STATUSES_IGNORE = mpifort_statuses_ignore_;
@@ -122,7 +122,7 @@ size_t fort_peers(MPI_Fint comm, bool neighbors, bool sending, void *sendbuf)
     return fort_length(n);
 }
 
-static void *room(void *few, size_t n, size_t size)
+static void *allocate_room(void *few, size_t n, size_t size)
 {
     void *result = few && n <= FORT_FEW ? few : malloc(n * size + 1);
     if (!result)
@@ -138,7 +138,7 @@ void fort_room_free(void *given, void *few)
 
 MPI_Datatype *fort_types_in(const MPI_Fint *from, size_t n, MPI_Datatype *few, bool convert)
 {
-    MPI_Datatype *types = room(few, n, sizeof(*types));
+    MPI_Datatype *types = allocate_room(few, n, sizeof(*types));
     for (size_t i = 0; i < n; i++)
         types[i] = convert ? PMPI_Type_f2c(from[i]) : MPI_DATATYPE_NULL;
     return types;
@@ -152,7 +152,7 @@ void fort_types_out(MPI_Fint *to, const MPI_Datatype *from, size_t n)
 
 MPI_Request *fort_requests_in(const MPI_Fint *from, size_t n, MPI_Request *few, bool convert)
 {
-    MPI_Request *requests = room(few, n, sizeof(*requests));
+    MPI_Request *requests = allocate_room(few, n, sizeof(*requests));
     for (size_t i = 0; i < n; i++)
         requests[i] = convert ? PMPI_Request_f2c(from[i]) : MPI_REQUEST_NULL;
     return requests;

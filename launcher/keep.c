@@ -24,7 +24,7 @@
 #include "core/util.h"
 
 /* True: the mpiexec has ended; false: the program has. Without pidfds only the mpiexec is watched. */
-static bool wait_for_either(int program, int mpiexec)
+static bool wait_mpiexec_or_program(int program, int mpiexec)
 {
     struct pollfd p[] = {{.fd = mpiexec, .events = POLLIN}, {.fd = program, .events = POLLIN}};
     if (mpiexec < 0)
@@ -55,7 +55,8 @@ static void end_program(pid_t program, int program_fd)
     kill(program, SIGTERM);
 }
 
-_Noreturn static void keep_run(struct keep_book *book, atomic_uchar *state, pid_t program, pid_t mpiexec)
+_Noreturn static void keep_supervise(struct keep_book *book, atomic_uchar *state, pid_t program,
+                                     pid_t mpiexec)
 {
     static const int theirs[] = {SIGINT, SIGQUIT, SIGHUP,
                                  SIGTERM}; /* the mpiexec has them as well, and ends */
@@ -64,7 +65,7 @@ _Noreturn static void keep_run(struct keep_book *book, atomic_uchar *state, pid_
         signal(theirs[i], SIG_IGN);
     prctl(PR_SET_NAME, "fishplate-keep");
     close(STDOUT_FILENO); /* its reader waits for end of file */
-    if (!wait_for_either(program_fd, keep_watch(mpiexec))) {
+    if (!wait_mpiexec_or_program(program_fd, keep_open_pidfd(mpiexec))) {
         if (!atomic_load(&book->finished)) {
             kill(mpiexec, SIGTERM);
             keep_read_status(mpiexec);
@@ -77,7 +78,7 @@ _Noreturn static void keep_run(struct keep_book *book, atomic_uchar *state, pid_
     _exit(0);
 }
 
-static struct keep_book *open_book(void)
+static struct keep_book *map_spawn_record(void)
 {
     struct stat s;
     if (fstat(KEEP_BOOK_FD, &s) != 0 || s.st_size != sizeof(struct keep_book))
@@ -87,11 +88,11 @@ static struct keep_book *open_book(void)
     return book == MAP_FAILED ? NULL : book;
 }
 
-void keep_begin(const char *what)
+void keep_start(const char *what)
 {
     int program;
     unsigned spawn;
-    struct keep_book *book = open_book();
+    struct keep_book *book = map_spawn_record();
     if (!book || sscanf(what, "%d:%u", &program, &spawn) != 2 || program <= 0)
         launcher_die(STATUS_USAGE,
                      KEEP_OPTION " is for MPI_Comm_spawn in a program that was started without mpiexec.");
@@ -103,7 +104,7 @@ void keep_begin(const char *what)
                      strerror(errno));
     }
     if (mpiexec > 0)
-        keep_run(book, state, program, mpiexec);
+        keep_supervise(book, state, program, mpiexec);
     munmap(book, sizeof(*book));
     close(KEEP_PROGRAM_FD);
 }

@@ -7,6 +7,6 @@
 /* Returns in a child, which continues as the mpiexec. The calling process supervises it: it ends the mpiexec
  * when the program dies before MPI_Finalize, and the program when the mpiexec fails, as in a job with one
  * mpiexec. */
-void keep_begin(const char *what);
+void keep_start(const char *what);
 
 #endif

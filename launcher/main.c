@@ -45,7 +45,7 @@ int main(int argc, char **argv)
     if (argc == 3 && strcmp(argv[1], GENERATE_OPTION) == 0)
         launcher_exit(generate_document(argv[2]) ? 0 : STATUS_USAGE);
     if (argc > 3 && strcmp(argv[1], KEEP_OPTION) == 0) {
-        keep_begin(argv[2]);
+        keep_start(argv[2]);
         argv[2] = argv[0];
         argv += 2;
         argc -= 2;

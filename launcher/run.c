@@ -48,7 +48,7 @@ static bool run_is_listed(const struct strings *names, const char *entry)
     return false;
 }
 
-static void set_entry(struct strings *env, char *entry)
+static void set_env_entry(struct strings *env, char *entry)
 {
     size_t len = strcspn(entry, "=") + 1;
     for (unsigned i = 0; i < env->n; i++)
@@ -62,7 +62,7 @@ static void set_entry(struct strings *env, char *entry)
 }
 
 /* Order: inherited variables, then -genv, then -env. */
-static char **app_env(const struct options *o, const struct app_spec *a)
+static char **build_app_env(const struct options *o, const struct app_spec *a)
 {
     unsigned n = 0;
     while (environ[n])
@@ -75,14 +75,14 @@ static char **app_env(const struct options *o, const struct app_spec *a)
             env.v[env.n++] = environ[i];
     }
     for (unsigned i = 0; i < o->genv.n; i++)
-        set_entry(&env, o->genv.v[i]);
+        set_env_entry(&env, o->genv.v[i]);
     for (unsigned i = 0; i < a->env.n; i++)
-        set_entry(&env, a->env.v[i]);
+        set_env_entry(&env, a->env.v[i]);
     return env.v;
 }
 
 /* Relative to where mpiexec was started. */
-static char *app_wdir(const struct app_spec *a)
+static char *get_app_wdir(const struct app_spec *a)
 {
     static char *here;
     if (!here)
@@ -102,16 +102,17 @@ static void make_apps(struct run *r)
     r->apps = xcalloc(r->napps, sizeof(*r->apps));
     for (unsigned i = 0; i < o->napps; i++) {
         bool own = o->apps[i].env.n > 0;
-        char **env = own || !shared ? app_env(o, &o->apps[i]) : shared;
+        char **env = own || !shared ? build_app_env(o, &o->apps[i]) : shared;
         if (!own)
             shared = env;
-        r->apps[i] = (struct app){o->apps[i].argv.v, env, app_wdir(&o->apps[i]), i};
+        r->apps[i] = (struct app){o->apps[i].argv.v, env, get_app_wdir(&o->apps[i]), i};
         if (r->napps > o->napps)
-            r->apps[o->napps + i] = (struct app){debug_words(o, o->apps[i].argv.v), env, r->apps[i].wdir, i};
+            r->apps[o->napps + i] =
+                (struct app){debug_build_command(o, o->apps[i].argv.v), env, r->apps[i].wdir, i};
     }
 }
 
-static enum stdin_from stdin_for(const struct run *r, uint32_t rank)
+static enum stdin_from choose_stdin(const struct run *r, uint32_t rank)
 {
     long who = r->opt->stdin_rank;
     if (who == STDIN_NONE || (who >= 0 && (uint32_t)who != rank))
@@ -163,13 +164,13 @@ static void make_plans(struct run *r)
                            .local_size = l->node_size[node],
                            .vnode = r->opt->vnodes ? (int32_t)node : -1,
                            .slots = l->slots ? l->slots[rank] : NULL,
-                           .stdin_from = stdin_for(r, rank)};
+                           .stdin_from = choose_stdin(r, rank)};
     }
 }
 
 /* Inspects the program files: an Open MPI program never contacts mpiexec. An MPICH program may, by PMI-1;
  * that is checked at the end (job.c). */
-static void notice_foreign(struct run *r)
+static void check_foreign_programs(struct run *r)
 {
     bool any = false;
     for (uint32_t i = 0; i < r->opt->napps; i++) {
@@ -206,7 +207,7 @@ static void make_job_id(struct run *r)
 
 static void local_forward_pmi(void *impl, uint32_t rank, const char *data, size_t len)
 {
-    local_pmi(impl, rank, data, len);
+    local_send_pmi(impl, rank, data, len);
 }
 
 static void local_forward_input(void *impl, uint32_t rank, const char *data, size_t len)
@@ -242,8 +243,9 @@ static const struct host_ops local_ops = {local_forward_pmi,
                                           NULL,
                                           NULL,
                                           local_forward_kill};
-static const struct local_events local_events = {
-    job_on_output, job_on_pmi, job_on_started, job_on_failed, job_on_exited, job_on_stdin_empty, job_on_done};
+static const struct local_events local_events = {job_on_output,   job_on_pmi,    job_on_started,
+                                                 job_on_failed,   job_on_exited, job_on_stdin_empty,
+                                                 job_on_host_done};
 
 /* Input is copied to all ranks that were given a pipe for it. */
 struct feed {
@@ -251,7 +253,7 @@ struct feed {
     uint32_t *ranks, n;
 };
 
-static void feed_send(void *ctx, const char *data, size_t len)
+static void send_input_to_hosts(void *ctx, const char *data, size_t len)
 {
     struct feed *f = ctx;
     for (uint32_t i = 0; i < f->n; i++) {
@@ -269,10 +271,10 @@ static void start_input(struct run *r, struct job *j)
     f->job = j;
     f->ranks = xcalloc(r->layout.size, sizeof(*f->ranks));
     for (uint32_t rank = 0; rank < r->layout.size; rank++)
-        if (stdin_for(r, rank) == STDIN_PIPE)
+        if (choose_stdin(r, rank) == STDIN_PIPE)
             f->ranks[f->n++] = rank;
     if (f->n > 0)
-        input_start(&j->input, &j->loop, f->n, !r->background, feed_send, f);
+        input_start(&j->input, &j->loop, f->n, !r->background, send_input_to_hosts, f);
 }
 
 static uint32_t local_host(const struct hosts *h)
@@ -284,7 +286,7 @@ static uint32_t local_host(const struct hosts *h)
 }
 
 /* A child that is no rank: a remote shell, or an mpiexec that runs a job which was spawned. */
-static void other_child_ended(void *ctx, pid_t pid, int status)
+static void handle_other_child_end(void *ctx, pid_t pid, int status)
 {
     struct job_host *any = ctx;
     int failed = 0;
@@ -299,7 +301,7 @@ static void other_child_ended(void *ctx, pid_t pid, int status)
 
 static void watch_children(void *local)
 {
-    local_on_other(local, other_child_ended);
+    local_set_other_child_handler(local, handle_other_child_end);
 }
 
 static int run_worker(void *ctx, int front)
@@ -319,7 +321,7 @@ static int run_worker(void *ctx, int front)
         host->impl = local;
         r->plans[here] = NULL;
     }
-    recover_open(j, local_notices(local));
+    recover_open(j, local_notices_fd(local));
     j->on_first_spawn = watch_children;
     j->spawn_ctx = local;
     remote_start(j, r->plans);
@@ -331,14 +333,14 @@ static int run_worker(void *ctx, int front)
     if (ranks_here && !j->failed)
         local_start(local);
     else if (ranks_here)
-        job_on_done(host);
+        job_on_host_done(host);
     if (!j->loop.stop)
         start_input(r, j);
     return job_run(j, front);
 }
 
 /* Two local names of this machine are one host for us. */
-static void merge_local(struct hosts *h)
+static void merge_local_hosts(struct hosts *h)
 {
     uint32_t first = local_host(h), n = 0;
     for (uint32_t i = 0; i < h->n; i++) {
@@ -354,7 +356,7 @@ int run_job(struct options *o, char **argv)
 {
     struct run r = {.opt = o};
     hosts_list(o, &r.hosts);
-    merge_local(&r.hosts);
+    merge_local_hosts(&r.hosts);
     o->launcher = hosts_launcher(o, &r.hosts);
     hosts_layout(o, &r.hosts, &r.layout);
     if (o->stdin_rank >= (long)r.layout.size)
@@ -368,6 +370,6 @@ int run_job(struct options *o, char **argv)
     make_job_id(&r);
     make_apps(&r);
     make_plans(&r);
-    notice_foreign(&r);
+    check_foreign_programs(&r);
     return guard_run(argv, run_worker, &r);
 }

@@ -29,7 +29,7 @@ def resolve_handle(f, p):
     if p.kind == "committed" and count:
         # Through a variable of its own: one whose address is known elsewhere would live in memory on the fast path too.
         return [resolved, f"if (unlikely(!{p.name}_)) {{", "    struct dtype *nothing = NULL;",
-                f'    rc = api_type_of_nothing("{p.name}", {p.name}, {count}, &nothing);', "    if (rc)", "        goto leave;",
+                f'    rc = api_check_null_type("{p.name}", {p.name}, {count}, &nothing);', "    if (rc)", "        goto leave;",
                 f"    {p.name}_ = nothing;", "}"]
     if p.kind == "null":
         bad += f" && {p.name} != {null}"
@@ -90,15 +90,15 @@ def _buf(f, p):
 
 
 def _dest(f, p):
-    return _fail(f"!api_dest_ok(comm_, {p.name})", f'bad_rank("{p.name}", {p.name}, comm_)')
+    return _fail(f"!api_is_valid_dest(comm_, {p.name})", f'bad_rank("{p.name}", {p.name}, comm_)')
 
 
 def _source(f, p):
-    return _fail(f"!api_source_ok(comm_, {p.name})", f'bad_rank("{p.name}", {p.name}, comm_)')
+    return _fail(f"!api_is_valid_source(comm_, {p.name})", f'bad_rank("{p.name}", {p.name}, comm_)')
 
 
 def _root(f, p):
-    return _fail(f"!api_root_ok(comm_, {p.name})", f'bad_root("{p.name}", {p.name}, comm_)')
+    return _fail(f"!api_is_valid_root(comm_, {p.name})", f'bad_root("{p.name}", {p.name}, comm_)')
 
 
 def _sendtag(f, p):

@@ -188,7 +188,7 @@ class Body:
         fill = "false" if fortran.role(self.f, p) == "handles_out" else "true"
         self.before.append(f"{p.base} *{p.name}_ = fort_{_word(p.base)}s_in({p.name}, {p.name}_n, {few}, {fill});")
         self.passed.append(p.name + "_")
-        self.after.append(f"fort_keep({p.name}_, rc, request_);" if later else f"fort_room_free({p.name}_, {few});")
+        self.after.append(f"fort_free_after_request({p.name}_, rc, request_);" if later else f"fort_room_free({p.name}_, {few});")
 
     def _length(self, p):
         given = fortran.handles_length(p)
@@ -253,7 +253,7 @@ class Body:
         else:
             if self.f.chapter == "partitioned":
                 self.after += ["if (!rc)", f"    fort_section_partitions(&{p.name}_, *count, PMPI_Type_f2c(*datatype));"]
-            self.after.append(f"fort_section_copy_keep(&{p.name}_, rc, {'request_' if self._has_request() else 'NULL'});")
+            self.after.append(f"fort_section_copy_until_done(&{p.name}_, rc, {'request_' if self._has_request() else 'NULL'});")
 
     def _has_request(self):
         """Does the call hand out a request?"""

@@ -25,27 +25,30 @@ COLLECTIVES = {
     "Neighbor_alltoallw": ("types out", "types in"),
 }
 
+GROUPS = {"peers": "prof_peers", "members": "prof_comm_size", "in": "prof_in_degree", "out": "prof_out_degree"}
+RULES = {"sum": "prof_sum_blocks", "types": "prof_typed_blocks"}
+
 # Statements around the call: in front of it, and after it when it succeeded.
 BEFORE = {
     "Finalize": "prof_world_ends();",
-    "Abort": "prof_aborts();",
+    "Abort": "prof_on_abort();",
     "Init_thread": "prof_threads(required);",
     "Session_init": "prof_threads(MPI_THREAD_MULTIPLE);",
     "Session_finalize": "prof_session_ends(session);",
     "T_init_thread": "prof_threads(required);",
-    "Pcontrol": "prof_control(level);",
+    "Pcontrol": "prof_set_enabled(level);",
     "Comm_free": "const MPI_Comm ended = comm ? *comm : MPI_COMM_NULL;",
     "Comm_disconnect": "const MPI_Comm ended = comm ? *comm : MPI_COMM_NULL;",
-    "Request_free": "prof_drop(request);",
+    "Request_free": "prof_drop_request(request);",
 }
 AFTER = {
     "Init": "prof_world_begins();",
     "Init_thread": "prof_world_begins();",
     "Session_init": "prof_session_begins(*session);",
-    "Comm_free": "prof_comm_ends(ended);",
-    "Comm_disconnect": "prof_comm_ends(ended);",
-    "Start": "prof_started(CALL_Start, span.on, 1, request);",
-    "Startall": "prof_started(CALL_Startall, span.on, count, array_of_requests);",
+    "Comm_free": "prof_comm_freed(ended);",
+    "Comm_disconnect": "prof_comm_freed(ended);",
+    "Start": "prof_requests_started(CALL_Start, span.on, 1, request);",
+    "Startall": "prof_requests_started(CALL_Startall, span.on, count, array_of_requests);",
 }
 
 
@@ -123,7 +126,7 @@ def _after(f):
     operation = f"&(struct prof_op){{.call = CALL_{f.short}, {operation}}}"
     if f.short.removesuffix("_c").endswith("_init"):
         return "!returned", f"prof_store_request(*request, {operation});"
-    return "span.on && !returned", f"prof_note({operation});"
+    return "span.on && !returned", f"prof_record_transfer({operation});"
 
 
 def _operation(f):
@@ -135,9 +138,9 @@ def _operation(f):
         return None
     fields = []
     if "dest" in names:
-        fields.append(f".to = prof_peer(comm, dest), .send = {_block(f, names, 'send')}")
+        fields.append(f".to = prof_world_rank(comm, dest), .send = {_block(f, names, 'send')}")
     if "source" in names:
-        fields.append(f".from = prof_peer(comm, source), .receive = {_block(f, names, 'recv')}")
+        fields.append(f".from = prof_world_rank(comm, source), .receive = {_block(f, names, 'recv')}")
     if "message" in names:
         fields.append(f".from = PROF_OUTSIDE, .receive = {_block(f, names, 'recv')}")
     if {"buf", "dest", "source"} <= names:  # one buffer for both directions is used once
@@ -147,10 +150,10 @@ def _operation(f):
 
 def _block(f, names, side):
     if side + "buf" in names:
-        return f"prof_block({side}buf, {side}count, {side}type)"
+        return f"prof_make_block({side}buf, {side}count, {side}type)"
     if "partitions" in names:
-        return "prof_blocks(buf, count, datatype, partitions)"
-    return "prof_block(buf, count, datatype)"
+        return "prof_make_blocks(buf, count, datatype, partitions)"
+    return "prof_make_block(buf, count, datatype)"
 
 
 def _collective(f, names):
@@ -171,9 +174,9 @@ def _side(f, names, side, rule):
     dtype = next(n for n in (side + "types", side + "type", "datatype") if n in names)
     wide = "_c" if f.name.endswith("_c") else ""
     if rule == "one":
-        text = f"prof_block({buffer}, {count}, {dtype})"
+        text = f"prof_make_block({buffer}, {count}, {dtype})"
     elif rule == "each":
-        text = f"prof_blocks({buffer}, {count}, {dtype}, prof_{group}(comm))"
+        text = f"prof_make_blocks({buffer}, {count}, {dtype}, {GROUPS[group]}(comm))"
     else:
-        text = f"prof_{rule}{wide}({buffer}, {count}, {dtype}, prof_{group}(comm))"
-    return f"prof_is(comm, root, PROF_{owner}) ? {text} : PROF_NOTHING" if owner else text
+        text = f"{RULES[rule]}{wide}({buffer}, {count}, {dtype}, {GROUPS[group]}(comm))"
+    return f"prof_has_role(comm, root, PROF_{owner}) ? {text} : PROF_NOTHING" if owner else text

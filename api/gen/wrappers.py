@@ -91,7 +91,7 @@ def _body(f):
     lines = []
     head = _record(f) + head
     if must_run:
-        lines += ["if (unlikely(!proc))", f'    return api_outside("{f.name}");']
+        lines += ["if (unlikely(!proc))", f'    return api_error_outside_mpi("{f.name}");']
     if locks:
         lines.append("api_enter(proc);" if must_run else "api_enter_any(proc);")
     steps = _checks(f, handles)
@@ -99,7 +99,7 @@ def _body(f):
     lines += [f"{p.name}_ = *{p.name};" for p in outputs if p.kind == "inout"]
     lines.append(wrap_call(f"rc = {_call(f)};"))
     for p in outputs:
-        narrow = "api_narrow" if p.base == "int" else "(MPI_Aint)"
+        narrow = "api_count_to_int" if p.base == "int" else "(MPI_Aint)"
         lines += ["if (likely(!rc))", f"    *{p.name} = {narrow}({p.name}_);"]
     if any("goto leave" in line for line in steps):
         lines.append("leave:")
@@ -139,7 +139,7 @@ def _ending(f):
     kind, expression = _error_object(f)
     report = f'api_error({kind}, {expression}, rc, "{f.name}")'
     if f.errors == "errhandler":
-        report = f'api_error_to(errhandler_, rc, "{f.name}")'
+        report = f'api_error_to_handler(errhandler_, rc, "{f.name}")'
     return ["if (unlikely(rc))", f"    return {report};", "return MPI_SUCCESS;"]
 
 

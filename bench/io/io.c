@@ -76,7 +76,7 @@ static void io_on_end(int sig)
     raise(sig); /* its default action, after the handler */
 }
 
-static void own_name(const struct setup *s, char *out, size_t size)
+static void make_own_name(const struct setup *s, char *out, size_t size)
 {
     snprintf(out, size, "%s.%d", s->name, s->rank);
 }
@@ -86,7 +86,7 @@ static void remove_at_end(const struct setup *s)
     struct sigaction action = {.sa_handler = io_on_end, .sa_flags = (int)SA_RESETHAND};
     static const int ends[] = {SIGTERM, SIGINT, SIGHUP};
     snprintf(name_shared, sizeof(name_shared), "%s", s->name);
-    own_name(s, name_own, sizeof(name_own));
+    make_own_name(s, name_own, sizeof(name_own));
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
         sigaction(ends[i], &action, NULL);
@@ -168,7 +168,7 @@ static void io_transfer(const struct setup *s, const struct layout *l, MPI_File 
 }
 
 /* Moves the pieces; piece k of a rank follows piece k of the lower ranks. */
-static void move_plain(const struct setup *s, const struct layout *l, int fd, int write)
+static void transfer_posix(const struct setup *s, const struct layout *l, int fd, int write)
 {
     const long piece = l->piece ? l->piece : s->bytes;
     long done = 0;
@@ -216,10 +216,10 @@ static void file_name(const struct setup *s, const struct layout *l, char *out, 
 {
     snprintf(out, size, "%s", s->name);
     if (l->private_file)
-        own_name(s, out, size);
+        make_own_name(s, out, size);
 }
 
-static void once_mpi(const struct setup *s, const struct layout *l, double out[2])
+static void measure_mpi_io(const struct setup *s, const struct layout *l, double out[2])
 {
     MPI_File f;
     char name[NAME_SIZE + 16];
@@ -237,7 +237,7 @@ static void once_mpi(const struct setup *s, const struct layout *l, double out[2
     MPI_File_close(&f);
 }
 
-static void once_plain(const struct setup *s, const struct layout *l, double out[2])
+static void measure_posix_io(const struct setup *s, const struct layout *l, double out[2])
 {
     char name[NAME_SIZE + 16];
     file_name(s, l, name, sizeof(name));
@@ -247,7 +247,7 @@ static void once_plain(const struct setup *s, const struct layout *l, double out
         io_fail(s, strerror(errno), MPI_SUCCESS);
     for (int k = 0; k < 2; k++) {
         const double begin = io_barrier_clock();
-        move_plain(s, l, fd, k == 0);
+        transfer_posix(s, l, fd, k == 0);
         out[k] = io_rate(s, s->bytes, begin);
     }
     close(fd);
@@ -279,9 +279,9 @@ static void io_measure_layout(struct setup *s, const struct layout *l)
             s->out[k] = (unsigned char)(k * 7 + k / 4093 + s->rank + i);
         memset(s->in, 0, (size_t)s->bytes);
         if (l->plain)
-            once_plain(s, l, got);
+            measure_posix_io(s, l, got);
         else
-            once_mpi(s, l, got);
+            measure_mpi_io(s, l, got);
         if (memcmp(s->in, s->out, (size_t)io_total_bytes(s, l)) != 0)
             io_fail(s, "the data read differs from the data written", MPI_SUCCESS);
         for (int k = 0; k < 2; k++)
@@ -382,7 +382,7 @@ static int is_wanted(const struct setup *s, const struct layout *l)
 }
 
 /* Allocates a buffer on pages of its own: the alignment of malloc differs between the libraries compared. */
-static unsigned char *new_buffer(const struct setup *s)
+static unsigned char *allocate_buffer(const struct setup *s)
 {
     void *at = NULL;
     if (posix_memalign(&at, (size_t)sysconf(_SC_PAGESIZE), (size_t)s->bytes) != 0)
@@ -432,8 +432,8 @@ int bench_io_main(const struct bench_host *host, int argc, char **argv)
     remove_at_end(&s);
     s.hints = hints_info();
     progress_start(&s.progress, "bench io");
-    s.out = new_buffer(&s);
-    s.in = new_buffer(&s);
+    s.out = allocate_buffer(&s);
+    s.in = allocate_buffer(&s);
     if (s.rank == 0)
         io_print_heading(&s, host);
     io_sync_files(&s);

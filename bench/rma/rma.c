@@ -21,7 +21,7 @@ struct setup {
     bool created, adapter, busy, apart, json;
     struct json document;
     double seconds;    /* a case */
-    MPI_Datatype type; /* of sum and get_sum */
+    MPI_Datatype type; /* of sum and run_get_accumulate */
     int element;       /* its bytes */
     MPI_Win win;
     char *memory, *local;
@@ -80,7 +80,7 @@ static void rma_run_sum(struct setup *s, int bytes, int times)
     MPI_Win_flush(1, s->win);
 }
 
-static void get_sum(struct setup *s, int bytes, int times)
+static void run_get_accumulate(struct setup *s, int bytes, int times)
 {
     const int count = bytes / s->element;
     for (int i = 0; i < times; i++)
@@ -218,7 +218,7 @@ static void measure_elements(struct setup *s)
             snprintf(name, sizeof(name), "accumulate %s", types[t].name);
             rma_measure_operation(s, name, rma_run_sum, lengths[k], 1);
             snprintf(name, sizeof(name), "get_accumulate %s", types[t].name);
-            rma_measure_operation(s, name, get_sum, lengths[k], 1);
+            rma_measure_operation(s, name, run_get_accumulate, lengths[k], 1);
         }
 }
 
@@ -296,7 +296,7 @@ static void rma_measure_windows(struct setup *s, const char *name, int open, int
 }
 
 /* Opens shared memory of ranks 0 and 1, if they are on one node, as the lower bound. */
-static void floor_open(struct setup *s)
+static void open_lower_bound(struct setup *s)
 {
     int here, unit;
     MPI_Aint bytes;
@@ -311,7 +311,7 @@ static void floor_open(struct setup *s)
     MPI_Win_shared_query(s->floor, 1, &bytes, &unit, &s->direct);
 }
 
-static void floor_close(struct setup *s)
+static void close_lower_bound(struct setup *s)
 {
     if (s->direct)
         MPI_Win_free(&s->floor);
@@ -368,7 +368,7 @@ int bench_rma_main(const struct bench_host *host, int argc, char **argv)
     s.memory = s.created ? calloc(1, LONGEST) : NULL;
     window_open(&s);
     memset(s.memory, 0, LONGEST);
-    floor_open(&s);
+    open_lower_bound(&s);
     if (s.rank == 0)
         rma_print_heading(&s, host);
     rma_measure_fences(&s);
@@ -388,7 +388,7 @@ int bench_rma_main(const struct bench_host *host, int argc, char **argv)
         json_end(&s.document);
     }
     MPI_Win_free(&s.win);
-    floor_close(&s);
+    close_lower_bound(&s);
     if (s.created)
         free(s.memory);
     free(s.local);

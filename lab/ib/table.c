@@ -111,7 +111,7 @@ static void print_text(const struct ib_table *t)
 static void write_cell(struct json *j, const char *text)
 {
     double value;
-    if (number_real(text, -DBL_MAX, DBL_MAX, &value))
+    if (number_parse_real(text, -DBL_MAX, DBL_MAX, &value))
         json_real(j, NULL, value);
     else
         json_string(j, NULL, text);

@@ -279,11 +279,11 @@ static struct figures run_ours(const struct npb *n, const char *name, char class
         !path_in(n->folder, "fishplate-lab", program) || run_job(n, argv, log) != 0)
         return f;
     struct value *document = value_read(log);
-    const struct value *row = value_first(document, "results");
+    const struct value *row = value_first_element(document, "results");
     if (row) {
         f.seconds = value_number(row, "seconds", NAN);
         f.rate = value_number(row, "rate", NAN);
-        f.verified = value_true(row, "verified");
+        f.verified = value_is_true(row, "verified");
     }
     value_free(document);
     return f;

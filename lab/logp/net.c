@@ -67,7 +67,7 @@ static void find_port(struct logp_net *n)
     struct net_port *ports = NULL;
     size_t count = 0;
     const char *why = "no adapter";
-    if (inside_of_library()->ports(&ports, &count, &why) != 0)
+    if (get_library_table()->ports(&ports, &count, &why) != 0)
         logp_die(why);
     bool found = false;
     for (size_t i = 0; i < count && !found; i++)

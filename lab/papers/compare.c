@@ -112,7 +112,7 @@ static void add_cell(struct scores *s, const double *old, int nold, const double
 
 static const struct value *old_row(const struct value *entry, const struct cell *name)
 {
-    for (const struct value *r = value_first(entry, "rows"); r; r = r->next) {
+    for (const struct value *r = value_first_element(entry, "rows"); r; r = r->next) {
         const struct value *x = value_get(r, "row");
         if (x && (name->text
                       ? x->kind == VALUE_STRING && strcmp(x->text, name->text) == 0
@@ -187,7 +187,7 @@ bool papers_compare(struct papers_run *run, const char *path)
     }
     for (int i = 0; i < run->results_count; i++) {
         struct result *r = &run->results[i];
-        for (const struct value *e = value_first(old, "entries"); e && r->table; e = e->next)
+        for (const struct value *e = value_first_element(old, "entries"); e && r->table; e = e->next)
             if (strcmp(value_text(e, "id"), r->entry->id) == 0)
                 compare_result(r, e);
     }

@@ -31,7 +31,7 @@ static char *join_texts(const struct value *list)
 
 static struct table *take_table(const struct entry *e, const struct value *document)
 {
-    const struct value *v = value_first(document, "tables");
+    const struct value *v = value_first_element(document, "tables");
     while (v && strncmp(value_text(v, "title"), e->what, strlen(e->what)) != 0)
         v = v->next;
     if (!v)
@@ -39,14 +39,14 @@ static struct table *take_table(const struct entry *e, const struct value *docum
     const char *adapter = value_text(v, "adapter");
     struct table *t =
         table_new(value_text(v, "title"), adapter[0] ? adapter : value_text(document, "transport"));
-    for (const struct value *c = value_first(v, "columns"); c; c = c->next)
+    for (const struct value *c = value_first_element(v, "columns"); c; c = c->next)
         table_column(t, c->kind == VALUE_STRING ? c->text : "");
-    for (const struct value *r = value_first(v, "rows"); r && t->columns > 0; r = r->next) {
+    for (const struct value *r = value_first_element(v, "rows"); r && t->columns > 0; r = r->next) {
         int row = table_row(t), column = 0;
         for (const struct value *c = r->first; c && column < t->columns; c = c->next)
             set_value(t, row, column++, c);
     }
-    t->here = join_texts(value_first(v, "here"));
+    t->here = join_texts(value_first_element(v, "here"));
     return t;
 }
 
@@ -73,7 +73,7 @@ static struct table *take_tests(const struct entry *e, const struct source *s,
     for (char *save, *w = by_variant ? NULL : strtok_r(words, " ", &save); w; w = strtok_r(NULL, " ", &save))
         table_column(t, w);
     for (int i = 0; i == 0 || (by_variant && s->variants[i].label); i++)
-        for (const struct value *r = value_first(documents[i], "results"); r; r = r->next) {
+        for (const struct value *r = value_first_element(documents[i], "results"); r; r = r->next) {
             const char *test = value_text(r, "test");
             if (!word_in(e->what, test))
                 continue;
@@ -93,7 +93,7 @@ static struct table *take_kernels(const struct entry *e, const struct source *s,
     for (int i = 0; s->variants[i].quick; i++)
         table_column(t, s->variants[i].label ? s->variants[i].label : "seconds");
     for (int i = 0; s->variants[i].quick; i++)
-        for (const struct value *r = value_first(documents[i], "results"); r; r = r->next) {
+        for (const struct value *r = value_first_element(documents[i], "results"); r; r = r->next) {
             snprintf(name, sizeof(name), "%s %s", value_text(r, "kernel"), value_text(r, "class"));
             table_set(t, table_row_of(t, name, 0), i + 1, value_number(r, "seconds", NAN));
         }
@@ -102,7 +102,7 @@ static struct table *take_kernels(const struct entry *e, const struct source *s,
 
 static struct table *take_figure(const struct entry *e, const struct value *document)
 {
-    const struct value *f = value_first(document, "figures");
+    const struct value *f = value_first_element(document, "figures");
     while (f && strcmp(value_text(f, "figure"), e->what) != 0)
         f = f->next;
     if (!f)
@@ -111,10 +111,11 @@ static struct table *take_figure(const struct entry *e, const struct value *docu
     struct table *t = table_new(value_text(f, "title"), adapter[0] ? adapter : "simulated");
     int column = 1;
     table_column(t, value_text(f, "x"));
-    for (const struct value *l = value_first(f, "lines"); l; l = l->next)
+    for (const struct value *l = value_first_element(f, "lines"); l; l = l->next)
         table_column(t, value_text(l, "name"));
-    for (const struct value *l = value_first(f, "lines"); l && column < t->columns; l = l->next, column++)
-        for (const struct value *p = value_first(l, "points"); p; p = p->next)
+    for (const struct value *l = value_first_element(f, "lines"); l && column < t->columns;
+         l = l->next, column++)
+        for (const struct value *p = value_first_element(l, "points"); p; p = p->next)
             table_set(t, table_row_of(t, NULL, value_number(p, "x", 0)), column, value_number(p, "y", NAN));
     return t;
 }
@@ -125,14 +126,14 @@ static struct table *take_statements(const struct entry *e, const struct value *
     static const char *const names[] = {"where", "statement of the paper", "found here", "agrees"};
     for (int i = 0; i < 4; i++)
         table_column(t, names[i]);
-    for (const struct value *v = value_first(document, "statements"); v; v = v->next) {
+    for (const struct value *v = value_first_element(document, "statements"); v; v = v->next) {
         if (strncmp(value_text(v, "where"), e->what, strlen(e->what)) != 0)
             continue;
         int row = table_row(t);
         table_set_text(t, row, 0, value_text(v, "where"));
         table_set_text(t, row, 1, value_text(v, "claim"));
         table_set_text(t, row, 2, value_text(v, "found"));
-        table_set_text(t, row, 3, value_true(v, "agrees") ? "yes" : "no");
+        table_set_text(t, row, 3, value_is_true(v, "agrees") ? "yes" : "no");
     }
     return t;
 }
@@ -141,10 +142,10 @@ static struct table *take_sim(const struct entry *e, const struct value *documen
 {
     struct table *t = table_new(e->title, "simulated");
     table_column(t, "nodes");
-    for (const struct value *r = value_first(document, "results"); r; r = r->next)
+    for (const struct value *r = value_first_element(document, "results"); r; r = r->next)
         if (table_find(t, value_text(r, "algorithm")) < 0)
             table_column(t, value_text(r, "algorithm"));
-    for (const struct value *r = value_first(document, "results"); r; r = r->next) {
+    for (const struct value *r = value_first_element(document, "results"); r; r = r->next) {
         int column = table_find(t, value_text(r, "algorithm"));
         if (column > 0)
             table_set(t, table_row_of(t, NULL, value_number(r, "nodes", 0)), column,
@@ -167,7 +168,7 @@ static double profile_figure(const struct value *document, const char *column)
     for (size_t i = 0; i < sizeof(direct) / sizeof(direct[0]); i++)
         if (strcmp(column, direct[i].column) == 0)
             return value_number(value_get(document, direct[i].part), direct[i].key, NAN);
-    const struct value *rank = value_first(document, "ranks");
+    const struct value *rank = value_first_element(document, "ranks");
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
         if (strcmp(column, sizes[i].column) == 0)
             return value_number(value_get(rank, sizes[i].part), sizes[i].key, NAN);
@@ -203,7 +204,7 @@ static struct table *take_profile(const struct entry *e, const struct source *s,
 static double waiting_seconds(const struct value *document)
 {
     double sum = 0;
-    for (const struct value *f = value_first(document, "functions"); f; f = f->next)
+    for (const struct value *f = value_first_element(document, "functions"); f; f = f->next)
         if (strcmp(value_text(f, "kind"), "p2p") == 0 || strcmp(value_text(f, "kind"), "wait") == 0)
             sum += value_number(f, "mean", 0);
     return sum;
@@ -239,7 +240,7 @@ static struct table *take_flow(const struct entry *e, const struct source *s,
     for (int i = 0; i < 5; i++)
         table_column(t, names[i]);
     for (int i = 0; i < VARIANTS_MAX && s->variants[i].label; i++) {
-        const struct value *r = value_first(documents[i], "results");
+        const struct value *r = value_first_element(documents[i], "results");
         const int row = table_row_of(t, value_text(r, "kernel"), 0);
         if (strstr(s->variants[i].label, "dynamic")) {
             table_set(t, row, 4, value_number(r, "posted_most", NAN));

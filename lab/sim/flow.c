@@ -86,7 +86,7 @@ static void flow_make(struct flow *f, uint8_t from, enum kind kind, bool waited)
     if (i == NONE)
         return;
     f->frames[i] = (struct frame){
-        .kind = kind, .from = from, .waited = waited, .grant = credit_tell(&s->credit, UINT32_MAX)};
+        .kind = kind, .from = from, .waited = waited, .grant = credit_take_owed(&s->credit, UINT32_MAX)};
     s->sending++;
     flow_schedule_event(f, flow_charge_time(f, s, f->order->machine->send_ns), EVENT_SENT, i);
 }
@@ -170,13 +170,13 @@ static void flow_consume(struct flow *f, uint32_t i)
     struct side *s = &f->side[side];
     f->frames[i].next = f->frames_free;
     f->frames_free = i;
-    credit_granted(&s->credit, x.grant);
+    credit_add_granted(&s->credit, x.grant);
     if (x.kind != FRAME_CREDIT) {
-        s->free += credit_consumed(&s->credit, x.waited);
+        s->free += credit_frame_consumed(&s->credit, x.waited);
         flow_program(f, side);
     }
     flow_continue(f, side);
-    if (credit_due(&s->credit)) {
+    if (credit_message_is_due(&s->credit)) {
         f->report.credit_messages++;
         flow_make(f, side, FRAME_CREDIT, false);
     }

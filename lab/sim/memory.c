@@ -47,14 +47,14 @@ void memory_compute(const struct memory_rules *r, enum memory_scheme scheme, uin
     *out = (struct memory_use){.connections = connections};
     out->frames = (double)HELLO_CHUNKS * POSTED_CHUNK + memory_pool(connections, BELL_BYTES);
     if (scheme == MEMORY_SHARED) {
-        const uint32_t each = posted_shared(ranks, r->factor, r->base);
+        const uint32_t each = posted_shared_buffers(ranks, r->factor, r->base);
         out->frames += memory_pool(each, r->small) + memory_pool(each, frame);
         out->queue_pairs = 2 * connections;
         out->queues =
             out->queue_pairs * r->send_depth * (double)r->send_entry + 2.0 * each * (double)r->receive_entry;
         return;
     }
-    out->frames += memory_pool(connections * posted_for_peer(r->buffers), frame);
+    out->frames += memory_pool(connections * posted_connection_buffers(r->buffers), frame);
     if (scheme == MEMORY_RINGS || scheme == MEMORY_RINGS_ALL) {
         const double rings = scheme == MEMORY_RINGS ? MIN(connections, r->rings) : connections;
         out->frames += memory_pool(

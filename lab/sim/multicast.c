@@ -51,7 +51,7 @@ struct group {
 
 struct mcast_rules multicast_rules(uint32_t window, uint32_t aggregate, double timeout_us)
 {
-    return mcast_rules_of(window, aggregate, aggregate > 1, (uint64_t)(timeout_us * 1000));
+    return mcast_rules_derive(window, aggregate, aggregate > 1, (uint64_t)(timeout_us * 1000));
 }
 
 static uint64_t clock_of(const struct group *g)
@@ -136,8 +136,8 @@ static void multicast_continue_root(struct group *g)
     struct member *root = &g->members[0];
     if (g->root_waits || g->posted == g->order->packets)
         return;
-    if (mcast_sender_room(&root->sender) == 0) {
-        mcast_sender_starved(&root->sender, clock_of(g));
+    if (mcast_sender_free_slots(&root->sender) == 0) {
+        mcast_sender_window_full(&root->sender, clock_of(g));
         timer_set(g, 0);
         return;
     }
@@ -151,7 +151,7 @@ static void root_send(struct group *g)
 {
     bool ask;
     g->root_waits = false;
-    uint32_t seq = mcast_sender_push(&g->members[0].sender, clock_of(g), &ask);
+    uint32_t seq = mcast_sender_add_packet(&g->members[0].sender, clock_of(g), &ask);
     network_multicast(&g->net, 0, g->order->bytes, seq | (ask ? TAG_ASK : 0));
     g->posted++;
     timer_set(g, 0);
@@ -169,7 +169,7 @@ static uint32_t relay_room(const struct group *g, uint32_t node)
 static void multicast_acknowledge(struct group *g, uint32_t node)
 {
     struct member *m = &g->members[node];
-    if (!mcast_stream_due(&m->stream, clock_of(g))) {
+    if (!mcast_stream_ack_is_due(&m->stream, clock_of(g))) {
         timer_set(g, node);
         return;
     }
@@ -199,11 +199,11 @@ static void handle_packet(struct group *g, uint32_t node, uint32_t tag)
                               .room = g->order->rules.ring,
                               .relay = relay_room(g, node),
                               .now = clock_of(g)};
-    mcast_stream_arrive(&m->stream, &g->order->rules, m->index, &a);
-    while (mcast_stream_has(&m->stream))
-        mcast_stream_took(&m->stream);
+    mcast_stream_classify_packet(&m->stream, &g->order->rules, m->index, &a);
+    while (mcast_stream_has_packet(&m->stream))
+        mcast_stream_packet_taken(&m->stream);
     while (m->sender.children && m->sender.next != m->stream.next)
-        mcast_sender_push(&m->sender, clock_of(g), &ask);
+        mcast_sender_add_packet(&m->sender, clock_of(g), &ask);
     if (m->taken != m->stream.taken && m->stream.taken == g->order->packets) {
         g->unfinished--;
         g->last = g->net.now;
@@ -219,9 +219,9 @@ static void handle_ack(struct group *g, const struct item *ack)
     struct member *m = &g->members[ack->node];
     uint32_t child = g->members[ack->from].index;
     bool full = m->sender.children && ack->node && relay_room(g, ack->node) == 0;
-    mcast_sender_ack(&m->sender, child, &ack->ack, clock_of(g));
+    mcast_sender_apply_ack(&m->sender, child, &ack->ack, clock_of(g));
     if (ack->ack.early)
-        send_again(g, ack->node, out, mcast_sender_repair(&m->sender, child, clock_of(g), out, AGAIN));
+        send_again(g, ack->node, out, mcast_sender_list_resends(&m->sender, child, clock_of(g), out, AGAIN));
     if (full && relay_room(g, ack->node)) { /* the last acknowledgement reported no room */
         mcast_stream_reopen(&m->stream);
         multicast_acknowledge(g, ack->node);
@@ -229,7 +229,7 @@ static void handle_ack(struct group *g, const struct item *ack)
     timer_set(g, ack->node);
     if (ack->node == 0)
         multicast_continue_root(g);
-    if (ack->node == 0 && mcast_sender_idle(&m->sender) && g->posted == g->order->packets)
+    if (ack->node == 0 && mcast_sender_is_idle(&m->sender) && g->posted == g->order->packets)
         g->report->root_us = (double)g->net.now / SIM_US;
 }
 
@@ -253,7 +253,7 @@ static void on_timer(struct group *g, uint32_t node)
     m->timer_at = 0;
     if (m->sender.children)
         send_again(g, node, out, mcast_sender_timeout(&m->sender, clock_of(g), out, AGAIN));
-    if (node && mcast_stream_due(&m->stream, clock_of(g)))
+    if (node && mcast_stream_ack_is_due(&m->stream, clock_of(g)))
         multicast_acknowledge(g, node);
     timer_set(g, node);
 }

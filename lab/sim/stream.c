@@ -50,8 +50,8 @@ static void send_message(struct stream *s, uint32_t from, uint32_t slot)
     const struct stream_order *o = s->order;
     uint32_t ticket, up = rails_all(s->net.rails);
     const double *weight = o->adaptive ? s->adapt[from].weight : o->weight;
-    unsigned count =
-        stripe_cut(&s->rules, weight, up, o->adaptive ? adapt_probe(&s->adapt[from]) : 0, o->bytes, stripes);
+    unsigned count = stripe_cut(&s->rules, weight, up,
+                                o->adaptive ? adapt_rails_to_probe(&s->adapt[from]) : 0, o->bytes, stripes);
     m->started = s->net.now;
     filter_open(&m->filter, stripes, count, up);
     for (int i; (i = filter_next(&m->filter, (uint64_t)s->net.now, &ticket)) >= 0;) {

@@ -221,7 +221,7 @@ static void send_stripes(struct traffic *t, uint32_t p, uint32_t set)
 static void give_back(struct traffic *t, uint32_t p, uint32_t set, uint32_t number)
 {
     for (uint32_t r = 0; r < t->rails; r++)
-        if (rail_in(set, r))
+        if (rail_set_contains(set, r))
             traffic_command(t, nic_index(t, node_of(t, p), r), JOB_ABORT, number, 0);
 }
 
@@ -279,7 +279,7 @@ static void process_try(struct traffic *t, uint32_t p)
         t->numbers++;
         request_begin(&q->request, t->numbers, set);
         for (uint32_t r = 0; r < t->rails; r++)
-            if (rail_in(set, r))
+            if (rail_set_contains(set, r))
                 traffic_command(t, nic_index(t, node_of(t, p), r), JOB_RTS, t->numbers, q->to + 1);
         break;
     }
@@ -361,7 +361,7 @@ static uint32_t ticket_on(const struct filter *f, uint32_t rail)
 {
     for (unsigned i = 0; i < f->count; i++)
         if (f->stripes[i].stripe.rail == rail && f->stripes[i].state == FILTER_UNDER_WAY)
-            return filter_ticket(i, f->stripes[i].attempt);
+            return filter_make_ticket(i, f->stripes[i].attempt);
     return UINT32_MAX;
 }
 

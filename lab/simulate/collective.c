@@ -89,7 +89,7 @@ static void print_usage(void)
 static bool parse_int(const char *text, int *out)
 {
     long value;
-    if (!number_whole(text, 0, (1 << 20) - 1, &value))
+    if (!number_parse_integer(text, 0, (1 << 20) - 1, &value))
         return false;
     *out = (int)value;
     return true;
@@ -147,7 +147,7 @@ static bool parse_kind(void *options, const char *name)
 {
     struct sim_options *o = options;
     for (int k = 0; k < COLL_NEIGHBOR_ALLGATHER; k++)
-        if (strcmp(inside_of_library()->coll_kind_name(k), name) == 0) {
+        if (strcmp(get_library_table()->coll_kind_name(k), name) == 0) {
             o->kind = (enum coll_kind)k;
             o->named = true;
             return true;
@@ -342,7 +342,7 @@ static int collective_run(const struct sim_options *o)
     struct sim_result results[RESULTS_MAX];
     struct json j = {.out = stdout};
     struct sim_progress done = {.all = sum_work(o)};
-    const char *kind = inside_of_library()->coll_kind_name((int)o->kind);
+    const char *kind = get_library_table()->coll_kind_name((int)o->kind);
     progress_start(&done.progress, "sim");
     if (o->json) {
         json_object(&j, NULL);

@@ -63,7 +63,7 @@ static bool parse_value(void *options, const char *name, const char *value)
 
 static void set_from(const char *name, uint32_t *number, size_t *size)
 {
-    const struct fishplate_inside *in = inside_of_library();
+    const struct fishplate_inside *in = get_library_table();
     for (size_t i = 0; i < in->tunables_count(); i++) {
         const struct tunable *t = in->tunables_get(i);
         if (strcmp(t->name, name) != 0 || t->value < 0)
@@ -79,7 +79,7 @@ static void set_from(const char *name, uint32_t *number, size_t *size)
 static struct memory_rules memory_settings(void)
 {
     struct memory_rules r = memory_presets;
-    inside_of_library()->tunables_load();
+    get_library_table()->tunables_load();
     set_from("IB_BUFFERS", &r.buffers, NULL);
     set_from("IB_BUFFERS_MAX", &r.most, NULL);
     set_from("IB_FRAME", NULL, &r.frame);

@@ -34,10 +34,10 @@ static double ack_ns(void)
     for (int pass = 0; pass < PASSES; pass++) {
         const double start = ib_now();
         for (uint32_t p = 0; p < PACKETS; p++) {
-            mcast_sender_push(&s, 1, &ask);
+            mcast_sender_add_packet(&s, 1, &ask);
             for (uint32_t i = 0; i < MEMBERS; i++) {
                 notes[i].ack = (struct mcast_ack){.next = s.next, .limit = s.next + PACKETS};
-                mcast_sender_ack(&s, i, &notes[i].ack, 1);
+                mcast_sender_apply_ack(&s, i, &notes[i].ack, 1);
             }
         }
         const double ns = (ib_now() - start) * 1e9 / PACKETS / MEMBERS;

@@ -51,7 +51,7 @@ bool sim_list(const char *text, size_t *list, int *count)
 static bool from_logp(struct machine *m, const struct value *of_verb)
 {
     const struct value *small = NULL, *one = NULL, *two = NULL;
-    for (const struct value *v = value_first(of_verb, "logp"); v; v = v->next) {
+    for (const struct value *v = value_first_element(of_verb, "logp"); v; v = v->next) {
         if (value_number(v, "g", -1) <= 0 || value_number(v, "o_s", -1) < 0)
             continue;
         small = small ? small : v;
@@ -76,7 +76,7 @@ static bool read_logp(struct machine *m, const char *path, char *why, size_t siz
 {
     struct value *all = value_read(path);
     bool good = false;
-    for (const struct value *v = value_first(all, "verbs"); v && !good; v = v->next)
+    for (const struct value *v = value_first_element(all, "verbs"); v && !good; v = v->next)
         good = strcmp(value_text(v, "verb"), "send") == 0 && from_logp(m, v);
     value_free(all);
     if (!good)
@@ -111,7 +111,7 @@ bool sim_machine(struct machine *m, const char *what)
 
 const struct coll_algorithm *sim_chosen(enum coll_kind kind, int ranks, size_t bytes)
 {
-    const struct fishplate_inside *in = inside_of_library();
+    const struct fishplate_inside *in = get_library_table();
     struct coll_shape shape = {.kind = kind, .size = ranks, .commutative = true, .adjacent = true};
     for (size_t i = 0; i < in->coll_rules_count(); i++) {
         const struct coll_rule *r = in->coll_rules_get(i);

@@ -105,18 +105,18 @@ static bool parse_value(void *options, const char *name, const char *value)
     if (strcmp(name, "--set") == 0)
         return machine_set_pair(&o->study.machine, value);
     if (strcmp(name, "--length") == 0)
-        return number_real(value, 0.01, 1000, &o->study.length);
+        return number_parse_real(value, 0.01, 1000, &o->study.length);
     if (strcmp(name, "--control") == 0)
-        return number_real(value, 0, 1e6, &o->study.control_ns);
+        return number_parse_real(value, 0, 1e6, &o->study.control_ns);
     if (strcmp(name, "--load") == 0)
-        return number_real(value, 0.0001, 2, &o->key.load);
+        return number_parse_real(value, 0.0001, 2, &o->key.load);
     if (strcmp(name, "--ratio") == 0)
-        return number_real(value, 0, 1, &o->key.ratio);
-    if (strcmp(name, "--seed") == 0 && number_real(value, 0, 1e15, &number))
+        return number_parse_real(value, 0, 1, &o->key.ratio);
+    if (strcmp(name, "--seed") == 0 && number_parse_real(value, 0, 1e15, &number))
         return (o->study.seed = (uint64_t)number) == number;
-    if (strcmp(name, "--nodes") == 0 && number_real(value, 2, 4096, &number))
+    if (strcmp(name, "--nodes") == 0 && number_parse_real(value, 2, 4096, &number))
         return (o->study.nodes = (int)number) == number;
-    if (strcmp(name, "--rails") == 0 && number_real(value, 1, RAILS_MAX, &number))
+    if (strcmp(name, "--rails") == 0 && number_parse_real(value, 1, RAILS_MAX, &number))
         return (o->key.rails = (int)number) == number;
     if (strcmp(name, "--bytes") == 0 && number_size(value, strlen(value), &bytes))
         return (o->key.kib = (double)bytes / 1024) > 0;

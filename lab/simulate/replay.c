@@ -383,11 +383,11 @@ static bool parse_value(void *options, const char *name, const char *value)
         o->has_from = true;
         return strcmp(value, "here") == 0 ? sim_fit_here(&o->from) : sim_machine(&o->from, value);
     }
-    if (strcmp(name, "--per-node") == 0 && number_whole(value, 1, 4096, &number)) {
+    if (strcmp(name, "--per-node") == 0 && number_parse_integer(value, 1, 4096, &number)) {
         o->per_node = (int)number;
         return true;
     }
-    return strcmp(name, "--compute") == 0 && number_real(value, 0, 1000, &o->compute);
+    return strcmp(name, "--compute") == 0 && number_parse_real(value, 0, 1000, &o->compute);
 }
 
 static bool parse_record(void *options, const char *text)

@@ -71,7 +71,7 @@ static struct value *validate_measure(const struct study *s, int nodes, const ch
 /* The best of a test's figures, NAN when it is not there. */
 static double validate_figure(const struct value *all, const char *test, double bytes)
 {
-    for (const struct value *v = value_first(all, "results"); v; v = v->next)
+    for (const struct value *v = value_first_element(all, "results"); v; v = v->next)
         if (strcmp(value_text(v, "test"), test) == 0 && value_number(v, "bytes", -1) == bytes)
             return value_number(v, "best", NAN);
     return NAN;
@@ -132,7 +132,7 @@ static bool fit_turns(struct study *s, double measured, int nodes)
 static void validate_compare(struct study *s, const struct value *all, enum coll_kind kind, int nodes,
                              size_t bytes)
 {
-    const char *name = inside_of_library()->coll_kind_name((int)kind);
+    const char *name = get_library_table()->coll_kind_name((int)kind);
     const struct coll_algorithm *a = sim_chosen(kind, nodes, bytes);
     struct job_report r;
     struct measured_row *row = &s->rows[s->count];

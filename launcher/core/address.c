@@ -122,7 +122,7 @@ static const uint8_t *address_get_bytes(const struct sockaddr *a, unsigned *bits
 }
 
 /* True for an address in the network ADDRESS/BITS. */
-static bool is_within(const struct sockaddr *a, const char *network)
+static bool is_in_network(const struct sockaddr *a, const char *network)
 {
     char text[INET6_ADDRSTRLEN];
     uint8_t prefix[sizeof(struct in6_addr)];
@@ -139,19 +139,19 @@ static bool is_within(const struct sockaddr *a, const char *network)
     return bits % 8 == 0 || (address[bits / 8] ^ prefix[bits / 8]) >> (8 - bits % 8) == 0;
 }
 
-static bool is_usable(const struct ifaddrs *a, const char *network)
+static bool is_interface_usable(const struct ifaddrs *a, const char *network)
 {
     const struct sockaddr_in6 *six = (const void *)a->ifa_addr;
     unsigned bits;
     if (!a->ifa_addr || !(a->ifa_flags & IFF_UP) || !address_get_bytes(a->ifa_addr, &bits) ||
         (a->ifa_addr->sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr)))
         return false;
-    return network ? strcmp(a->ifa_name, network) == 0 || is_within(a->ifa_addr, network)
+    return network ? strcmp(a->ifa_name, network) == 0 || is_in_network(a->ifa_addr, network)
                    : !(a->ifa_flags & IFF_LOOPBACK);
 }
 
 /* Lists every address that an agent could connect to; the loopback last, for agents on this machine. */
-void address_own(char *out, size_t size, const char *network)
+void address_list_own(char *out, size_t size, const char *network)
 {
     struct ifaddrs *list;
     network = network && *network ? network : NULL;
@@ -159,7 +159,7 @@ void address_own(char *out, size_t size, const char *network)
         for (struct ifaddrs *a = list; a && !(network && *out); a = a->ifa_next) {
             char text[INET6_ADDRSTRLEN];
             unsigned bits;
-            if (is_usable(a, network))
+            if (is_interface_usable(a, network))
                 add_address(out, size,
                             inet_ntop(a->ifa_addr->sa_family, address_get_bytes(a->ifa_addr, &bits), text,
                                       sizeof(text)));
@@ -202,11 +202,11 @@ static void add_source(const struct addrinfo *to, char *out, size_t size)
     close(fd);
 }
 
-bool address_towards(char **hosts, uint32_t n, char *out, size_t size)
+bool address_find_route_source(char **hosts, uint32_t n, char *out, size_t size)
 {
     for (uint32_t i = 0; i < n; i++) {
         struct addrinfo hints = {.ai_socktype = SOCK_DGRAM, .ai_flags = AI_NUMERICSERV}, *info;
-        if (address_is_here(hosts[i]))
+        if (address_is_this_machine(hosts[i]))
             continue;
         if (getaddrinfo(hosts[i], "9", &hints, &info) != 0)
             return false;
@@ -218,7 +218,7 @@ bool address_towards(char **hosts, uint32_t n, char *out, size_t size)
     return true;
 }
 
-int address_begin(const char *address, const char *port)
+int address_start_connect(const char *address, const char *port)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV}, *info;
     if (getaddrinfo(address, port, &hints, &info) != 0)
@@ -256,7 +256,7 @@ bool address_is_own(const char *name)
     return found;
 }
 
-bool address_is_here(const char *name)
+bool address_is_this_machine(const char *name)
 {
     char self[256];
     if (strcmp(name, "localhost") == 0 || address_is_own(name))

@@ -173,7 +173,7 @@ bool parse_number(const char *text, long min, long max, long *out)
 }
 
 /* Letters and digits only, lower case. */
-static size_t normalise_word(const char *word, char *out, size_t size)
+static size_t normalize_word(const char *word, char *out, size_t size)
 {
     size_t n = 0;
     for (; *word && n + 1 < size; word++)
@@ -187,7 +187,7 @@ unsigned word_distance(const char *a, const char *b)
 {
     char x[64], y[64];
     unsigned row[64];
-    size_t n = normalise_word(a, x, sizeof(x)), m = normalise_word(b, y, sizeof(y));
+    size_t n = normalize_word(a, x, sizeof(x)), m = normalize_word(b, y, sizeof(y));
     for (size_t j = 0; j <= m; j++)
         row[j] = (unsigned)j;
     for (size_t i = 1; i <= n; i++) {

@@ -41,7 +41,7 @@ static void input_on_readable(void *ctx, uint32_t events)
     read_piece(ctx);
 }
 
-static void input_on_again(void *ctx)
+static void input_on_retry(void *ctx)
 {
     read_piece(ctx);
 }
@@ -51,7 +51,7 @@ void input_start(struct input *in, struct loop *l, uint32_t readers, bool allowe
 {
     *in = (struct input){.loop = l, .allowed = allowed, .readers = readers, .send = send, .ctx = ctx};
     in->w = (struct watch){.fd = -1, .fn = input_on_readable, .ctx = in};
-    in->again = (struct timer){.fn = input_on_again, .ctx = in};
+    in->again = (struct timer){.fn = input_on_retry, .ctx = in};
     in->always_ready = !loop_add(l, &in->w, STDIN_FILENO, 0);
     input_update_interest(in);
 }
@@ -64,7 +64,7 @@ void input_confirm_piece(struct input *in)
         input_update_interest(in);
 }
 
-void input_allow(struct input *in, bool yes)
+void input_set_allowed(struct input *in, bool yes)
 {
     in->allowed = yes;
     if (in->loop)

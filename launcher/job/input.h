@@ -25,6 +25,6 @@ void input_start(struct input *in, struct loop *l, uint32_t readers, bool allowe
 void input_confirm_piece(struct input *in);
 
 /* Permits reading from the terminal, or forbids it while this job is in the background. */
-void input_allow(struct input *in, bool yes);
+void input_set_allowed(struct input *in, bool yes);
 
 #endif

@@ -109,7 +109,7 @@ static void report_failure(void *ctx)
 }
 
 /* Takes the text. */
-static void report_later(struct job *j, char *text)
+static void schedule_failure_report(struct job *j, char *text)
 {
     j->failure = text;
     loop_after(&j->loop, &j->report, REPORT_MS);
@@ -130,10 +130,10 @@ void job_fail(struct job *j, int status, const char *fmt, ...)
     if (j->opt->report_fd > 0 && pmi_inited_count(j->pmi) == 0 && spawned_report_failed(j->opt, text))
         ; /* the parent job reports the failure or continues */
     else if (others && !j->ending)
-        report_later(j, xstrf("%s The other %s ended.", text,
-                              others == 1 ? "running rank was" : "running ranks were"));
+        schedule_failure_report(j, xstrf("%s The other %s ended.", text,
+                                         others == 1 ? "running rank was" : "running ranks were"));
     else
-        report_later(j, xstrdup(text));
+        schedule_failure_report(j, xstrdup(text));
     if (!j->ending)
         end_job(j, SIGTERM, FAIL_GRACE_MS);
 }
@@ -165,7 +165,7 @@ void job_on_failed(void *ctx, uint32_t rank, int status, const char *why)
 /* Checks a rank that exits early: no failure in itself, but ranks in the barrier would wait for it for ever. */
 static void check_barrier(struct job *j, uint32_t rank)
 {
-    const bool *arrived = pmi_waiting(j->pmi);
+    const bool *arrived = pmi_get_waiting(j->pmi);
     if (arrived && !arrived[rank])
         job_fail(j, 1,
                  "Rank %u on host %s ended without taking part in MPI_Init, where other ranks wait for it.",
@@ -174,7 +174,7 @@ static void check_barrier(struct job *j, uint32_t rank)
 
 /* Checks a rank that exits without MPI_Init. On one node there is no PMI barrier: ranks synchronise in memory and
  * would wait for it. */
-static void check_absent(struct job *j, uint32_t rank)
+static void check_ended_without_init(struct job *j, uint32_t rank)
 {
     if (!pmi_inited(j->pmi, rank) && pmi_active_count(j->pmi) > 0)
         job_fail(j, 1, "Rank %u on host %s ended without calling MPI_Init, where other ranks wait for it.",
@@ -235,7 +235,7 @@ static void report_abort(struct job *j)
 }
 
 /* Records a failure after MPI_Finalize for one message at the end: often all ranks fail this way. */
-static void note_late(struct job *j, uint32_t rank, int code)
+static void record_failure_after_finalize(struct job *j, uint32_t rank, int code)
 {
     if (!j->late.who)
         j->late.who = xcalloc(j->layout->size, sizeof(*j->late.who));
@@ -261,14 +261,14 @@ void job_on_exited(void *ctx, uint32_t rank, int status)
         if (j->user_ended && code && !j->status)
             j->status = code;
     } else if (finalized) {
-        recover_left(j, rank);
+        recover_rank_departed(j, rank);
         if (code && !j->status)
             j->status = code;
         if (WIFSIGNALED(status))
             message_print("Rank %u on host %s was killed by signal %d (%s) after MPI_Finalize.", rank,
                           h->name, WTERMSIG(status), strsignal(WTERMSIG(status)));
         else if (code)
-            note_late(j, rank, code);
+            record_failure_after_finalize(j, rank, code);
     } else if (WIFSIGNALED(status)) {
         job_handle_signal_death(j, rank, WTERMSIG(status));
     } else if (code) {
@@ -282,7 +282,7 @@ void job_on_exited(void *ctx, uint32_t rank, int status)
     } else {
         j->absent = true;
         check_barrier(j, rank);
-        check_absent(j, rank);
+        check_ended_without_init(j, rank);
     }
 }
 
@@ -293,14 +293,14 @@ void job_on_stdin_empty(void *ctx, uint32_t rank)
     input_confirm_piece(&h->job->input);
 }
 
-void job_on_done(void *ctx)
+void job_on_host_done(void *ctx)
 {
     struct job_host *h = ctx;
     h->done = true;
     job_finish_if_done(h->job);
 }
 
-void job_on_lost(struct job_host *h, const char *why)
+void job_on_host_lost(struct job_host *h, const char *why)
 {
     struct job *j = h->job;
     for (uint32_t r = 0; r < j->layout->size; r++)
@@ -318,7 +318,7 @@ void job_on_lost(struct job_host *h, const char *why)
 
 /* PMI events. */
 
-static void job_on_reply(void *ctx, uint32_t rank, const char *data, size_t len)
+static void job_on_pmi_reply(void *ctx, uint32_t rank, const char *data, size_t len)
 {
     struct job *j = ctx;
     struct job_host *h = &j->hosts[j->layout->host_of[rank]];
@@ -326,7 +326,7 @@ static void job_on_reply(void *ctx, uint32_t rank, const char *data, size_t len)
         h->ops->pmi(h->impl, rank, data, len);
 }
 
-static void job_on_inited(void *ctx, uint32_t rank)
+static void job_on_rank_initialized(void *ctx, uint32_t rank)
 {
     struct job *j = ctx;
     (void)rank;
@@ -335,7 +335,7 @@ static void job_on_inited(void *ctx, uint32_t rank)
     if (j->absent && !j->failed)
         for (uint32_t r = 0; r < j->layout->size; r++)
             if (j->ranks[r].state == RANK_ENDED)
-                check_absent(j, r);
+                check_ended_without_init(j, r);
 }
 
 /* Handles an abort a moment later: a rank that was killed just before is the cause, and this one only noticed it. */
@@ -362,7 +362,7 @@ static void job_on_aborting(void *ctx)
         report_abort(j);
 }
 
-static void job_on_bad(void *ctx, uint32_t rank, const char *why)
+static void job_on_bad_request(void *ctx, uint32_t rank, const char *why)
 {
     struct job *j = ctx;
     job_fail(j, 1, "Rank %u on host %s sent mpiexec %s.", rank, host_name(j, rank), why);
@@ -372,7 +372,7 @@ static void job_on_fence_late(void *ctx)
 {
     struct job *j = ctx;
     char who[2048];
-    const bool *arrived = pmi_waiting(j->pmi);
+    const bool *arrived = pmi_get_waiting(j->pmi);
     if (!arrived)
         return;
     job_describe(j, arrived, false, who, sizeof(who));
@@ -434,7 +434,7 @@ static void job_on_signal(void *ctx, int sig)
             why_print(j, NULL);
         break;
     case SIGTSTP:
-        input_allow(&j->input, false);
+        input_set_allowed(&j->input, false);
         job_signal_hosts(j, SIGSTOP); /* TSTP has no effect on a session without a terminal */
         break;
     default:
@@ -445,7 +445,7 @@ static void job_on_signal(void *ctx, int sig)
 static void job_on_foreground(void *ctx, bool yes)
 {
     struct job *j = ctx;
-    input_allow(&j->input, yes);
+    input_set_allowed(&j->input, yes);
 }
 
 /* Ends everything at once because mpiexec was killed; the worker's last act ends all its descendants. */
@@ -460,7 +460,7 @@ static void job_on_front_died(void *ctx)
     j->loop.stop = true;
 }
 
-static void end_late(struct job *j)
+static void end_job_after_report(struct job *j)
 {
     if (!j->ending)
         end_job(j, SIGTERM, FAIL_GRACE_MS);
@@ -482,12 +482,12 @@ static void job_on_deadline(void *ctx)
                   j->opt->timeout, j->opt->timeout == 1 ? "" : "s", who, n == 1 ? "It was" : "They were");
     j->failed = true;
     j->status = STATUS_TIMEOUT;
-    why_print(j, end_late);
+    why_print(j, end_job_after_report);
 }
 
 /* Output. */
 
-static const char *output_host(void *ctx, uint32_t rank)
+static const char *output_host_name(void *ctx, uint32_t rank)
 {
     return host_name(ctx, rank);
 }
@@ -506,7 +506,7 @@ static void job_on_drained(void *ctx)
 }
 
 /* Ends the job by SIGPIPE and without a message, as programs of a pipeline end. */
-static void job_on_no_reader(void *ctx)
+static void job_on_output_closed(void *ctx)
 {
     struct job *j = ctx;
     if (j->opt->keep_running || j->failed)
@@ -528,9 +528,10 @@ static void job_on_output_failed(void *ctx, const char *name, int error)
 void job_init(struct job *j, const struct options *o, const struct layout *l, const struct hosts *h,
               const char *id, const char *node_map)
 {
-    static const struct pmi_events pmi_events = {job_on_reply, job_on_inited,      job_on_aborted,
-                                                 job_on_bad,   job_on_barrier,     job_on_describe,
-                                                 job_on_spawn, job_on_spawn_state, recover_on_unreachable};
+    static const struct pmi_events pmi_events = {
+        job_on_pmi_reply,   job_on_rank_initialized, job_on_aborted,
+        job_on_bad_request, job_on_barrier,          job_on_describe,
+        job_on_spawn,       job_on_spawn_state,      recover_on_unreachable};
     *j = (struct job){.opt = o, .layout = l, .nhosts = h->n, .id = id};
     loop_init(&j->loop);
     j->hosts = xcalloc(h->n, sizeof(*j->hosts));
@@ -543,13 +544,13 @@ void job_init(struct job *j, const struct options *o, const struct layout *l, co
     }
     j->ranks = xcalloc(l->size, sizeof(*j->ranks));
     struct output_options out = {
-        o->prefix,      o->out_pattern,   o->err_pattern,       l->size, output_host, job_on_pause,
-        job_on_drained, job_on_no_reader, job_on_output_failed, j};
+        o->prefix,      o->out_pattern,       o->err_pattern,       l->size, output_host_name, job_on_pause,
+        job_on_drained, job_on_output_closed, job_on_output_failed, j};
     j->output = output_new(&j->loop, &out);
     j->universe = hosts_universe(o, h, l->size);
     j->pmi = pmi_new(l->size, j->universe, id, node_map, l->app_of, &pmi_events, j);
     for (unsigned i = 0; i < o->preputs.n; i++)
-        pmi_preput(j->pmi, o->preputs.v[i]);
+        pmi_put_initial(j->pmi, o->preputs.v[i]);
     j->escalate = (struct timer){.fn = job_on_escalate, .ctx = j};
     j->deadline = (struct timer){.fn = job_on_deadline, .ctx = j};
     j->fence = (struct timer){.fn = job_on_fence_late, .ctx = j};
@@ -560,15 +561,15 @@ void job_init(struct job *j, const struct options *o, const struct layout *l, co
 int job_run(struct job *j, int front)
 {
     static const struct guard_events guard_events = {job_on_signal, job_on_foreground, job_on_front_died};
-    guard_watch(&j->loop, front, &guard_events, j);
+    guard_watch_signals(&j->loop, front, &guard_events, j);
     if (j->opt->timeout)
         loop_after(&j->loop, &j->deadline, (uint64_t)j->opt->timeout * 1000);
     if (j->opt->hang_after)
-        why_watch(j, j->opt->hang_after);
+        why_watch_for_hang(j, j->opt->hang_after);
     loop_run(&j->loop);
     output_flush(j->output, j->ending ? OUTPUT_MS : 60000);
     report_failure(j);
-    recover_end(j);
+    recover_end_job(j);
     job_report_end(j);
     return j->status;
 }

@@ -19,7 +19,7 @@ struct host_ops {
     void (*signal)(void *impl, int sig);
     void (*pause)(void *impl, bool pause);
     void (*reap)(void *impl); /* reap ended ranks now; may be NULL */
-    /* Requests the pages of the host's ranks; query_answered() returns the number `question`. NULL: the requester is on this host
+    /* Requests the pages of the host's ranks; query_handle_answer() returns the number `question`. NULL: the requester is on this host
      * and reads the pages itself. */
     void (*query)(void *impl, uint32_t question);
     /* The rank of the job with identifier `world` died: notifies the ranks of this host. NULL: its ranks read
@@ -126,13 +126,13 @@ void job_on_started(void *ctx, uint32_t rank, pid_t pid);
 void job_on_failed(void *ctx, uint32_t rank, int status, const char *why);
 void job_on_exited(void *ctx, uint32_t rank, int status);
 void job_on_stdin_empty(void *ctx, uint32_t rank);
-void job_on_done(void *ctx);
+void job_on_host_done(void *ctx);
 
 /* Finishes the job if everything has ended. */
 void job_finish_if_done(struct job *j);
 
 /* The host is unreachable, or its connection broke. Its ranks count as dead. */
-void job_on_lost(struct job_host *h, const char *why);
+void job_on_host_lost(struct job_host *h, const char *why);
 
 /* The first failure decides the status and ends the job; later ones are consequences. */
 void job_fail(struct job *j, int status, const char *fmt, ...) PRINTF_LIKE(3, 4);

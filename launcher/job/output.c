@@ -54,7 +54,7 @@ struct output {
     bool paused, has_reported_no_reader;
 };
 
-static size_t waiting_bytes(const struct output *o)
+static size_t count_waiting_bytes(const struct output *o)
 {
     size_t n = 0;
     for (size_t i = 0; i < o->nplaces; i++)
@@ -64,12 +64,12 @@ static size_t waiting_bytes(const struct output *o)
 
 bool output_idle(const struct output *o)
 {
-    return waiting_bytes(o) == 0;
+    return count_waiting_bytes(o) == 0;
 }
 
-static void check_water(struct output *o)
+static void check_buffer_limits(struct output *o)
 {
-    size_t n = waiting_bytes(o);
+    size_t n = count_waiting_bytes(o);
     bool pause = n > (o->paused ? LOW_WATER : HIGH_WATER);
     if (pause == o->paused)
         return;
@@ -105,7 +105,7 @@ static void output_on_written(void *ctx)
     struct place_to *p = ctx;
     struct output *o = p->output;
     check_error(o, p->sink);
-    check_water(o);
+    check_buffer_limits(o);
     if (output_idle(o))
         o->opt.drained(o->opt.ctx);
 }
@@ -159,7 +159,7 @@ static void output_emit(struct stream *st, const char *data, size_t len)
 }
 
 /* The stream has ended in the middle of a line. */
-static void end_line(struct stream *st)
+static void release_open_line(struct stream *st)
 {
     struct place_to *p = st->place;
     if (p->owner != st)
@@ -169,7 +169,7 @@ static void end_line(struct stream *st)
     p->owner = NULL;
 }
 
-static void leave_queue(struct stream *st)
+static void remove_from_queue(struct stream *st)
 {
     struct stream **p = &st->place->waiting;
     if (!st->waiting)
@@ -181,7 +181,7 @@ static void leave_queue(struct stream *st)
 }
 
 /* Appends the stream to the queue unless it is queued; restarts its waiting time. */
-static void join_queue(struct stream *st)
+static void append_to_queue(struct stream *st)
 {
     struct place_to *s = st->place;
     struct stream **p = &s->waiting;
@@ -215,14 +215,14 @@ static void output_release_held(struct stream *st, bool everything)
         buf_consume(&st->held, n);
     }
     if (buf_size(&st->held) == 0) {
-        leave_queue(st);
+        remove_from_queue(st);
         if (st->ended)
-            end_line(st);
+            release_open_line(st);
     }
 }
 
 /* Lets queued streams write their whole lines, when no line is open. */
-static void next_turn(struct place_to *s)
+static void write_queued_streams(struct place_to *s)
 {
     for (struct stream *st = s->waiting, *next; st && !s->owner; st = next) {
         next = st->next_waiting;
@@ -231,7 +231,7 @@ static void next_turn(struct place_to *s)
 }
 
 /* Called when a stream has waited too long, for the rest of its own line or for the end of another stream's line. */
-static void output_on_hold(void *ctx)
+static void output_on_hold_timeout(void *ctx)
 {
     struct place_to *s = ctx;
     uint64_t now = now_ms();
@@ -241,7 +241,7 @@ static void output_on_hold(void *ctx)
             output_release_held(st, !s->output->opt.prefix);
     }
     if (!s->owner)
-        next_turn(s);
+        write_queued_streams(s);
     output_flush_place(s);
     if (s->waiting)
         loop_after(s->output->loop, &s->hold, s->hold_ms);
@@ -256,11 +256,11 @@ void output_write(struct output *o, uint32_t rank, int stream, const char *data,
     if (!s->owner || s->owner == st || buf_size(&st->held) > HELD_MAX)
         output_release_held(st, false);
     if (buf_size(&st->held) > 0)
-        join_queue(st);
+        append_to_queue(st);
     if (!s->owner)
-        next_turn(s);
+        write_queued_streams(s);
     output_flush_place(s);
-    check_water(o);
+    check_buffer_limits(o);
 }
 
 void output_flush(struct output *o, uint64_t ms)
@@ -282,7 +282,7 @@ void output_sync(struct output *o, uint64_t ms)
         sink_finish(o->all[i]->sink, end);
 }
 
-static struct place_to *place_new(struct output *o, int fd, const char *name, bool is_file)
+static struct place_to *destination_new(struct output *o, int fd, const char *name, bool is_file)
 {
     struct place_to *p = xcalloc(1, sizeof(*p));
     p->output = o;
@@ -291,15 +291,15 @@ static struct place_to *place_new(struct output *o, int fd, const char *name, bo
     /* A person waits for a prompt, a program perhaps, a file never. With prefixes only whole lines wait, for a very long
      * line of another rank to end. */
     p->hold_ms = isatty(fd) && !o->opt.prefix ? 100 : p->sink->always_ready && !o->opt.prefix ? 0 : 1000;
-    p->hold = (struct timer){.fn = output_on_hold, .ctx = p};
+    p->hold = (struct timer){.fn = output_on_hold_timeout, .ctx = p};
     o->all = xrealloc(o->all, (o->nplaces + 1) * sizeof(*o->all));
     o->all[o->nplaces++] = p;
     return p;
 }
 
 /* Ranks whose pattern gives the same name share the file. */
-static struct place_to *file_place(struct output *o, char **names, uint32_t rank, const char *pattern,
-                                   int stream)
+static struct place_to *file_destination(struct output *o, char **names, uint32_t rank, const char *pattern,
+                                         int stream)
 {
     char *name = output_expand_pattern(o, pattern, rank);
     names[rank] = name;
@@ -309,7 +309,7 @@ static struct place_to *file_place(struct output *o, char **names, uint32_t rank
     int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
     if (fd < 0)
         launcher_die(1, "The output file %s cannot be written: %s.", name, strerror(errno));
-    return place_new(o, fd, name, true);
+    return destination_new(o, fd, name, true);
 }
 
 static void open_streams(struct output *o, int stream, const char *pattern)
@@ -318,7 +318,8 @@ static void open_streams(struct output *o, int stream, const char *pattern)
     o->streams[stream] = xcalloc(o->opt.size, sizeof(*o->streams[stream]));
     for (uint32_t r = 0; r < o->opt.size; r++) {
         o->streams[stream][r].rank = r;
-        o->streams[stream][r].place = pattern ? file_place(o, names, r, pattern, stream) : o->std[stream];
+        o->streams[stream][r].place =
+            pattern ? file_destination(o, names, r, pattern, stream) : o->std[stream];
     }
     for (uint32_t r = 0; names && r < o->opt.size; r++)
         free(names[r]);
@@ -331,11 +332,11 @@ struct output *output_new(struct loop *l, const struct output_options *opt)
     struct stat one, two;
     o->loop = l;
     o->opt = *opt;
-    o->std[0] = place_new(o, STDOUT_FILENO, "standard output", false);
+    o->std[0] = destination_new(o, STDOUT_FILENO, "standard output", false);
     /* On a terminal both are the same place, where lines must not mix either. */
     bool same =
         fstat(1, &one) == 0 && fstat(2, &two) == 0 && one.st_dev == two.st_dev && one.st_ino == two.st_ino;
-    o->std[1] = same ? o->std[0] : place_new(o, STDERR_FILENO, "standard error", false);
+    o->std[1] = same ? o->std[0] : destination_new(o, STDERR_FILENO, "standard error", false);
     open_streams(o, 0, opt->out_pattern);
     open_streams(o, 1, opt->err_pattern);
     return o;

@@ -98,12 +98,12 @@ static void query_on_caller(void *ctx, uint32_t events)
         query_flush(q);
 }
 
-static void query_on_limit(void *ctx)
+static void query_on_timeout(void *ctx)
 {
     query_finish(ctx);
 }
 
-void query_answered(struct job *j, uint32_t host, uint32_t number, const char *data, size_t len)
+void query_handle_answer(struct job *j, uint32_t host, uint32_t number, const char *data, size_t len)
 {
     struct question *q = j->queries ? j->queries->first : NULL;
     while (q && q->number != number)
@@ -116,7 +116,7 @@ void query_answered(struct job *j, uint32_t host, uint32_t number, const char *d
     query_flush(q);
 }
 
-static bool may_query(int fd)
+static bool is_query_permitted(int fd)
 {
     struct ucred who;
     socklen_t size = sizeof(who);
@@ -124,7 +124,7 @@ static bool may_query(int fd)
            (who.uid == geteuid() || who.uid == 0);
 }
 
-static void query_on_begin(void *ctx)
+static void query_send_to_hosts(void *ctx)
 {
     struct question *q = ctx;
     struct job *j = q->job;
@@ -139,18 +139,18 @@ static void query_on_begin(void *ctx)
     query_flush(q);
 }
 
-static struct acceptor_caller *query_admit(void *ctx, int fd)
+static struct acceptor_caller *query_add_caller(void *ctx, int fd)
 {
     struct job *j = ctx;
     struct query *a = j->queries;
-    if (!may_query(fd))
+    if (!is_query_permitted(fd))
         return NULL;
     struct question *q = xcalloc(1, sizeof(*q));
     *q = (struct question){.job = j, .number = ++a->last, .next = a->first};
     q->caller = (struct watch){.fd = -1, .fn = query_on_caller, .ctx = q};
-    q->limit = (struct timer){.fn = query_on_limit, .ctx = q};
+    q->limit = (struct timer){.fn = query_on_timeout, .ctx = q};
     q->sweep = (struct timer){.fn = query_on_sweep, .ctx = q};
-    q->begin = (struct timer){.fn = query_on_begin, .ctx = q};
+    q->begin = (struct timer){.fn = query_send_to_hosts, .ctx = q};
     q->owes = xcalloc(j->nhosts, sizeof(*q->owes));
     a->first = q;
     loop_add(&j->loop, &q->caller, fd, 0);
@@ -165,20 +165,20 @@ static void query_reject(void *ctx, struct acceptor_caller *in)
     query_finish((struct question *)in);
 }
 
-static const struct acceptor_ops query_acceptor_ops = {query_admit, query_reject};
+static const struct acceptor_ops query_acceptor_ops = {query_add_caller, query_reject};
 
-static void query_on_call(void *ctx, uint32_t events)
+static void query_on_connection(void *ctx, uint32_t events)
 {
     struct job *j = ctx;
     (void)events;
-    const int rc = acceptor_take(&j->queries->acceptor, j->queries->door.fd, now_ms());
+    const int rc = acceptor_accept_pending(&j->queries->acceptor, j->queries->door.fd, now_ms());
     if (rc == 0 || rc == ENOMEM) /* ENOMEM: a stranger was refused */
         return;
     loop_change(&j->loop, &j->queries->door, 0);
     loop_after(&j->loop, &j->queries->rest, QUERY_REST_MS);
 }
 
-static void query_on_rest(void *ctx)
+static void query_resume_accepting(void *ctx)
 {
     struct job *j = ctx;
     loop_change(&j->loop, &j->queries->door, EPOLLIN);
@@ -193,8 +193,8 @@ void query_open(struct job *j)
     if (fd < 0)
         return;
     j->queries = xcalloc(1, sizeof(*j->queries));
-    j->queries->door = (struct watch){.fd = -1, .fn = query_on_call, .ctx = j};
-    j->queries->rest = (struct timer){.fn = query_on_rest, .ctx = j};
+    j->queries->door = (struct watch){.fd = -1, .fn = query_on_connection, .ctx = j};
+    j->queries->rest = (struct timer){.fn = query_resume_accepting, .ctx = j};
     acceptor_open(&j->queries->acceptor, QUESTIONS_MAX, PATIENCE_MS, &query_acceptor_ops, j);
     if (bind(fd, (struct sockaddr *)&at, size) != 0 || listen(fd, QUESTIONS_MAX) != 0 ||
         !loop_add(&j->loop, &j->queries->door, fd, EPOLLIN)) {

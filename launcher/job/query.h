@@ -11,6 +11,6 @@
 void query_open(struct job *j);
 
 /* A host has answered. */
-void query_answered(struct job *j, uint32_t host, uint32_t question, const char *data, size_t len);
+void query_handle_answer(struct job *j, uint32_t host, uint32_t question, const char *data, size_t len);
 
 #endif

@@ -35,7 +35,7 @@ static uint32_t recover_count_ready(const struct job *j)
 }
 
 /* The ranks of a spawned job connect to their parents in MPI_Init before the first of them is ready. */
-static bool has_left_init(const struct job *j, uint32_t rank)
+static bool has_completed_init(const struct job *j, uint32_t rank)
 {
     return pmi_ready(j->pmi, rank) || (j->opt->report_fd > 0 && recover_count_ready(j) > 0);
 }
@@ -43,7 +43,7 @@ static bool has_left_init(const struct job *j, uint32_t rank)
 /* The parent job and spawned jobs continue even if no rank of this job is left. */
 static bool recover_is_possible(const struct job *j, uint32_t rank)
 {
-    return j->opt->recovery && !j->ending && !j->failed && has_left_init(j, rank) &&
+    return j->opt->recovery && !j->ending && !j->failed && has_completed_init(j, rank) &&
            (recover_count_unfinished(j) > 0 || j->opt->report_fd > 0 || !spawned_are_idle(j));
 }
 
@@ -61,7 +61,7 @@ static void recover_forward_deaths(struct job *j)
 }
 
 /* Another mpiexec of this host, of a job that was spawned or that spawned this one, has written something. */
-static void recover_on_bell(void *ctx, uint32_t events)
+static void recover_on_notification(void *ctx, uint32_t events)
 {
     (void)events;
     recover_forward_deaths(ctx);
@@ -75,7 +75,7 @@ void recover_open(struct job *j, int notices)
         return;
     j->notices.page = notice_map(notices);
     const int bell = j->opt->bell_fd > 0 ? (int)j->opt->bell_fd : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    j->notices.bell = (struct watch){.fd = -1, .fn = recover_on_bell, .ctx = j};
+    j->notices.bell = (struct watch){.fd = -1, .fn = recover_on_notification, .ctx = j};
     if (!j->notices.page || bell < 0 || !loop_add(&j->loop, &j->notices.bell, bell, EPOLLIN | EPOLLET))
         launcher_die(1, "mpiexec cannot notify other hosts of failed ranks (-enable-recovery): %s.",
                      strerror(errno));
@@ -84,7 +84,7 @@ void recover_open(struct job *j, int notices)
 static void recover_notify_hosts(struct job *j, uint32_t rank)
 {
     const uint64_t ring = 1;
-    if (!notice_add(j->notices.page, j->notices.fd, notice_world(j->id), rank))
+    if (!notice_add(j->notices.page, j->notices.fd, notice_hash_job(j->id), rank))
         launcher_die(
             1,
             "mpiexec cannot tell the ranks that rank %u has died (%u deaths at most, and memory for them): "
@@ -96,7 +96,7 @@ static void recover_notify_hosts(struct job *j, uint32_t rank)
                       strerror(errno));
 }
 
-void recover_left(struct job *j, uint32_t rank)
+void recover_rank_departed(struct job *j, uint32_t rank)
 {
     /* Not where jobs were spawned: ranks of the others may still be at work with messages of this one. */
     if (j->opt->recovery && !j->ending && j->opt->report_fd <= 0 && j->spawned_count == 0)
@@ -115,7 +115,7 @@ static void recover_notify_all(struct job *j, uint32_t rank)
 
 /* A rank of a spawned job died before it connected to its parents: the other ranks of that job cannot finish
  * MPI_Init. They are ended, the waiting parents are notified, and MPI_Comm_spawn fails. */
-static bool end_unborn(struct job *j, const char *how)
+static bool fail_unfinished_spawn(struct job *j, const char *how)
 {
     if (j->dead.unborn)
         return true;
@@ -130,7 +130,7 @@ static bool end_unborn(struct job *j, const char *how)
 
 bool recover_rank_death(struct job *j, uint32_t rank, int code, const char *how)
 {
-    if (end_unborn(j, how))
+    if (fail_unfinished_spawn(j, how))
         return true;
     if (!recover_is_possible(j, rank))
         return false;
@@ -148,7 +148,7 @@ bool recover_rank_death(struct job *j, uint32_t rank, int code, const char *how)
 
 /* No rank of this job was left, nor of the last job that it spawned. The parent's mpiexec decides in the same
  * way. */
-void recover_end(struct job *j)
+void recover_end_job(struct job *j)
 {
     if (j->failed || j->ending || j->dead.n < j->layout->size || (j->spawned_count > 0 && !j->dead.spawned))
         return;
@@ -181,7 +181,7 @@ static bool recover_is_report_valid(const struct job *j, const struct unreachabl
     return by->state == RANK_RUNNING && rank->state == RANK_RUNNING && !by->ended && !rank->ended;
 }
 
-static void end_rank(struct job *j, uint32_t rank, uint32_t by)
+static void kill_suspected_rank(struct job *j, uint32_t rank, uint32_t by)
 {
     struct job_host *h = &j->hosts[j->layout->host_of[rank]];
     j->ranks[rank].ended = true;
@@ -194,7 +194,7 @@ static void end_rank(struct job *j, uint32_t rank, uint32_t by)
 
 /* Ends one rank: on the node that most of the reports are about, by others or by its own ranks; of two equal nodes,
  * the one that was reported first. False: no report is left. */
-static bool end_worst(struct job *j, uint32_t *count)
+static bool kill_most_reported_rank(struct job *j, uint32_t *count)
 {
     const struct layout *l = j->layout;
     uint32_t best = 0, rank = 0, by = 0;
@@ -215,7 +215,7 @@ static bool end_worst(struct job *j, uint32_t *count)
             }
     }
     if (best > 0)
-        end_rank(j, rank, by);
+        kill_suspected_rank(j, rank, by);
     return best > 0;
 }
 
@@ -223,7 +223,7 @@ static void recover_resolve_reports(void *ctx)
 {
     struct job *j = ctx;
     uint32_t *count = xcalloc(j->layout->nnodes, sizeof(*count));
-    while (!j->ending && end_worst(j, count))
+    while (!j->ending && kill_most_reported_rank(j, count))
         ;
     j->unreachable.n = 0;
     free(count);

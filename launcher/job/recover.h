@@ -16,7 +16,7 @@ bool recover_rank_death(struct job *j, uint32_t rank, int code, const char *how)
 
 /* A rank has ended after MPI_Finalize. Ranks still in MPI_Finalize may wait for a message from it: they are
  * notified that it is gone. */
-void recover_left(struct job *j, uint32_t rank);
+void recover_rank_departed(struct job *j, uint32_t rank);
 
 /* The same for all ranks of a host. */
 bool recover_from_lost(struct job *j, const struct job_host *h, const char *why);
@@ -26,6 +26,6 @@ bool recover_from_lost(struct job *j, const struct job_host *h, const char *why)
 void recover_on_unreachable(void *ctx, uint32_t rank, uint32_t by);
 
 /* At the end: a job has failed if no rank of it was left. */
-void recover_end(struct job *j);
+void recover_end_job(struct job *j);
 
 #endif

@@ -17,7 +17,7 @@ static bool sink_poll_writable(int fd, int ms)
     return poll(&p, 1, ms) > 0;
 }
 
-static void give_up(struct sink *s, int error)
+static void discard_output(struct sink *s, int error)
 {
     s->error = error;
     s->lost += buf_size(&s->out);
@@ -36,7 +36,7 @@ void sink_flush(struct sink *s)
         else if (done < 0 && errno == EAGAIN)
             break;
         else if (done < 0 && errno != EINTR)
-            give_up(s, errno);
+            discard_output(s, errno);
     }
     if (buf_size(&s->out) > 0 && s->w.fd < 0)
         s->always_ready = !loop_add(s->loop, &s->w, s->fd, EPOLLOUT);

@@ -46,7 +46,7 @@ static void spawned_add_option(struct strings *s, const char *option, const char
 }
 
 /* "[%r] " becomes "[2.%r] ": which job, then the rank in it. */
-static char *inner_prefix(const char *prefix, unsigned number)
+static char *make_spawned_prefix(const char *prefix, unsigned number)
 {
     const char *at = strstr(prefix, "%r");
     size_t before = at ? (size_t)(at - prefix) : 0;
@@ -167,7 +167,7 @@ static void command_line(const struct job *j, const struct spawn_request *r,
     spawned_add_option(s, "-stdin", "none");
     strings_add(s, "-oversubscribe");
     if (o->prefix) {
-        char *prefix = inner_prefix(o->prefix, spawned->number);
+        char *prefix = make_spawned_prefix(o->prefix, spawned->number);
         spawned_add_option(s, "-prepend-pattern", prefix);
         free(prefix);
     }
@@ -205,7 +205,7 @@ static void spawned_fail(struct spawned_job *s, const char *why)
         s->failure = xstrdup(why);
 }
 
-static void spawned_on_news(void *ctx, uint32_t events)
+static void spawned_on_report(void *ctx, uint32_t events)
 {
     struct spawned_job *s = ctx;
     char data[512];
@@ -284,7 +284,7 @@ static void spawned_remove(struct job *j, struct spawned_job *gone)
 }
 
 /* The reason of a failure is stored until the requesting rank has received it or has ended. */
-static void forget_failed(struct job *j)
+static void free_reported_failures(struct job *j)
 {
     for (struct spawned_job *s = j->spawned, *next; s; s = next) {
         next = s->next;
@@ -298,9 +298,9 @@ unsigned spawned_start(struct job *j, uint32_t rank, char *lines, char **why)
     struct spawn_request r;
     const char *bad = spawn_request_parse(lines, &r);
     struct spawned_job *s = xcalloc(1, sizeof(*s));
-    forget_failed(j);
+    free_reported_failures(j);
     *s = (struct spawned_job){.number = ++j->spawned_count, .job = j, .rank = rank};
-    s->news = (struct watch){.fd = -1, .fn = spawned_on_news, .ctx = s};
+    s->news = (struct watch){.fd = -1, .fn = spawned_on_report, .ctx = s};
     if (!bad && j->ending)
         bad = "the job is being ended";
     if (!bad) {
@@ -356,7 +356,7 @@ bool spawned_handle_child_end(struct job *j, pid_t pid, int status, int *failed)
     if (!s)
         return false;
     while (s->news.fd >= 0)
-        spawned_on_news(s, 0);
+        spawned_on_report(s, 0);
     int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     s->pid = 0;
     buf_add(&s->text, "", 1);

@@ -46,7 +46,7 @@ static bool why_start(struct asking *a, char *const argv[])
     return tool_start(&a->job->loop, &a->end, TOOL_TO_STDERR, argv);
 }
 
-static struct asking *asking_new(struct job *j, void (*done)(struct job *))
+static struct asking *diagnosis_new(struct job *j, void (*done)(struct job *))
 {
     struct asking *a = xcalloc(1, sizeof(*a));
     *a = (struct asking){.job = j, .done = done};
@@ -57,18 +57,18 @@ static struct asking *asking_new(struct job *j, void (*done)(struct job *))
 
 void why_print(struct job *j, void (*done)(struct job *))
 {
-    struct asking *a = asking_new(j, done);
+    struct asking *a = diagnosis_new(j, done);
     if (why_start(a, (char *[]){"fishplate", "why", "--if-any", (char *)j->id, NULL}))
         loop_after(&j->loop, &a->limit, PATIENCE_MS);
     else
         why_finish(a);
 }
 
-void why_watch(struct job *j, long seconds)
+void why_watch_for_hang(struct job *j, long seconds)
 {
     char text[32];
     snprintf(text, sizeof(text), "%ld", seconds);
-    if (!why_start(asking_new(j, NULL),
+    if (!why_start(diagnosis_new(j, NULL),
                    (char *[]){"fishplate", "why", "--hang-after", text, (char *)j->id, NULL}))
         message_print(
             "-hang-after needs the program fishplate in the directory of mpiexec, but it is not there.");

@@ -12,6 +12,6 @@
 void why_print(struct job *j, void (*done)(struct job *j));
 
 /* From now on: runs the tool when the job has made no progress for `seconds`. */
-void why_watch(struct job *j, long seconds);
+void why_watch_for_hang(struct job *j, long seconds);
 
 #endif

@@ -54,7 +54,7 @@ static struct cpus *bind_by_unit(const struct plan *plan, struct binding_fault *
     return sets;
 }
 
-struct cpus *binding_of_plan(const struct plan *plan, struct binding_fault *fault)
+struct cpus *binding_compute(const struct plan *plan, struct binding_fault *fault)
 {
     *fault = (struct binding_fault){NULL, 0};
     return plan_has_slots(plan) && plan->bind != BIND_NONE ? bind_by_file(plan, fault)

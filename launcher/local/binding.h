@@ -14,7 +14,7 @@ struct binding_fault {
 };
 
 /* A set of processors for each rank of the plan, in its order; the caller frees it. NULL: ranks are not bound. */
-struct cpus *binding_of_plan(const struct plan *plan, struct binding_fault *fault);
+struct cpus *binding_compute(const struct plan *plan, struct binding_fault *fault);
 
 /* Prints where a rank runs; `set` NULL: on any processor. */
 void binding_print(const struct place *at, const struct cpus *set);

@@ -11,7 +11,7 @@
 #include "local/spawn.h"
 
 /* "0,3-5": the next range; false at the end. */
-static bool next_range(const char **text, long *first, long *last)
+static bool parse_next_range(const char **text, long *first, long *last)
 {
     size_t len = strcspn(*text, ",");
     char *word = xstrf("%.*s", (int)len, *text), *dash = strchr(word, '-');
@@ -38,13 +38,13 @@ bool debug_is_selected(const struct options *o, uint32_t rank)
     long first, last;
     bool found = o->debug != DEBUG_NOT && !o->debug_ranks;
     for (const char *text = o->debug_ranks;
-         o->debug != DEBUG_NOT && text && next_range(&text, &first, &last);)
+         o->debug != DEBUG_NOT && text && parse_next_range(&text, &first, &last);)
         found = found || (rank >= (uint32_t)first && rank <= (uint32_t)last);
     return found;
 }
 
 /* The only rank that reads commands; -1 if there are several. */
-static long only_rank(const struct options *o)
+static long get_single_debug_rank(const struct options *o)
 {
     long rank = -1;
     if (o->debug_ranks && !parse_number(o->debug_ranks, 0, 1 << 24, &rank))
@@ -63,10 +63,10 @@ static void debug_require_program(const char *program, const char *option)
 
 void debug_check(struct options *o, uint32_t size)
 {
-    long first, last, one = only_rank(o);
+    long first, last, one = get_single_debug_rank(o);
     if (o->debug == DEBUG_NOT)
         return;
-    for (const char *text = o->debug_ranks; text && next_range(&text, &first, &last);)
+    for (const char *text = o->debug_ranks; text && parse_next_range(&text, &first, &last);)
         if (last >= (long)size)
             launcher_die(STATUS_USAGE, "Rank %ld cannot be debugged: there is no such rank in a job of %u.",
                          last, size);
@@ -84,7 +84,7 @@ void debug_check(struct options *o, uint32_t size)
 
 /* Builds the debugger's command line. It asks for the backtraces of threads: a plain backtrace would be an error if
  * the program has ended. */
-char **debug_words(const struct options *o, char **argv)
+char **debug_build_command(const struct options *o, char **argv)
 {
     static const char *const batch[] = {"gdb",    "-q",  "-batch", "-return-child-result",
                                         "-ex",    "run", "-ex",    "thread apply all -s backtrace",
@@ -92,7 +92,9 @@ char **debug_words(const struct options *o, char **argv)
     static const char *const interactive[] = {"gdb", "-q", "--args", NULL};
     static const char *const window[] = {
         "sh", "-c", "exec xterm -T \"rank $PMI_RANK\" -e gdb -q --args \"$@\"", "sh", NULL};
-    const char *const *words = o->debug == DEBUG_XTERM ? window : only_rank(o) >= 0 ? interactive : batch;
+    const char *const *words = o->debug == DEBUG_XTERM         ? window
+                               : get_single_debug_rank(o) >= 0 ? interactive
+                                                               : batch;
     struct strings all = {0};
     for (; *words; words++)
         strings_add(&all, *words);

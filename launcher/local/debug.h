@@ -13,6 +13,6 @@ void debug_check(struct options *o, uint32_t size);
 bool debug_is_selected(const struct options *o, uint32_t rank);
 
 /* The words that run these words under the debugger. */
-char **debug_words(const struct options *o, char **argv);
+char **debug_build_command(const struct options *o, char **argv);
 
 #endif

@@ -40,20 +40,20 @@ static struct {
     int spare;
 } proc = {NULL, -1};
 
-static void take_spare(void)
+static void reserve_spare_descriptor(void)
 {
     if (proc.spare < 0)
         proc.spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-void descend_adopt(void)
+void descend_become_subreaper(void)
 {
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     /* The place in the directory must not be shared with the process we were forked from. */
     if (proc.dir)
         closedir(proc.dir);
     proc.dir = opendir("/proc");
-    take_spare();
+    reserve_spare_descriptor();
 }
 
 /* Parent from /proc/PID/stat, where the name in parentheses may contain any character; 0 if the process ended
@@ -101,7 +101,7 @@ static size_t list_processes(struct entry **out)
     return n;
 }
 
-static bool is_ours(const struct entry *list, size_t n, pid_t pid)
+static bool is_descendant(const struct entry *list, size_t n, pid_t pid)
 {
     for (size_t i = 0; i < n; i++)
         if (list[i].pid == pid)
@@ -120,7 +120,7 @@ static size_t signal_by_proc(int sig)
         for (size_t i = 0; i < n; i++) {
             if (list[i].ours)
                 continue;
-            if (list[i].parent == self || is_ours(list, n, list[i].parent)) {
+            if (list[i].parent == self || is_descendant(list, n, list[i].parent)) {
                 list[i].ours = more = true;
                 signalled += kill(list[i].pid, sig) == 0;
             }
@@ -156,7 +156,7 @@ void descend_signal(int sig)
     proc.spare = -1;
     if (proc.dir)
         signalled = signal_by_proc(sig);
-    take_spare();
+    reserve_spare_descriptor();
     if (signalled == 0 && has_running_child())
         signal_by_number(sig);
 }

@@ -9,7 +9,7 @@
 
 /* Makes this process a subreaper, so that orphaned descendants become its children. Opens what the other
  * functions need; call again after a fork. */
-void descend_adopt(void);
+void descend_become_subreaper(void);
 
 /* Sends the signal to every descendant. */
 void descend_signal(int sig);

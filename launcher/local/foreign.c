@@ -144,7 +144,7 @@ static bool has_library(const char *folder, size_t len, const char *soname)
     return found;
 }
 
-bool foreign_folders_have(const char *folders, const char *soname)
+bool foreign_find_in_folders(const char *folders, const char *soname)
 {
     while (folders && *folders) {
         const size_t len = strcspn(folders, ":");
@@ -169,12 +169,12 @@ static bool search_folders(void *ctx, const char *folders)
             free(text);
             text = longer;
         }
-    const bool found = foreign_folders_have(text, s->soname);
+    const bool found = foreign_find_in_folders(text, s->soname);
     free(text);
     return found;
 }
 
-bool foreign_program_has_path_to(const char *path, const char *soname)
+bool foreign_program_finds_library(const char *path, const char *soname)
 {
     struct search s = {path, soname};
     return find_in_file(path, DT_RUNPATH, search_folders, &s) ||

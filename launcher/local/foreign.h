@@ -19,9 +19,9 @@ struct foreign {
 bool foreign_program(const char *path, struct foreign *out);
 
 /* One of these folders, separated by colons, contains the library. NULL: no folder. */
-bool foreign_folders_have(const char *folders, const char *soname);
+bool foreign_find_in_folders(const char *folders, const char *soname);
 
 /* The same for the folders that the program itself names (RUNPATH, RPATH). */
-bool foreign_program_has_path_to(const char *path, const char *soname);
+bool foreign_program_finds_library(const char *path, const char *soname);
 
 #endif

@@ -88,7 +88,7 @@ static void guard_stop_self(void)
 }
 
 /* Runs the front process, which only listens from here on. */
-static int guard_run_front(pid_t worker, int pipe_end, const sigset_t *set)
+static int guard_run_front_process(pid_t worker, int pipe_end, const sigset_t *set)
 {
     bool interrupted = false;
     int peek = signalfd(-1, set, SFD_CLOEXEC);
@@ -122,7 +122,7 @@ static int guard_run_front(pid_t worker, int pipe_end, const sigset_t *set)
 }
 
 /* Renames this process, so that `killall -9 mpiexec` does not end the one that cleans up. */
-static void take_other_name(char **argv, const char *name)
+static void rename_process(char **argv, const char *name)
 {
     prctl(PR_SET_NAME, name);
     size_t room = strlen(argv[0]);
@@ -132,10 +132,10 @@ static void take_other_name(char **argv, const char *name)
 
 _Noreturn static void run_worker(char **argv, int (*worker)(void *ctx, int front), void *ctx, int pipe_end)
 {
-    descend_adopt();
+    descend_become_subreaper();
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a file of output that may not grow is an error, not the end */
-    take_other_name(argv, "fishplate-guard");
+    rename_process(argv, "fishplate-guard");
     int status = worker(ctx, pipe_end);
     /* Processes that ranks left running end with the job. */
     descend_end();
@@ -146,7 +146,7 @@ _Noreturn static void run_worker(char **argv, int (*worker)(void *ctx, int front
 _Noreturn static void run_reaper(char **argv, pid_t worker)
 {
     int status = 0;
-    take_other_name(argv, "fishplate-reaper");
+    rename_process(argv, "fishplate-reaper");
     close(STDOUT_FILENO); /* a reader of the output waits until every writer has closed it */
     close(STDIN_FILENO);
     while (waitpid(worker, &status, 0) < 0 && errno == EINTR)
@@ -168,7 +168,7 @@ int guard_run(char **argv, int (*worker)(void *ctx, int front), void *ctx)
     int ends[2];
     sigset_t set;
     spawn_save_limits();
-    descend_adopt();
+    descend_become_subreaper();
     forwarded_set(&set);
     sigaddset(&set, SIGCHLD);
     sigprocmask(SIG_BLOCK, &set, NULL);
@@ -180,7 +180,7 @@ int guard_run(char **argv, int (*worker)(void *ctx, int front), void *ctx)
     if (pid == 0) {
         close(ends[1]);
         setsid();
-        descend_adopt();
+        descend_become_subreaper();
         pid = fork();
         if (pid < 0)
             launcher_die(1, "mpiexec cannot create a process: %s.", error_reason(errno));
@@ -191,7 +191,7 @@ int guard_run(char **argv, int (*worker)(void *ctx, int front), void *ctx)
     }
     close(ends[0]);
     signal(SIGPIPE, SIG_IGN);
-    return guard_run_front(pid, ends[1], &set);
+    return guard_run_front_process(pid, ends[1], &set);
 }
 
 struct guard {
@@ -201,7 +201,7 @@ struct guard {
     void *ctx;
 };
 
-static void guard_on_pipe(void *ctx, uint32_t events)
+static void guard_on_forwarded_signal(void *ctx, uint32_t events)
 {
     struct guard *g = ctx;
     unsigned char words[64];
@@ -222,7 +222,7 @@ static void guard_on_pipe(void *ctx, uint32_t events)
     }
 }
 
-static void guard_on_direct(void *ctx, uint32_t events)
+static void guard_on_worker_signal(void *ctx, uint32_t events)
 {
     struct guard *g = ctx;
     struct signalfd_siginfo info;
@@ -231,13 +231,13 @@ static void guard_on_direct(void *ctx, uint32_t events)
         g->ev->signal(g->ctx, (int)info.ssi_signo);
 }
 
-void guard_watch(struct loop *l, int front_fd, const struct guard_events *ev, void *ctx)
+void guard_watch_signals(struct loop *l, int front_fd, const struct guard_events *ev, void *ctx)
 {
     struct guard *g = xcalloc(1, sizeof(*g));
     sigset_t set;
     *g = (struct guard){.loop = l, .ev = ev, .ctx = ctx};
-    g->pipe = (struct watch){.fd = -1, .fn = guard_on_pipe, .ctx = g};
-    g->direct = (struct watch){.fd = -1, .fn = guard_on_direct, .ctx = g};
+    g->pipe = (struct watch){.fd = -1, .fn = guard_on_forwarded_signal, .ctx = g};
+    g->direct = (struct watch){.fd = -1, .fn = guard_on_worker_signal, .ctx = g};
     fcntl(front_fd, F_SETFL, O_NONBLOCK);
     loop_add(l, &g->pipe, front_fd, EPOLLIN);
     forwarded_set(&set);

@@ -20,7 +20,7 @@ struct guard_events {
 };
 
 /* In the worker: watches the front process. `front` is the descriptor that guard_run passed. */
-void guard_watch(struct loop *l, int front, const struct guard_events *ev, void *ctx);
+void guard_watch_signals(struct loop *l, int front, const struct guard_events *ev, void *ctx);
 
 /* Standard input is a terminal that belongs to another job of the shell. */
 bool guard_in_background(void);

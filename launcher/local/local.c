@@ -59,7 +59,7 @@ struct local {
     void (*other)(void *ctx, pid_t pid, int status);
 };
 
-static void finish_if_quiet(struct local *h);
+static void finish_if_all_ended(struct local *h);
 
 static struct proc *find_rank(struct local *h, uint32_t rank)
 {
@@ -97,7 +97,7 @@ static void local_on_stdout(void *ctx, uint32_t events)
     struct proc *p = ctx;
     (void)events;
     read_output(p, &p->out[0], 1);
-    finish_if_quiet(p->host);
+    finish_if_all_ended(p->host);
 }
 
 static void local_on_stderr(void *ctx, uint32_t events)
@@ -105,7 +105,7 @@ static void local_on_stderr(void *ctx, uint32_t events)
     struct proc *p = ctx;
     (void)events;
     read_output(p, &p->out[1], 1);
-    finish_if_quiet(p->host);
+    finish_if_all_ended(p->host);
 }
 
 static void read_pmi(struct proc *p)
@@ -153,7 +153,7 @@ static void local_on_pmi(void *ctx, uint32_t events)
         read_pmi(p);
 }
 
-void local_pmi(struct local *h, uint32_t rank, const char *data, size_t len)
+void local_send_pmi(struct local *h, uint32_t rank, const char *data, size_t len)
 {
     struct proc *p = find_rank(h, rank);
     if (!p || p->pmi.fd < 0)
@@ -220,7 +220,7 @@ static void close_files(struct child_files *f, bool parents_too)
     }
 }
 
-static bool make_files(const struct proc *p, struct child_files *f)
+static bool open_child_files(const struct proc *p, struct child_files *f)
 {
     *f = (struct child_files){{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}};
     if (!make_pipe(f->out) || !make_pipe(f->err) ||
@@ -299,7 +299,7 @@ static bool start_rank(struct local *h, struct proc *p, int node_fd, const struc
         report_failure(p, SPAWN_EXEC, errno);
         return false;
     }
-    if (!make_files(p, &f)) {
+    if (!open_child_files(p, &f)) {
         report_failure(p, SPAWN_FILES, errno);
         close_files(&f, true);
         return false;
@@ -332,7 +332,7 @@ static bool start_rank(struct local *h, struct proc *p, int node_fd, const struc
 }
 
 /* One memfd per node of this host; only its ranks inherit it, and it has no name. */
-static int node_segment(uint32_t node, int *fds, uint32_t *nodes, uint32_t *n)
+static int get_node_segment(uint32_t node, int *fds, uint32_t *nodes, uint32_t *n)
 {
     for (uint32_t i = 0; i < *n; i++)
         if (nodes[i] == node)
@@ -346,7 +346,7 @@ void local_start(struct local *h)
 {
     const struct plan *plan = h->plan;
     struct binding_fault fault;
-    struct cpus *sets = binding_of_plan(plan, &fault);
+    struct cpus *sets = binding_compute(plan, &fault);
     bool ok = !fault.why;
     if (fault.why)
         h->ev->failed(h->ctx, fault.rank, STATUS_USAGE, fault.why);
@@ -357,7 +357,7 @@ void local_start(struct local *h)
         const struct cpus *set = sets ? &sets[i] : NULL;
         if (plan->verbose)
             binding_print(&plan->ranks[i], set);
-        ok = start_rank(h, &h->procs[i], node_segment(plan->ranks[i].node, fds, nodes, &n), set);
+        ok = start_rank(h, &h->procs[i], get_node_segment(plan->ranks[i].node, fds, nodes, &n), set);
     }
     for (uint32_t i = 0; i < n; i++)
         close(fds[i]);
@@ -365,7 +365,7 @@ void local_start(struct local *h)
     free(nodes);
     free(sets);
     h->all_started = true;
-    finish_if_quiet(h);
+    finish_if_all_ended(h);
 }
 
 /* A rank has ended: processes its last PMI commands, reports the end, then reads the output that is
@@ -401,7 +401,7 @@ void local_reap(struct local *h)
         else if (h->other)
             h->other(h->ctx, pid, status);
     }
-    finish_if_quiet(h);
+    finish_if_all_ended(h);
 }
 
 static void local_on_children(void *ctx, uint32_t events)
@@ -437,7 +437,7 @@ static void close_outputs(struct local *h)
 
 /* LINGER_MS is over: ends processes that ranks left running. Remote shells are children too; they are
  * excluded first. */
-static void local_on_linger(void *ctx)
+static void local_on_linger_timeout(void *ctx)
 {
     struct local *h = ctx;
     if (!h->other) {
@@ -448,12 +448,12 @@ static void local_on_linger(void *ctx)
                 kill(-h->procs[i].pid, SIGKILL);
     }
     h->ended = true;
-    finish_if_quiet(h);
+    finish_if_all_ended(h);
 }
 
 /* Done when all ranks have ended and their pipes have no writers. A pipe that stays open belongs to a process
  * that a rank left behind; it gets LINGER_MS to finish, or none if the job is being ended. */
-static void finish_if_quiet(struct local *h)
+static void finish_if_all_ended(struct local *h)
 {
     if (h->done || !h->all_started || h->running > 0)
         return;
@@ -485,7 +485,7 @@ void local_signal(struct local *h, int sig)
         if (!h->other)
             descend_signal(SIGKILL);
         h->ended = true;
-        finish_if_quiet(h);
+        finish_if_all_ended(h);
     }
 }
 
@@ -502,11 +502,11 @@ void local_pause(struct local *h, bool pause)
             for (int k = 0; k < 2; k++)
                 if (!h->procs[i].running)
                     read_output(&h->procs[i], &h->procs[i].out[k], READS_AT_END);
-        finish_if_quiet(h);
+        finish_if_all_ended(h);
     }
 }
 
-void local_on_other(struct local *h, void (*fn)(void *ctx, pid_t pid, int status))
+void local_set_other_child_handler(struct local *h, void (*fn)(void *ctx, pid_t pid, int status))
 {
     h->other = fn;
 }
@@ -524,7 +524,7 @@ static void open_notices(struct local *h)
                      strerror(errno));
 }
 
-void local_died(struct local *h, uint64_t world, uint32_t rank)
+void local_record_death(struct local *h, uint64_t world, uint32_t rank)
 {
     if (h->notices && !notice_add(h->notices, h->notices_fd, world, rank))
         launcher_die(
@@ -541,7 +541,7 @@ void local_kill(struct local *h, uint32_t rank)
         kill(p->pid, SIGKILL);
 }
 
-int local_notices(const struct local *h)
+int local_notices_fd(const struct local *h)
 {
     return h->notices_fd;
 }
@@ -557,8 +557,8 @@ struct local *local_new(struct loop *l, const struct plan *plan, const struct lo
     h->library_known = xcalloc(plan->napps, sizeof(*h->library_known));
     h->procs = xcalloc(plan->nranks, sizeof(*h->procs));
     h->by_rank = xcalloc(plan->size, sizeof(*h->by_rank));
-    struct spawn_fault *faults = spawn_faults(plan->nranks);
-    h->linger.fn = local_on_linger;
+    struct spawn_fault *faults = spawn_map_faults(plan->nranks);
+    h->linger.fn = local_on_linger_timeout;
     h->linger.ctx = h;
     for (uint32_t i = 0; i < plan->nranks; i++) {
         struct proc *p = &h->procs[i];

@@ -31,7 +31,7 @@ struct local *local_new(struct loop *l, const struct plan *p, const struct local
 /* Starts the ranks one after the other; stops at the first that fails. */
 void local_start(struct local *h);
 
-void local_pmi(struct local *h, uint32_t rank, const char *data, size_t len);
+void local_send_pmi(struct local *h, uint32_t rank, const char *data, size_t len);
 
 /* Passes bytes to a rank's standard input; no bytes: end of file. */
 void local_stdin(struct local *h, uint32_t rank, const char *data, size_t len);
@@ -47,15 +47,15 @@ void local_reap(struct local *h);
 
 /* The rank of the job with identifier `world` died, on any host: notifies our ranks if recovery is enabled
  * (plan->recovery). */
-void local_died(struct local *h, uint64_t world, uint32_t rank);
+void local_record_death(struct local *h, uint64_t world, uint32_t rank);
 
 /* Ends one rank by KILL. */
 void local_kill(struct local *h, uint32_t rank);
 
 /* Descriptor of the notices file; -1: none. */
-int local_notices(const struct local *h);
+int local_notices_fd(const struct local *h);
 
 /* A process that is not a rank (the remote shell of an agent) ended. */
-void local_on_other(struct local *h, void (*fn)(void *ctx, pid_t pid, int status));
+void local_set_other_child_handler(struct local *h, void (*fn)(void *ctx, pid_t pid, int status));
 
 #endif

@@ -18,7 +18,7 @@
 #define LIBRARY "libmpi_abi.so.1"
 
 /* In a job inside a job: the software fabric that the outer mpiexec made for its own ranks. */
-static bool outer_fabric(const char *entry)
+static bool is_outer_fabric(const char *entry)
 {
     const char *outer = getenv(ENV_JOB);
     if (!outer || !*outer)
@@ -37,7 +37,7 @@ bool rankenv_is_launchers(const char *entry)
         ENV_APPNUM "=",     ENV_NODE_FD "=",     ENV_NODE_MAP "=",   ENV_HOST "=",       ENV_VNODE "=",
         ENV_TRACER "=",     ENV_ONE_MACHINE "=", "PMIX_NAMESPACE=",  "PMIX_RANK=",       "PMIX_SERVER_"};
     if (entry[0] == 'S')
-        return outer_fabric(entry);
+        return is_outer_fabric(entry);
     if (entry[0] != 'P' && entry[0] != 'M' && entry[0] != 'F')
         return false;
     for (size_t i = 0; i < COUNT_OF(names); i++)
@@ -112,8 +112,8 @@ const char *rankenv_library_folder(const char *program, char *const *env)
             *slash = '\0';
     }
     known = true;
-    if (!*folder || foreign_folders_have(rankenv_get(env, "LD_LIBRARY_PATH"), LIBRARY) ||
-        foreign_program_has_path_to(program, LIBRARY))
+    if (!*folder || foreign_find_in_folders(rankenv_get(env, "LD_LIBRARY_PATH"), LIBRARY) ||
+        foreign_program_finds_library(program, LIBRARY))
         return NULL;
     return folder;
 }
@@ -137,7 +137,7 @@ static void rankenv_reserve(struct builder *b, const struct plan *p, size_t inhe
 }
 
 /* Removes NAME=value from the list, so that ours is the only one. */
-static void rankenv_drop(struct builder *b, const char *name)
+static void rankenv_remove(struct builder *b, const char *name)
 {
     size_t kept = 0, len = strlen(name);
     for (size_t i = 0; i < b->n; i++)
@@ -162,7 +162,7 @@ static void add_softib(struct builder *b, const struct plan *p, const struct pla
                     (int)getpid()); /* this process starts all ranks of the fabric */
     if (fabric && (*fabric == '/' || *fabric == '.' || strstr(fabric, "nodes=")))
         return;
-    rankenv_drop(b, ENV_SOFTIB_FABRIC);
+    rankenv_remove(b, ENV_SOFTIB_FABRIC);
     rankenv_add(b, ENV_SOFTIB_FABRIC "=nodes=%u name=%s%s%s", p->nnodes, p->job, fabric ? " " : "",
                 fabric ? fabric : "");
 }
@@ -172,7 +172,7 @@ static void add_library_folder(struct builder *b, const char *folders, const cha
 {
     if (!library_folder)
         return;
-    rankenv_drop(b, "LD_LIBRARY_PATH");
+    rankenv_remove(b, "LD_LIBRARY_PATH");
     rankenv_add(b, "LD_LIBRARY_PATH=%s%s%s", folders ? folders : "", folders && *folders ? ":" : "",
                 library_folder);
 }
@@ -212,7 +212,7 @@ char *const *rankenv_build(const struct plan *p, const struct place *at, int pmi
     if (notices_fd >= 0)
         rankenv_add(&b, ENV_NOTICES "=%d", notices_fd);
     else
-        rankenv_drop(&b, ENV_NOTICES);
+        rankenv_remove(&b, ENV_NOTICES);
     if (strlen(p->node_map) <= NODE_MAP_ENV_MAX)
         rankenv_add(&b, ENV_NODE_MAP "=%s", p->node_map);
     if (at->vnode >= 0)

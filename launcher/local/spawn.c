@@ -39,7 +39,7 @@ static bool spawn_redirect_streams(const struct spawn *s)
     return dup2(s->in, 0) == 0 && dup2(s->out, 1) == 1 && dup2(s->err, 2) == 2;
 }
 
-struct spawn_fault *spawn_faults(uint32_t n)
+struct spawn_fault *spawn_map_faults(uint32_t n)
 {
     void *p = mmap(NULL, (n + 1) * sizeof(struct spawn_fault), PROT_READ | PROT_WRITE,
                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);

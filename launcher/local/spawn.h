@@ -20,14 +20,14 @@ struct spawn {
 
 enum spawn_step { SPAWN_OK, SPAWN_FILES, SPAWN_WDIR, SPAWN_EXEC };
 
-/* A child's report of why exec failed; in memory from spawn_faults. */
+/* A child's report of why exec failed; in memory from spawn_map_faults. */
 struct spawn_fault {
     enum spawn_step step;
     int error;
 };
 
 /* Memory shared with children, all zero. */
-struct spawn_fault *spawn_faults(uint32_t n);
+struct spawn_fault *spawn_map_faults(uint32_t n);
 
 /* The new process leads its own process group and is killed by the kernel when its parent dies. -1 if fork
  * fails. Later failures are in *fault (may be NULL) once the process has ended: waiting for each exec would

@@ -16,7 +16,7 @@
 
 #include "core/util.h"
 
-static _Noreturn void become_tool(int keep, enum tool_output output, const char *tool, char *const argv[])
+static _Noreturn void exec_tool(int keep, enum tool_output output, const char *tool, char *const argv[])
 {
     sigset_t none;
     sigemptyset(&none);
@@ -41,7 +41,7 @@ bool tool_start(struct loop *l, struct watch *end, enum tool_output output, char
         return false;
     const pid_t child = fork();
     if (child == 0)
-        become_tool(ends[1], output, tool, argv);
+        exec_tool(ends[1], output, tool, argv);
     close(ends[1]);
     if (child < 0 || !loop_add(l, end, ends[0], EPOLLIN)) {
         close(ends[0]);

@@ -11,14 +11,14 @@
 #include "options/optdefs.h"
 
 /* The next of several names; returns where the one after it begins, NULL after the last. */
-static const char *next_name(const char *names, char *out, size_t size)
+static const char *copy_next_name(const char *names, char *out, size_t size)
 {
     size_t len = strcspn(names, "|");
     snprintf(out, size, "%.*s", (int)len, names);
     return names[len] ? names + len + 1 : NULL;
 }
 
-static bool takes_word(const struct optdef *d)
+static bool takes_argument(const struct optdef *d)
 {
     return d->arg == ARG_ONE || d->arg == ARG_NAME_VALUE;
 }
@@ -29,8 +29,8 @@ static void print_names(bool with_word)
     char name[64];
     for (unsigned i = 0; i < noptdefs; i++)
         for (const char *p = optdefs[i].names;
-             p && optdefs[i].help && (!with_word || takes_word(&optdefs[i]));) {
-            p = next_name(p, name, sizeof(name));
+             p && optdefs[i].help && (!with_word || takes_argument(&optdefs[i]));) {
+            p = copy_next_name(p, name, sizeof(name));
             printf(" -%s", name);
         }
 }
@@ -42,7 +42,7 @@ static void print_bash_values(const struct optdef *d)
     const char *p = d->names;
     printf("    ");
     for (bool first = true; p; first = false) {
-        p = next_name(p, name, sizeof(name));
+        p = copy_next_name(p, name, sizeof(name));
         printf("%s-%s|--%s", first ? "" : "|", name, name);
     }
     if (strcmp(d->values, "@file") == 0)
@@ -122,13 +122,13 @@ static void print_zsh(void)
     for (unsigned i = 0; i < noptdefs; i++)
         for (const char *p = optdefs[i].names; p && optdefs[i].help;) {
             const struct optdef *d = &optdefs[i];
-            p = next_name(p, name, sizeof(name));
+            p = copy_next_name(p, name, sizeof(name));
             printf("  '*-");
             print_escaped(name, "[]:?\\");
             printf("[");
             print_escaped(d->help, "[]:\\");
             printf("]");
-            if (takes_word(d)) {
+            if (takes_argument(d)) {
                 printf(":");
                 print_escaped(d->metavar, "[]:\\");
                 printf(":");
@@ -162,7 +162,7 @@ static void print_man_option(const struct optdef *d)
     char name[64];
     puts(".TP");
     for (const char *p = d->names; p;) {
-        p = next_name(p, name, sizeof(name));
+        p = copy_next_name(p, name, sizeof(name));
         fputs("\\fB\\-", stdout);
         print_roff(name);
         printf("\\fR%s", p ? ", " : "");

@@ -85,7 +85,7 @@ static int habits_find_setting(const char *entry)
     return -1;
 }
 
-static void note_setting(struct buf *line, const char *entry, int at)
+static void append_setting_hint(struct buf *line, const char *entry, int at)
 {
     char *text = xstrf("%s%.*s (%s%s)", buf_size(line) ? ", " : "", (int)strcspn(entry, "="), entry,
                        settings[at].ours ? "here " : "", settings[at].ours ? settings[at].ours : ALL_OURS);
@@ -103,7 +103,7 @@ void options_notice_foreign(const struct options *o, char *const *environment)
         for (char *const *e = lists[k]; *e; e++) {
             int at = habits_find_setting(*e);
             if (at >= 0 && ++n <= NAMED)
-                note_setting(&line, *e, at);
+                append_setting_hint(&line, *e, at);
         }
     if (n > NAMED)
         message_print(
@@ -151,7 +151,7 @@ static void set_one_per_node(struct opt_parse *p, const char *name, const char *
 }
 
 /* Handles --bynode and --bind-to-core, old forms of options. */
-static void set_old_words(struct opt_parse *p, const char *name, const char *value)
+static void set_obsolete_option(struct opt_parse *p, const char *name, const char *value)
 {
     (void)value;
     if (strcmp(name, "bynode") == 0)
@@ -185,7 +185,7 @@ const struct optdef habits[] = {
     {"mca|gmca|omca|prtemca|pmixmca", ARG_NAME_VALUE, "NAME VALUE", "a setting of Open MPI", set_mca},
     {"output-filename", ARG_ONE, "NAME", "where output goes", set_output_filename},
     {"pernode", ARG_NONE, NULL, NULL, set_one_per_node},
-    {"bynode|byslot|bind-to-core|bind-to-socket|bind-to-none", ARG_NONE, NULL, NULL, set_old_words},
+    {"bynode|byslot|bind-to-core|bind-to-socket|bind-to-none", ARG_NONE, NULL, NULL, set_obsolete_option},
     {"prefix", ARG_ONE, "DIR", "mpiexec is expected at the same path on all hosts", habits_print_hint},
     {"tune|am", ARG_ONE, "FILE", "settings are FISHPLATE_ variables; fishplate info lists them",
      habits_print_hint},

@@ -47,8 +47,8 @@ static bool is_time(const char *text)
     return hcas_is_quantity(text, units);
 }
 
-static void set_word(const struct hcas *h, const char *key, const char *value, bool ok, const char *example,
-                     char **out)
+static void set_quantity(const struct hcas *h, const char *key, const char *value, bool ok,
+                         const char *example, char **out)
 {
     if (!ok)
         launcher_die(STATUS_USAGE, "-%s: %s=%s: write a number and its unit, for example %s=%s.", h->option,
@@ -73,11 +73,11 @@ static void hcas_parse_setting(struct hcas *h, const char *key, const char *valu
     else if (strcmp(key, "lmc") == 0)
         h->lmc = set_count(h, key, value, 0, 7);
     else if (strcmp(key, "latency") == 0)
-        set_word(h, key, value, is_time(value), "2us", &h->latency);
+        set_quantity(h, key, value, is_time(value), "2us", &h->latency);
     else if (strcmp(key, "bus") == 0)
-        set_word(h, key, value, is_rate(value), "1GB/s", &h->bus);
+        set_quantity(h, key, value, is_rate(value), "1GB/s", &h->bus);
     else if (strcmp(key, "pin") == 0)
-        set_word(h, key, value, is_time(value), "200ns", &h->pin);
+        set_quantity(h, key, value, is_time(value), "200ns", &h->pin);
     else if (strcmp(key, "hub") == 0)
         h->hub = set_count(h, key, value, 0, 1);
     else
@@ -138,7 +138,7 @@ static const char *hcas_get_text(const struct options *o)
     return text;
 }
 
-static void check_described(const char *text)
+static void check_fabric_text(const char *text)
 {
     static const char *const sizes[] = {"nodes=", "hcas=", "ports=", "lmc="};
     if (*text == '/' || *text == '.')
@@ -152,7 +152,7 @@ static void check_described(const char *text)
                          sizes[i]);
 }
 
-static bool one_rate(const struct hcas *h)
+static bool is_rate_uniform(const struct hcas *h)
 {
     for (unsigned i = 1; i < h->n; i++)
         if (strcmp(h->rate[i] ? h->rate[i] : "", h->rate[0] ? h->rate[0] : "") != 0)
@@ -161,7 +161,7 @@ static bool one_rate(const struct hcas *h)
 }
 
 /* Order: sizes, the user's words, then settings of single adapters. */
-static char *fabric_words(const struct hcas *h, const char *user)
+static char *build_fabric_text(const struct hcas *h, const char *user)
 {
     char *text = NULL;
     size_t len = 0;
@@ -177,11 +177,11 @@ static char *fabric_words(const struct hcas *h, const char *user)
         fprintf(f, " pin=%s", h->pin);
     if (h->hub)
         fprintf(f, " hub=1");
-    if (one_rate(h) && h->rate[0])
+    if (is_rate_uniform(h) && h->rate[0])
         fprintf(f, " rate=%s", h->rate[0]);
     if (user && *user)
         fprintf(f, " %s", user);
-    for (unsigned i = 0; i < h->n && !one_rate(h); i++)
+    for (unsigned i = 0; i < h->n && !is_rate_uniform(h); i++)
         if (h->rate[i])
             fprintf(f, " hca%u: rate=%s", i, h->rate[i]);
     if (fclose(f) != 0)
@@ -189,7 +189,7 @@ static char *fabric_words(const struct hcas *h, const char *user)
     return text;
 }
 
-char *hcas_fabric(const struct options *o)
+char *hcas_build_fabric(const struct options *o)
 {
     struct hcas h = {.option = "hcas", .ports = 1};
     if (!o->vnodes)
@@ -198,9 +198,9 @@ char *hcas_fabric(const struct options *o)
             "-hcas describes the adapters of virtual nodes: set the number of nodes with -vnodes N.");
     const char *user = hcas_get_text(o);
     if (user)
-        check_described(user);
+        check_fabric_text(user);
     hcas_parse(&h, o->hcas);
-    char *words = fabric_words(&h, user);
+    char *words = build_fabric_text(&h, user);
     for (unsigned i = 0; i < h.n; i++)
         free(h.rate[i]);
     free(h.latency);

@@ -8,6 +8,6 @@
 
 /* Combines -hcas and the user's own description into a value of SOFTIB_FABRIC; to be freed. Ends mpiexec with
  * a message on invalid input. */
-char *hcas_fabric(const struct options *o);
+char *hcas_build_fabric(const struct options *o);
 
 #endif

@@ -10,7 +10,8 @@
 #include "options/options.h"
 
 /* Calls fn for every name of a definition, until it returns true. */
-static bool each_name(const struct optdef *d, bool (*fn)(const char *name, size_t len, void *ctx), void *ctx)
+static bool for_each_name(const struct optdef *d, bool (*fn)(const char *name, size_t len, void *ctx),
+                          void *ctx)
 {
     for (const char *p = d->names;; p++) {
         size_t len = strcspn(p, "|");
@@ -30,10 +31,10 @@ static bool is_name(const char *name, size_t len, void *ctx)
 const struct optdef *optdef_find(const char *name)
 {
     for (unsigned i = 0; i < noptdefs; i++)
-        if (each_name(&optdefs[i], is_name, (void *)name))
+        if (for_each_name(&optdefs[i], is_name, (void *)name))
             return &optdefs[i];
     for (unsigned i = 0; i < nhabits; i++)
-        if (each_name(&habits[i], is_name, (void *)name))
+        if (for_each_name(&habits[i], is_name, (void *)name))
             return &habits[i];
     return NULL;
 }
@@ -69,7 +70,7 @@ const char *optdef_nearest(const char *name)
     size_t len = strlen(name);
     n = (struct nearest){.wanted = name, .best = len < 5 ? 2 : 3};
     for (unsigned i = 0; i < noptdefs; i++)
-        each_name(&optdefs[i], help_compare_option, &n);
+        for_each_name(&optdefs[i], help_compare_option, &n);
     return n.name[0] ? n.name : NULL;
 }
 

@@ -88,7 +88,7 @@ static void set_usize(struct opt_parse *p, const char *name, const char *value)
 }
 
 /* Handles modifiers after the unit, as in -map-by core:PE=2:OVERSUBSCRIBE, in the form of other launchers. */
-static void map_modifier(struct opt_parse *p, const char *name, const char *word)
+static void set_map_modifier(struct opt_parse *p, const char *name, const char *word)
 {
     if (strncasecmp(word, "PE=", 3) == 0)
         p->o->cpus_per_rank = opt_number(name, word + 3, 1, 1 << 16);
@@ -131,10 +131,10 @@ static void opt_set_map_by(struct opt_parse *p, const char *name, const char *va
     } else if (value[0] != ':') { /* `:OVERSUBSCRIBE` alone is a habit, too */
         p->o->map_by = meaning[opt_choice(name, unit ? unit : "", words, COUNT_OF(words))];
     } else if (unit) {
-        map_modifier(p, name, unit);
+        set_map_modifier(p, name, unit);
     }
     while ((word = strtok_r(NULL, ":", &save)))
-        map_modifier(p, name, word);
+        set_map_modifier(p, name, word);
     free(copy);
 }
 

@@ -33,7 +33,7 @@ void strings_free(struct strings *s)
     *s = (struct strings){0};
 }
 
-static void new_app(struct opt_parse *p)
+static void append_app(struct opt_parse *p)
 {
     struct options *o = p->o;
     o->apps = xrealloc(o->apps, (o->napps + 1) * sizeof(*o->apps));
@@ -51,7 +51,7 @@ static _Noreturn void unknown_option(const char *word, const char *name)
 }
 
 /* Options and program of one part. Returns how many words were used, up to a colon or the end. */
-static int parse_part(struct opt_parse *p, int argc, char **argv)
+static int parse_program_part(struct opt_parse *p, int argc, char **argv)
 {
     int i = 0;
     while (i < argc && argv[i][0] == '-' && argv[i][1]) {
@@ -89,9 +89,9 @@ static void parse_words(struct opt_parse *p, int argc, char **argv)
 {
     for (int i = 0; i <= argc; i++) {
         bool was_config = p->config;
-        new_app(p);
+        append_app(p);
         unsigned at = p->o->napps - 1;
-        i += parse_part(p, argc - i, argv + i);
+        i += parse_program_part(p, argc - i, argv + i);
         bool empty = p->app->argv.n == 0;
         if (empty && p->config && !was_config) {
             /* `-configfile F` itself names no program; drop the empty part that precedes the file's programs. */
@@ -179,7 +179,7 @@ static void options_read_environment(struct options *o)
 /* For all programs, and for the jobs that ranks spawn in the same fabric (spawned.c). */
 static void add_hcas(struct options *o)
 {
-    char *words = hcas_fabric(o), *entry = xstrf(ENV_SOFTIB_FABRIC "=%s", words);
+    char *words = hcas_build_fabric(o), *entry = xstrf(ENV_SOFTIB_FABRIC "=%s", words);
     strings_add(&o->genv, entry);
     setenv(ENV_SOFTIB_FABRIC, words, 1);
     free(entry);

@@ -157,5 +157,5 @@ void hosts_list(const struct options *o, struct hosts *out)
         return;
     }
     for (uint32_t i = 0; i < out->n; i++)
-        out->v[i].local = address_is_here(out->v[i].name);
+        out->v[i].local = address_is_this_machine(out->v[i].name);
 }

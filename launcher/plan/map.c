@@ -24,7 +24,7 @@ static void fill_blocks(uint32_t size, uint32_t nbins, const uint32_t *share, ui
 }
 
 /* One rank to each bin in turn; bins that are full are passed over while others have room. */
-static void deal_out(uint32_t size, uint32_t nbins, const uint32_t *share, uint32_t *bin_of)
+static void assign_round_robin(uint32_t size, uint32_t nbins, const uint32_t *share, uint32_t *bin_of)
 {
     uint32_t *used = xcalloc(nbins, sizeof(*used));
     uint32_t r = 0;
@@ -62,7 +62,7 @@ static void map_place_ranks(const struct options *o, uint32_t size, uint32_t nbi
                             uint32_t *bin_of)
 {
     if (o->map_by == MAP_NODE)
-        deal_out(size, nbins, share, bin_of);
+        assign_round_robin(size, nbins, share, bin_of);
     else
         fill_blocks(size, nbins, share, bin_of);
     map_renumber_ranks(o, size, nbins, bin_of);

@@ -14,7 +14,7 @@
 
 #define RANKS_MAX (1 << 20)
 
-static _Noreturn void refuse(const char *file, unsigned line, const char *why)
+static _Noreturn void reject_line(const char *file, unsigned line, const char *why)
 {
     launcher_die(STATUS_USAGE, "Line %u of the rank file %s: %s. A line is `rank N=host slot=LIST`.", line,
                  file, why);
@@ -42,18 +42,18 @@ static void read_line(struct rankfile *f, char *line, const char *file, unsigned
         if (n < COUNT_OF(word))
             word[n++] = w;
         else
-            refuse(file, number, "there are more words than these");
+            reject_line(file, number, "there are more words than these");
     }
     if (n == 0)
         return;
     if (strcmp(word[0], "rank") != 0 || n < 3 || !parse_number(word[1], 0, RANKS_MAX, &rank))
-        refuse(file, number, "it does not begin with `rank N=host`");
+        reject_line(file, number, "it does not begin with `rank N=host`");
     if (n == 4 || (n == 5 && strcmp(word[3], "slot") != 0 && strcmp(word[3], "slots") != 0))
-        refuse(file, number, "`slot=LIST` should follow the host");
+        reject_line(file, number, "`slot=LIST` should follow the host");
     if (strpbrk(word[2], "/;&|$`\"'<>()") || *word[2] == '-')
-        refuse(file, number, "this is not a host name");
+        reject_line(file, number, "this is not a host name");
     if ((uint32_t)rank < f->n && f->host[rank])
-        refuse(file, number, "the rank has a line already");
+        reject_line(file, number, "the rank has a line already");
     set_place(f, (uint32_t)rank, word[2], n == 5 ? word[4] : "");
 }
 

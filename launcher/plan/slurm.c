@@ -122,9 +122,9 @@ void slurm_hosts(struct hosts *out)
     *out = (struct hosts){.v = xcalloc(names.n, sizeof(*out->v)), .n = names.n};
     long value = 1, left = 0;
     for (uint32_t i = 0; i < names.n; i++)
-        out->v[i] =
-            (struct host){.name = names.v[i],
-                          .slots = counts ? next_count(&counts, &value, &left) : 1,
-                          .counted = true,
-                          .local = self ? strcmp(self, names.v[i]) == 0 : address_is_here(names.v[i])};
+        out->v[i] = (struct host){.name = names.v[i],
+                                  .slots = counts ? next_count(&counts, &value, &left) : 1,
+                                  .counted = true,
+                                  .local = self ? strcmp(self, names.v[i]) == 0
+                                                : address_is_this_machine(names.v[i])};
 }

@@ -14,7 +14,7 @@
 
 #define WORD_BITS (8 * sizeof(unsigned long))
 
-static bool cpus_has(const struct cpus *s, unsigned cpu)
+static bool cpus_contain(const struct cpus *s, unsigned cpu)
 {
     return s->bits[cpu / WORD_BITS] >> cpu % WORD_BITS & 1;
 }
@@ -72,11 +72,11 @@ static void topo_read_group(unsigned cpu, enum bind_to bind, struct cpus *s)
             snprintf(path, sizeof(path), "/sys/devices/system/node/node%u/cpulist", node);
             if (!read_list(path, s))
                 break;
-            found = cpus_has(s, cpu);
+            found = cpus_contain(s, cpu);
         }
     } else if (bind == BIND_L3) {
         snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/cache/index3/shared_cpu_list", cpu);
-        found = read_list(path, s) && cpus_has(s, cpu);
+        found = read_list(path, s) && cpus_contain(s, cpu);
         if (!found) { /* no L3 cache: the socket */
             topo_read_group(cpu, BIND_SOCKET, s);
             return;
@@ -85,10 +85,10 @@ static void topo_read_group(unsigned cpu, enum bind_to bind, struct cpus *s)
         const char *file = bind == BIND_SOCKET ? "package_cpus_list" : "core_cpus_list";
         const char *old = bind == BIND_SOCKET ? "core_siblings_list" : "thread_siblings_list";
         snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/topology/%s", cpu, file);
-        found = read_list(path, s) && cpus_has(s, cpu);
+        found = read_list(path, s) && cpus_contain(s, cpu);
         if (!found) {
             snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/topology/%s", cpu, old);
-            found = read_list(path, s) && cpus_has(s, cpu);
+            found = read_list(path, s) && cpus_contain(s, cpu);
         }
     }
     if (!found) {
@@ -107,7 +107,7 @@ static unsigned topo_list_groups(const struct cpus *within, enum bind_to bind, s
             cpu += WORD_BITS - 1;
             continue;
         }
-        if (!cpus_has(&left, cpu))
+        if (!cpus_contain(&left, cpu))
             continue;
         list = xrealloc(list, (n + 1) * sizeof(*list));
         struct cpus *g = &list[n++];
@@ -146,9 +146,9 @@ static void topo_scatter_groups(struct cpus *list, unsigned n, const struct cpus
         for (unsigned s = 0; s < nsockets; s++)
             for (unsigned g = 0; g < n; g++) {
                 unsigned first = 0;
-                while (first < CPUS_MAX - 1 && !cpus_has(&list[g], first))
+                while (first < CPUS_MAX - 1 && !cpus_contain(&list[g], first))
                     first++;
-                if (used[g] || !cpus_has(&sockets[s], first))
+                if (used[g] || !cpus_contain(&sockets[s], first))
                     continue;
                 used[g] = true;
                 out[placed++] = list[g];
@@ -165,7 +165,7 @@ static void topo_scatter_groups(struct cpus *list, unsigned n, const struct cpus
 }
 
 /* The `i`th run of `per` cores; it begins again where they end. */
-static void topo_merge_run(const struct cpus *list, unsigned n, uint32_t i, uint32_t per, struct cpus *out)
+static void topo_merge_cores(const struct cpus *list, unsigned n, uint32_t i, uint32_t per, struct cpus *out)
 {
     memset(out, 0, sizeof(*out));
     for (uint32_t k = 0; k < per; k++)
@@ -196,7 +196,7 @@ static bool bind_ranks(const struct topo_request *q, const struct cpus *mask, ui
         /* Large groups take blocks of neighbouring ranks, unless they were to be scattered. */
         bool block = bind >= BIND_L3 && !q->scatter_sockets;
         if (per > 0)
-            topo_merge_run(list, n, i, per, &sets[i]);
+            topo_merge_cores(list, n, i, per, &sets[i]);
         else
             sets[i] = list[block ? (uint64_t)i * n / (nranks > n ? nranks : n) : i % n];
     }
@@ -291,9 +291,9 @@ void topo_format(const struct cpus *s, char *out, size_t size)
     out[0] = '\0';
     for (unsigned cpu = 0; cpu < CPUS_MAX && used + 16 < size; cpu++) {
         unsigned last = cpu;
-        if (!cpus_has(s, cpu))
+        if (!cpus_contain(s, cpu))
             continue;
-        while (last + 1 < CPUS_MAX && cpus_has(s, last + 1))
+        while (last + 1 < CPUS_MAX && cpus_contain(s, last + 1))
             last++;
         used += (size_t)snprintf(out + used, size - used, last > cpu ? "%s%u-%u" : "%s%u", used ? "," : "",
                                  cpu, last);

@@ -93,7 +93,7 @@ static void do_get_universe_size(const struct request *r)
     pmi_reply(r, "cmd=universe_size size=%u rc=0", r->s->universe);
 }
 
-static bool our_kvs(const struct request *r)
+static bool is_own_kvs(const struct request *r)
 {
     const char *name = pmi_line_get(r->line, "kvsname");
     return name && strcmp(name, r->s->job) == 0;
@@ -102,7 +102,7 @@ static bool our_kvs(const struct request *r)
 static void do_put(const struct request *r)
 {
     const char *key = pmi_line_get(r->line, "key"), *value = pmi_line_get(r->line, "value");
-    if (!our_kvs(r)) {
+    if (!is_own_kvs(r)) {
         pmi_reply(r, "cmd=put_result rc=-1 msg=no_such_kvsname");
     } else if (!key || !*key || !value || strlen(key) >= PMI_KEY_MAX || strlen(value) >= PMI_VALUE_MAX) {
         pmi_reply(r, "cmd=put_result rc=-1 msg=key_or_value_missing_or_too_long");
@@ -115,12 +115,12 @@ static void do_put(const struct request *r)
 static void do_get(const struct request *r)
 {
     const char *key = pmi_line_get(r->line, "key");
-    const char *value = key && our_kvs(r) ? kvs_get(&r->s->values, key) : NULL;
+    const char *value = key && is_own_kvs(r) ? kvs_get(&r->s->values, key) : NULL;
     if (value)
         pmi_reply(r, "cmd=get_result rc=0 msg=success value=%s", value);
     else
         pmi_reply(r, "cmd=get_result rc=-1 msg=%s value=unknown",
-                  our_kvs(r) ? "key_not_found" : "no_such_kvsname");
+                  is_own_kvs(r) ? "key_not_found" : "no_such_kvsname");
 }
 
 static void pmi_handle_barrier(const struct request *r)
@@ -141,7 +141,7 @@ static void pmi_handle_barrier(const struct request *r)
         s->ev->reply(s->ctx, i, out, sizeof(out) - 1);
 }
 
-static void do_missing(const struct request *r)
+static void do_report_missing(const struct request *r)
 {
     char who[1024] = "all ranks have arrived", text[3 * sizeof(who)];
     if (r->s->arrived > 0)
@@ -214,7 +214,7 @@ static void run_spawn(struct pmi *s, uint32_t rank)
 }
 
 /* A line of a spawn request. A client sends the programs one after the other, and waits for one answer. */
-static bool spawn_line(struct pmi *s, uint32_t rank, const char *text)
+static bool handle_spawn_line(struct pmi *s, uint32_t rank, const char *text)
 {
     struct client *c = &s->clients[rank];
     if (strcmp(text, "endcmd") != 0) {
@@ -241,7 +241,7 @@ static void do_spawn_state(const struct request *r)
     pmi_reply(r, "cmd=spawn_state_result rc=%d msg=%s", why ? -1 : 0, text);
 }
 
-static void do_ready(const struct request *r)
+static void do_mark_ready(const struct request *r)
 {
     r->s->clients[r->rank].ready = true;
 }
@@ -265,28 +265,28 @@ static const struct {
     {"put", do_put},
     {"get", do_get},
     {"barrier_in", pmi_handle_barrier},
-    {"missing", do_missing},
+    {"missing", do_report_missing},
     {"finalize", do_finalize},
     {"abort", do_abort},
     {"publish_name", do_publish},
     {"unpublish_name", do_unpublish},
     {"lookup_name", do_lookup},
     {"spawn_state", do_spawn_state},
-    {"ready", do_ready},
+    {"ready", do_mark_ready},
     {"accuse", do_report_unreachable},
 };
 
 /* False when the line cannot be PMI-1. */
-static bool run_line(struct pmi *s, uint32_t rank, char *text)
+static bool handle_line(struct pmi *s, uint32_t rank, char *text)
 {
     struct client *c = &s->clients[rank];
     struct pmi_line line;
     /* A spawn request is many lines, with free text in them; it ends with a line of its own. */
     if (c->in_spawn)
-        return spawn_line(s, rank, text);
+        return handle_spawn_line(s, rank, text);
     if (strcmp(text, "mcmd=spawn") == 0) {
         c->in_spawn = true;
-        return spawn_line(s, rank, text);
+        return handle_spawn_line(s, rank, text);
     }
     if (!pmi_line_parse(text, &line))
         return false;
@@ -299,7 +299,7 @@ static bool run_line(struct pmi *s, uint32_t rank, char *text)
     return false;
 }
 
-static void pmi_refuse(struct pmi *s, uint32_t rank, const char *why)
+static void pmi_reject_client(struct pmi *s, uint32_t rank, const char *why)
 {
     s->clients[rank].broken = true;
     buf_free(&s->clients[rank].in);
@@ -317,14 +317,14 @@ void pmi_input(struct pmi *s, uint32_t rank, const char *data, size_t len)
         char *start = buf_head(&c->in), *newline = n ? memchr(start, '\n', n) : NULL;
         if (!newline) {
             if (n > REQUEST_MAX)
-                pmi_refuse(s, rank, "a request longer than 65536 bytes");
+                pmi_reject_client(s, rank, "a request longer than 65536 bytes");
             return;
         }
         *newline = '\0';
         size_t line_len = (size_t)(newline - start);
-        bool ok = strlen(start) == line_len && run_line(s, rank, start);
+        bool ok = strlen(start) == line_len && handle_line(s, rank, start);
         if (!ok) {
-            pmi_refuse(s, rank, "a request that is not one of PMI version 1");
+            pmi_reject_client(s, rank, "a request that is not one of PMI version 1");
             return;
         }
         buf_consume(&c->in, line_len + 1);
@@ -361,7 +361,7 @@ uint32_t pmi_active_count(const struct pmi *s)
     return s->inited - s->finalized;
 }
 
-const bool *pmi_waiting(const struct pmi *s)
+const bool *pmi_get_waiting(const struct pmi *s)
 {
     return s->arrived ? s->waiting : NULL;
 }
@@ -377,7 +377,7 @@ struct pmi *pmi_new(uint32_t size, uint32_t universe, const char *job, const cha
     return s;
 }
 
-void pmi_preput(struct pmi *s, const char *entry)
+void pmi_put_initial(struct pmi *s, const char *entry)
 {
     const char *eq = strchr(entry, '=');
     char *key = eq ? xstrf("%.*s", (int)(eq - entry), entry) : NULL;

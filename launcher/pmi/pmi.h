@@ -36,7 +36,7 @@ struct pmi *pmi_new(uint32_t size, uint32_t universe, const char *job, const cha
 void pmi_free(struct pmi *s);
 
 /* Stores "key=value" in the key-value space before any rank reads it. */
-void pmi_preput(struct pmi *s, const char *entry);
+void pmi_put_initial(struct pmi *s, const char *entry);
 
 /* Any number of bytes from that rank, in order. */
 void pmi_input(struct pmi *s, uint32_t rank, const char *data, size_t len);
@@ -54,6 +54,6 @@ uint32_t pmi_inited_count(const struct pmi *s);
 uint32_t pmi_active_count(const struct pmi *s);
 
 /* Which ranks have arrived in the open barrier; NULL: no barrier is open. */
-const bool *pmi_waiting(const struct pmi *s);
+const bool *pmi_get_waiting(const struct pmi *s);
 
 #endif

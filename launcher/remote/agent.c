@@ -50,8 +50,8 @@ static void set_pause(struct agent *a)
 /* The agent ends in agent_on_closed, when its parent has read everything and closes. */
 static void agent_end_if_done(struct agent *a)
 {
-    if (a->done && (!a->tree || tree_left(a->tree) == 0) && buf_size(&a->link.out) == 0)
-        link_end(&a->link);
+    if (a->done && (!a->tree || tree_count_unsettled(a->tree) == 0) && buf_size(&a->link.out) == 0)
+        link_shutdown_send(&a->link);
 }
 
 /* Upwards, from one of our own ranks or about our host. */
@@ -111,7 +111,7 @@ static void agent_on_done(void *ctx)
     agent_end_if_done(a);
 }
 
-static void agent_on_drained(void *ctx)
+static void agent_on_output_drained(void *ctx)
 {
     struct agent *a = ctx;
     set_pause(a);
@@ -119,7 +119,7 @@ static void agent_on_drained(void *ctx)
 }
 
 /* A frame from a host below this one is forwarded upwards unchanged. */
-static void agent_on_below(void *ctx, const struct frame_head *head, const char *data)
+static void agent_forward_frame(void *ctx, const struct frame_head *head, const char *data)
 {
     struct agent *a = ctx;
     link_send(&a->link, head, data);
@@ -144,7 +144,7 @@ static void agent_report_bad_frame(struct agent *a, const char *what)
 /* The first frame: this agent's host number and the hosts below it. */
 static void start_tree(struct agent *a, const struct frame_head *head, const char *data)
 {
-    static const struct tree_events events = {agent_on_below};
+    static const struct tree_events events = {agent_forward_frame};
     a->greeted = true;
     a->host = head->host;
     if (head->len == 0)
@@ -170,12 +170,12 @@ static void start_plan(struct agent *a, const char *data, size_t len)
     message_set_host(a->plan->host);
     a->local = local_new(&a->loop, a->plan, &events, a);
     if (a->tree)
-        local_on_other(a->local, agent_on_other_child);
+        local_set_other_child_handler(a->local, agent_on_other_child);
     local_start(a->local);
 }
 
 /* For one of our own ranks, or all of them. */
-static void own_frame(struct agent *a, const struct frame_head *head, const char *data)
+static void handle_own_frame(struct agent *a, const struct frame_head *head, const char *data)
 {
     uint32_t value = 0;
     if (head->type == FRAME_PLAN)
@@ -183,7 +183,7 @@ static void own_frame(struct agent *a, const struct frame_head *head, const char
     if (!a->local)
         return;
     if (head->type == FRAME_PMI) {
-        local_pmi(a->local, head->rank, data, head->len);
+        local_send_pmi(a->local, head->rank, data, head->len);
     } else if (head->type == FRAME_INPUT) {
         local_stdin(a->local, head->rank, data, head->len);
     } else if (head->type == FRAME_SIGNAL && link_u32(data, head->len, &value) && value > 0 && value < NSIG) {
@@ -197,7 +197,7 @@ static void own_frame(struct agent *a, const struct frame_head *head, const char
         uint64_t world;
         if (head->len == sizeof(world)) {
             memcpy(&world, data, sizeof(world));
-            local_died(a->local, be64toh(world), head->rank);
+            local_record_death(a->local, be64toh(world), head->rank);
         }
     } else if (head->type == FRAME_QUERY) {
         pages_read(&a->loop, a->plan->job, head->rank, agent_on_pages, a);
@@ -210,7 +210,7 @@ static void agent_on_frame(void *ctx, const struct frame_head *head, const char 
     if (!a->greeted && head->type == FRAME_TREE)
         start_tree(a, head, data);
     else if (a->greeted && head->host == a->host)
-        own_frame(a, head, data);
+        handle_own_frame(a, head, data);
     else if (a->greeted && a->tree)
         tree_send(a->tree, head, data);
 }
@@ -249,9 +249,9 @@ static int agent_run_worker(void *ctx, int front)
                                                      agent_on_front_died};
     struct agent *a = ctx;
     loop_init(&a->loop);
-    guard_watch(&a->loop, front, &guard_events, a);
+    guard_watch_signals(&a->loop, front, &guard_events, a);
     a->link = (struct link){
-        .frame = agent_on_frame, .closed = agent_on_closed, .drained = agent_on_drained, .ctx = a};
+        .frame = agent_on_frame, .closed = agent_on_closed, .drained = agent_on_output_drained, .ctx = a};
     link_open(&a->link, &a->loop, a->call.fd);
     link_seal(&a->link, a->call.session.down, a->call.session.up);
     secret_wipe(&a->call.session, sizeof(a->call.session));

@@ -44,7 +44,7 @@ struct caller {
     struct call *out;
 };
 
-static void hang_up(struct line *l, enum line_state state)
+static void close_line(struct line *l, enum line_state state)
 {
     close(l->fd);
     l->fd = -1;
@@ -52,10 +52,10 @@ static void hang_up(struct line *l, enum line_state state)
     l->again_at = now_ms() + AGAIN_MS;
 }
 
-static void line_begin_call(struct caller *c, struct line *l)
+static void line_start_connect(struct caller *c, struct line *l)
 {
     l->got = 0;
-    l->fd = address_begin(l->address, c->port);
+    l->fd = address_start_connect(l->address, c->port);
     l->state = l->fd >= 0 ? LINE_CALLING : LINE_OVER;
 }
 
@@ -76,7 +76,7 @@ static void send_hello(struct caller *c, struct line *l)
     struct buf hello = {0};
     getsockopt(l->fd, SOL_SOCKET, SO_ERROR, &error, &len);
     if (error) {
-        hang_up(l, LINE_OVER);
+        close_line(l, LINE_OVER);
         return;
     }
     l->hello = (struct hello){{0}};
@@ -86,7 +86,7 @@ static void send_hello(struct caller *c, struct line *l)
     proof_hello_encode(&l->hello, &hello);
     l->state = LINE_GREETED;
     if (!send_frame(l->fd, FRAME_HELLO, buf_head(&hello), buf_size(&hello)))
-        hang_up(l, LINE_AGAIN);
+        close_line(l, LINE_AGAIN);
     buf_free(&hello);
 }
 
@@ -102,7 +102,7 @@ static bool line_check_challenge(const struct caller *c, const struct line *l, c
 }
 
 /* True: this is the one. */
-static bool line_read(struct caller *c, struct line *l)
+static bool line_read_frame(struct caller *c, struct line *l)
 {
     struct frame_head h;
     struct session session;
@@ -114,7 +114,7 @@ static bool line_read(struct caller *c, struct line *l)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return false;
     if (n <= 0) {
-        hang_up(l, LINE_AGAIN);
+        close_line(l, LINE_AGAIN);
         return false;
     }
     l->got += (size_t)n;
@@ -124,11 +124,11 @@ static bool line_read(struct caller *c, struct line *l)
     if (parsed == LINK_BAD || !line_check_challenge(c, l, &h, &session)) {
         c->stranger = true;
         snprintf(c->stranger_at, sizeof(c->stranger_at), "%s", l->address);
-        hang_up(l, LINE_OVER);
+        close_line(l, LINE_OVER);
         return false;
     }
     if (!send_frame(l->fd, FRAME_PROOF, session.agent_code, sizeof(session.agent_code))) {
-        hang_up(l, LINE_AGAIN);
+        close_line(l, LINE_AGAIN);
         return false;
     }
     c->out->fd = l->fd;
@@ -146,7 +146,7 @@ static int caller_prepare_poll(struct caller *c, struct pollfd *p, uint64_t end)
     for (int i = 0; i < c->n; i++) {
         struct line *l = &c->lines[i];
         if (l->state == LINE_AGAIN && l->again_at <= now)
-            line_begin_call(c, l);
+            line_start_connect(c, l);
         if (l->state == LINE_AGAIN && l->again_at < next)
             next = l->again_at;
         any = any || l->state != LINE_OVER;
@@ -161,7 +161,7 @@ static bool caller_poll_lines(struct caller *c)
     uint64_t end = now_ms() + CALL_MS;
     bool found = false;
     for (int i = 0; i < c->n; i++)
-        line_begin_call(c, &c->lines[i]);
+        line_start_connect(c, &c->lines[i]);
     for (int wait; !found && (wait = caller_prepare_poll(c, p, end)) >= 0;) {
         if (poll(p, (nfds_t)c->n, wait) <= 0)
             continue;
@@ -171,12 +171,12 @@ static bool caller_poll_lines(struct caller *c)
             if (c->lines[i].state == LINE_CALLING)
                 send_hello(c, &c->lines[i]);
             else
-                found = line_read(c, &c->lines[i]);
+                found = line_read_frame(c, &c->lines[i]);
         }
     }
     for (int i = 0; i < c->n; i++)
         if (c->lines[i].fd >= 0)
-            hang_up(&c->lines[i], LINE_OVER);
+            close_line(&c->lines[i], LINE_OVER);
     return found;
 }
 

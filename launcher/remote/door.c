@@ -55,7 +55,7 @@ static void door_on_sweep(void *ctx)
     }
 }
 
-static void remove_later(struct caller *c)
+static void schedule_removal(struct caller *c)
 {
     struct door *d = c->door;
     if (c->is_gone)
@@ -69,7 +69,7 @@ static void remove_later(struct caller *c)
 static void door_remove_caller(struct caller *c)
 {
     acceptor_remove(&c->door->acceptor, &c->in);
-    remove_later(c);
+    schedule_removal(c);
 }
 
 static void reject_caller(void *ctx, struct acceptor_caller *in)
@@ -77,7 +77,7 @@ static void reject_caller(void *ctx, struct acceptor_caller *in)
     struct caller *c = (struct caller *)in;
     (void)ctx;
     link_close(c->link);
-    remove_later(c);
+    schedule_removal(c);
 }
 
 static void door_reject_caller(struct caller *c)
@@ -104,7 +104,7 @@ static void answer_hello(struct caller *c, const char *data, size_t len)
     buf_free(&out);
 }
 
-static void judge_proof(struct caller *c, const char *data, size_t len)
+static void verify_proof(struct caller *c, const char *data, size_t len)
 {
     struct door *d = c->door;
     struct link *k = c->link;
@@ -126,7 +126,7 @@ static void door_on_frame(void *ctx, const struct frame_head *head, const char *
     if (head->type == FRAME_HELLO && !c->greeted)
         answer_hello(c, data, head->len);
     else if (head->type == FRAME_PROOF && c->greeted)
-        judge_proof(c, data, head->len);
+        verify_proof(c, data, head->len);
     else
         door_reject_caller(c);
 }
@@ -137,7 +137,7 @@ static void door_on_closed(void *ctx, const char *why)
     door_remove_caller(ctx);
 }
 
-static void door_on_late(void *ctx)
+static void door_on_timeout(void *ctx)
 {
     struct door *d = ctx;
     const uint64_t next = acceptor_expire(&d->acceptor, now_ms());
@@ -145,7 +145,7 @@ static void door_on_late(void *ctx)
         loop_after(d->loop, &d->late, next);
 }
 
-static struct acceptor_caller *admit_caller(void *ctx, int fd)
+static struct acceptor_caller *add_caller(void *ctx, int fd)
 {
     struct door *d = ctx;
     struct caller *c = xcalloc(1, sizeof(*c));
@@ -158,15 +158,15 @@ static struct acceptor_caller *admit_caller(void *ctx, int fd)
     return &c->in;
 }
 
-static const struct acceptor_ops acceptor_ops = {admit_caller, reject_caller};
+static const struct acceptor_ops acceptor_ops = {add_caller, reject_caller};
 
-static void door_on_call(void *ctx, uint32_t events)
+static void door_on_connection(void *ctx, uint32_t events)
 {
     struct door *d = ctx;
     (void)events;
     for (int i = 0; i < d->nlisteners; i++) {
         struct watch *w = &d->listeners[i];
-        if (w->fd < 0 || acceptor_take(&d->acceptor, w->fd, now_ms()) == 0)
+        if (w->fd < 0 || acceptor_accept_pending(&d->acceptor, w->fd, now_ms()) == 0)
             continue;
         /* The caller still waits: the loop would call this function again at once. */
         loop_change(d->loop, w, 0);
@@ -174,7 +174,7 @@ static void door_on_call(void *ctx, uint32_t events)
     }
 }
 
-static void door_on_rest(void *ctx)
+static void door_resume_accepting(void *ctx)
 {
     struct door *d = ctx;
     for (int i = 0; i < d->nlisteners; i++)
@@ -194,13 +194,13 @@ struct door *door_open(struct loop *l, uint32_t agents, const char *at, const ch
     /* An agent connects to all our addresses at once. */
     acceptor_open(&d->acceptor, CALLERS_MIN + (agents < 1 << 16 ? 4 * agents : 4u << 16), DOOR_MS,
                   &acceptor_ops, d);
-    d->late = (struct timer){.fn = door_on_late, .ctx = d};
-    d->rest = (struct timer){.fn = door_on_rest, .ctx = d};
+    d->late = (struct timer){.fn = door_on_timeout, .ctx = d};
+    d->rest = (struct timer){.fn = door_resume_accepting, .ctx = d};
     d->sweep = (struct timer){.fn = door_on_sweep, .ctx = d};
     int fds[ADDRESS_SOCKETS_MAX];
     d->nlisteners = address_listen(fds, d->port, sizeof(d->port), at);
     for (int i = 0; i < d->nlisteners; i++) {
-        d->listeners[i] = (struct watch){.fd = -1, .fn = door_on_call, .ctx = d};
+        d->listeners[i] = (struct watch){.fd = -1, .fn = door_on_connection, .ctx = d};
         loop_add(l, &d->listeners[i], fds[i], EPOLLIN);
     }
     return d;

@@ -78,7 +78,7 @@ static void link_on_beat(void *ctx)
         link_send_u32(k, FRAME_BEAT, 0, 0, k->beat_ms);
 }
 
-static void start_beats(struct link *k, uint32_t ms)
+static void start_heartbeat(struct link *k, uint32_t ms)
 {
     int off = 0;
     if (k->beat_ms || ms == 0 || ms > BEAT_MAX)
@@ -90,22 +90,22 @@ static void start_beats(struct link *k, uint32_t ms)
     link_on_beat(k);
 }
 
-void link_beat(struct link *k, uint32_t seconds)
+void link_start_heartbeat(struct link *k, uint32_t seconds)
 {
-    start_beats(k, seconds * (1000 / BEATS));
+    start_heartbeat(k, seconds * (1000 / BEATS));
 }
 
 static void link_dispatch_frame(struct link *k, const struct frame_head *h, const char *data)
 {
     uint32_t ms = 0;
     if (k->sealed && h->type == FRAME_BEAT && link_u32(data, h->len, &ms))
-        start_beats(k, ms);
+        start_heartbeat(k, ms);
     else
         k->frame(k->ctx, h, data);
 }
 
 /* Hands out every whole frame. */
-static void take_frames(struct link *k)
+static void dispatch_received_frames(struct link *k)
 {
     while (k->w.fd >= 0 && buf_size(&k->in) > 0) {
         const char *head = buf_head(&k->in), *data = head + FRAME_HEADER;
@@ -157,7 +157,7 @@ static void link_on_event(void *ctx, uint32_t events)
     }
     k->has_received = true;
     buf_add(&k->in, data, (size_t)n);
-    take_frames(k);
+    dispatch_received_frames(k);
 }
 
 void link_open(struct link *k, struct loop *l, int fd)
@@ -174,7 +174,7 @@ void link_open(struct link *k, struct loop *l, int fd)
     loop_add(l, &k->w, fd, EPOLLIN);
 }
 
-void link_end(struct link *k)
+void link_shutdown_send(struct link *k)
 {
     if (k->w.fd >= 0)
         shutdown(k->w.fd, SHUT_WR);
@@ -220,7 +220,7 @@ static void link_queue_frame(struct link *k, const struct frame_head *h, const v
     if (!k->sealed)
         return;
     encode_head(h, head);
-    seal_next(&k->seal_out, head, sizeof(head), data, h->len, code);
+    seal_compute_next(&k->seal_out, head, sizeof(head), data, h->len, code);
     buf_add(&k->out, code, sizeof(code));
 }
 

@@ -39,7 +39,7 @@ enum frame {
     FRAME_DIED,      /* the job's name: that rank of it died */
     /* both */
     FRAME_PMI,  /* bytes */
-    FRAME_BEAT, /* milliseconds from one to the next, 4 bytes: this end is there (link_beat) */
+    FRAME_BEAT, /* milliseconds from one to the next, 4 bytes: this end is there (link_start_heartbeat) */
     FRAME_LAST = FRAME_BEAT,
 };
 
@@ -77,7 +77,7 @@ void link_close(struct link *k);
 
 /* Sends no more frames; the peer closes when it has read everything, which closed() reports. Closing a link
  * with unread frames would make TCP send a reset, and data that the peer has not read would be lost. */
-void link_end(struct link *k);
+void link_shutdown_send(struct link *k);
 
 /* The other end has proved itself: from now on every frame has its code. */
 void link_seal(struct link *k, const uint8_t key_in[SHA256_SIZE], const uint8_t key_out[SHA256_SIZE]);
@@ -85,7 +85,7 @@ void link_seal(struct link *k, const uint8_t key_in[SHA256_SIZE], const uint8_t 
 /* From now on both ends send beats; a peer that is silent for `seconds` to 1.25 times `seconds` is given up.
  * This also detects a stopped process and a host that is cut off while data are in flight, which TCP alone
  * reports only after many minutes. Only on a sealed link; 0: no beats. */
-void link_beat(struct link *k, uint32_t seconds);
+void link_start_heartbeat(struct link *k, uint32_t seconds);
 
 void link_send(struct link *k, const struct frame_head *head, const void *data);
 void link_send_u32(struct link *k, enum frame type, uint32_t host, uint32_t rank, uint32_t value);

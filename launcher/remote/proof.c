@@ -40,7 +40,7 @@ void proof_hello_encode(const struct hello *h, struct buf *out)
 }
 
 /* One string with its end; NULL when it is not there, too long or empty. */
-static const char *take_text(const char *at, const char *end, char *out, size_t size)
+static const char *parse_text(const char *at, const char *end, char *out, size_t size)
 {
     const char *zero = at < end ? memchr(at, '\0', (size_t)(end - at)) : NULL;
     if (!zero || zero == at || (size_t)(zero - at) >= size)
@@ -56,8 +56,8 @@ bool proof_hello_decode(const char *data, size_t len, struct hello *out)
     if (len < sizeof(out->nonce))
         return false;
     memcpy(out->nonce, data, sizeof(out->nonce));
-    at = take_text(data + sizeof(out->nonce), end, out->who, sizeof(out->who));
-    at = at ? take_text(at, end, out->version, sizeof(out->version)) : NULL;
+    at = parse_text(data + sizeof(out->nonce), end, out->who, sizeof(out->who));
+    at = at ? parse_text(at, end, out->version, sizeof(out->version)) : NULL;
     return at == end;
 }
 
@@ -119,8 +119,8 @@ static void frame_code(struct seal *s, const void *head, size_t head_len, const 
     hmac_sha256_end(&m, out);
 }
 
-void seal_next(struct seal *s, const void *head, size_t head_len, const void *data, size_t len,
-               uint8_t out[SEAL_SIZE])
+void seal_compute_next(struct seal *s, const void *head, size_t head_len, const void *data, size_t len,
+                       uint8_t out[SEAL_SIZE])
 {
     uint8_t full[SHA256_SIZE];
     frame_code(s, head, head_len, data, len, full);

@@ -57,8 +57,8 @@ struct seal {
 void seal_init(struct seal *s, const uint8_t key[SHA256_SIZE]);
 
 /* The code of the next frame. */
-void seal_next(struct seal *s, const void *head, size_t head_len, const void *data, size_t len,
-               uint8_t out[SEAL_SIZE]);
+void seal_compute_next(struct seal *s, const void *head, size_t head_len, const void *data, size_t len,
+                       uint8_t out[SEAL_SIZE]);
 
 /* Is that the code of the next frame? */
 bool seal_check(struct seal *s, const void *head, size_t head_len, const void *data, size_t len,

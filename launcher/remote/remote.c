@@ -40,7 +40,7 @@ static void send_input(void *impl, uint32_t rank, const char *data, size_t len)
     tree_send(h->remote->tree, &(struct frame_head){FRAME_INPUT, h->number, rank, len}, data);
 }
 
-static void send_number(struct remote_host *h, enum frame type, uint32_t value)
+static void send_u32_frame(struct remote_host *h, enum frame type, uint32_t value)
 {
     value = htonl(value);
     tree_send(h->remote->tree, &(struct frame_head){type, h->number, 0, sizeof(value)}, &value);
@@ -48,12 +48,12 @@ static void send_number(struct remote_host *h, enum frame type, uint32_t value)
 
 static void send_signal(void *impl, int sig)
 {
-    send_number(impl, FRAME_SIGNAL, (uint32_t)sig);
+    send_u32_frame(impl, FRAME_SIGNAL, (uint32_t)sig);
 }
 
 static void send_pause(void *impl, bool pause)
 {
-    send_number(impl, FRAME_PAUSE, pause);
+    send_u32_frame(impl, FRAME_PAUSE, pause);
 }
 
 static void send_query(void *impl, uint32_t question)
@@ -68,15 +68,15 @@ static void send_kill(void *impl, uint32_t rank)
     tree_send(h->remote->tree, &(struct frame_head){FRAME_KILL, h->number, rank, 0}, "");
 }
 
-static void send_died(void *impl, uint64_t world, uint32_t rank)
+static void send_death_notice(void *impl, uint64_t world, uint32_t rank)
 {
     struct remote_host *h = impl;
     world = htobe64(world);
     tree_send(h->remote->tree, &(struct frame_head){FRAME_DIED, h->number, rank, sizeof(world)}, &world);
 }
 
-static const struct host_ops remote_ops = {send_pmi, send_input, send_signal, send_pause,
-                                           NULL,     send_query, send_died,   send_kill};
+static const struct host_ops remote_ops = {send_pmi, send_input, send_signal,       send_pause,
+                                           NULL,     send_query, send_death_notice, send_kill};
 
 /* Frames that agents send. */
 
@@ -124,14 +124,14 @@ static void remote_on_frame(void *ctx, const struct frame_head *head, const char
     struct remote *r = ctx;
     struct job_host *host = &r->job->hosts[head->host]; /* the tree knows only numbers that we gave it */
     if (head->type == FRAME_DONE) {
-        job_on_done(host);
+        job_on_host_done(host);
     } else if (head->type == FRAME_LOST) {
         char *why = xstrf("%.*s", (int)head->len, data);
         if (!host->done)
-            job_on_lost(host, why);
+            job_on_host_lost(host, why);
         free(why);
     } else if (head->type == FRAME_PAGES) {
-        query_answered(r->job, head->host, head->rank, data, head->len);
+        query_handle_answer(r->job, head->host, head->rank, data, head->len);
     } else if (remote_has_rank(r->job, head->rank, head->host)) {
         remote_on_rank(host, head, data);
     }
@@ -144,7 +144,7 @@ void remote_child_ended(void *ctx, pid_t pid, int status)
         tree_child_ended(any->job->remote->tree, pid, status);
 }
 
-static void make_spec(struct remote *r, struct plan **plans)
+static void make_tree_spec(struct remote *r, struct plan **plans)
 {
     const struct job *j = r->job;
     const struct options *o = j->opt;
@@ -169,7 +169,7 @@ void remote_start(struct job *j, struct plan **plans)
     static const struct tree_events events = {remote_on_frame};
     struct remote *r = xcalloc(1, sizeof(*r));
     r->job = j;
-    make_spec(r, plans);
+    make_tree_spec(r, plans);
     if (r->spec.n == 0) {
         free(r->spec.numbers);
         free(r->spec.names);

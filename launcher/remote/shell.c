@@ -44,7 +44,7 @@ static char *shell_quote_word(const char *word)
 }
 
 /* One task on each node; the allocation's other steps may be there, and ranks are bound by us. */
-static void srun_words(char *const *hosts, uint32_t n, struct strings *words)
+static void build_srun_command(char *const *hosts, uint32_t n, struct strings *words)
 {
     static const char *const fixed[] = {"srun",
                                         "--quiet",
@@ -73,10 +73,10 @@ static void srun_words(char *const *hosts, uint32_t n, struct strings *words)
 }
 
 /* The command that runs its further words there; false when it has no words. */
-static bool command_words(const struct shell *s, char *const *hosts, uint32_t n, struct strings *words)
+static bool build_shell_command(const struct shell *s, char *const *hosts, uint32_t n, struct strings *words)
 {
     if (shell_starts_all_hosts(s)) {
-        srun_words(hosts, n, words);
+        build_srun_command(hosts, n, words);
         return true;
     }
     char *copy = xstrdup(shell_name(s)), *save = NULL;
@@ -94,13 +94,13 @@ static bool command_words(const struct shell *s, char *const *hosts, uint32_t n,
     return true;
 }
 
-pid_t shell_run(const struct shell *s, char *const *hosts, uint32_t n, const char *const *words,
-                const char *secret, char **why)
+pid_t shell_start_agent(const struct shell *s, char *const *hosts, uint32_t n, const char *const *words,
+                        const char *secret, char **why)
 {
     struct strings all = {0};
     const char *self = self_path();
     int in[2] = {-1, -1};
-    if (!command_words(s, hosts, n, &all)) {
+    if (!build_shell_command(s, hosts, n, &all)) {
         *why = xstrdup("-launcher-exec names no command");
         return -1;
     }

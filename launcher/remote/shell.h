@@ -23,7 +23,7 @@ const char *shell_name(const struct shell *s);
 
 /* Runs this program on the host with these arguments; with Slurm, on all `n` hosts. The child reads `secret`
  * from standard input. -1 with a message in *why (to be freed) if the command cannot be started. */
-pid_t shell_run(const struct shell *s, char *const *hosts, uint32_t n, const char *const *words,
-                const char *secret, char **why);
+pid_t shell_start_agent(const struct shell *s, char *const *hosts, uint32_t n, const char *const *words,
+                        const char *secret, char **why);
 
 #endif

@@ -127,7 +127,7 @@ static struct child *tree_find_child(struct tree *t, uint32_t place)
     return &t->children[lo];
 }
 
-uint32_t tree_left(const struct tree *t)
+uint32_t tree_count_unsettled(const struct tree *t)
 {
     return t->left;
 }
@@ -142,7 +142,7 @@ static void tree_report_host_state(struct tree *t, uint32_t place, enum frame ty
     t->ev->frame(t->ctx, &(struct frame_head){type, t->spec->numbers[place], 0, strlen(why)}, why);
 }
 
-static void settle_child(struct child *c, enum frame type, const char *why)
+static void finish_child_hosts(struct child *c, enum frame type, const char *why)
 {
     struct tree *t = c->tree;
     bool own = !t->settled[c->at]; /* its first host is the one that something happened to */
@@ -157,7 +157,7 @@ static void settle_child(struct child *c, enum frame type, const char *why)
     free(below);
 }
 
-static bool ends_ranks(int sig)
+static bool is_terminating_signal(int sig)
 {
     return sig == SIGTERM || sig == SIGKILL || sig == SIGINT || sig == SIGHUP || sig == SIGQUIT;
 }
@@ -174,12 +174,12 @@ void tree_send(struct tree *t, const struct frame_head *head, const void *data)
         link_send(c->link, head, data);
     } else if (head->type != FRAME_SIGNAL) {
         link_frame(&c->early, head, data);
-    } else if (link_u32(data, head->len, &sig) && ends_ranks((int)sig)) {
+    } else if (link_u32(data, head->len, &sig) && is_terminating_signal((int)sig)) {
         /* It has no ranks yet and must not get any. */
         pid_t shell = c->shell > 0 ? c->shell : t->shell;
         if (shell > 0)
             kill(-shell, SIGTERM);
-        settle_child(c, FRAME_DONE, "");
+        finish_child_hosts(c, FRAME_DONE, "");
     }
 }
 
@@ -191,13 +191,13 @@ void tree_pause(struct tree *t, bool pause)
 }
 
 /* Accepts frames of an agent only for hosts below it. */
-static void child_frame(struct child *c, const struct frame_head *head, const char *data)
+static void handle_child_frame(struct child *c, const struct frame_head *head, const char *data)
 {
     struct tree *t = c->tree;
     uint32_t place = tree_find_index(t, head->host);
     if (place < c->at || place >= c->at + c->n || head->type <= FRAME_PROOF) {
         link_close(c->link);
-        settle_child(c, FRAME_LOST, "its agent sent an invalid frame");
+        finish_child_hosts(c, FRAME_LOST, "its agent sent an invalid frame");
         return;
     }
     if (head->type != FRAME_DONE && head->type != FRAME_LOST) {
@@ -224,12 +224,12 @@ static struct child *find_child(struct tree *t, const char *who)
 
 static void tree_on_frame(void *ctx, const struct frame_head *head, const char *data)
 {
-    child_frame(ctx, head, data);
+    handle_child_frame(ctx, head, data);
 }
 
 static void tree_on_closed(void *ctx, const char *why)
 {
-    settle_child(ctx, FRAME_LOST, why);
+    finish_child_hosts(ctx, FRAME_LOST, why);
 }
 
 static void tree_on_drained(void *ctx)
@@ -239,7 +239,7 @@ static void tree_on_drained(void *ctx)
         c->tree->ev->drained(c->tree->ctx);
 }
 
-static bool tree_on_expected(void *ctx, const char *who)
+static bool tree_is_child_expected(void *ctx, const char *who)
 {
     const struct child *c = find_child(ctx, who);
     return c && !c->link;
@@ -250,7 +250,7 @@ static void tree_greet_child(struct child *c)
 {
     struct tree *t = c->tree;
     struct buf tree = {0};
-    link_beat(c->link, t->spec->heartbeat);
+    link_start_heartbeat(c->link, t->spec->heartbeat);
     if (c->n > 1)
         tree_encode(t->spec, c->at + 1, c->n - 1, &tree);
     link_send(c->link, &(struct frame_head){FRAME_TREE, t->spec->numbers[c->at], 0, buf_size(&tree)},
@@ -259,7 +259,7 @@ static void tree_greet_child(struct child *c)
     link_send_frames(c->link, &c->early);
 }
 
-static void tree_on_entered(void *ctx, const char *who, const char *version, struct link *k)
+static void tree_on_child_connected(void *ctx, const char *who, const char *version, struct link *k)
 {
     struct tree *t = ctx;
     struct child *c = find_child(t, who);
@@ -277,7 +277,7 @@ static void tree_on_entered(void *ctx, const char *who, const char *version, str
             xstrf("its mpiexec is from Fishplate %s, this one from %s: install the same version on all hosts",
                   version, FISHPLATE_VERSION);
         link_close(k);
-        settle_child(c, FRAME_LOST, why);
+        finish_child_hosts(c, FRAME_LOST, why);
         free(why);
     } else if (c->closed) {
         link_close(k);
@@ -295,7 +295,7 @@ static void tree_on_deadline(void *ctx)
                 "no agent called back within %u seconds (FISHPLATE_INIT_TIMEOUT); it tries %s, port %s. If "
                 "that host reaches this one at another address, give its network with -iface",
                 t->spec->timeout, t->addresses, door_port(t->door));
-            settle_child(&t->children[i], FRAME_LOST, why);
+            finish_child_hosts(&t->children[i], FRAME_LOST, why);
             free(why);
         }
 }
@@ -315,7 +315,7 @@ void tree_child_ended(struct tree *t, pid_t pid, int status)
                                         : xstrf("exited with status %d", WEXITSTATUS(status));
         char *why = xstrf("its agent could not be started: `%s%s%s` %s", shell_name(&t->spec->shell),
                           all ? "" : " ", all ? "" : t->spec->names[c->at], how);
-        settle_child(c, FRAME_LOST, why);
+        finish_child_hosts(c, FRAME_LOST, why);
         free(how);
         free(why);
     }
@@ -333,11 +333,11 @@ static void start_agent(struct tree *t, struct child *c)
     if (t->spec->verbose)
         message_print("Starting %s on host %s%s with %s.", all ? "agents" : "an agent", t->spec->names[c->at],
                       all && t->spec->n > 1 ? " and the others" : "", shell_name(&t->spec->shell));
-    pid_t pid =
-        shell_run(&t->spec->shell, &t->spec->names[c->at], all ? t->spec->n : 1, words, t->cookie, &why);
+    pid_t pid = shell_start_agent(&t->spec->shell, &t->spec->names[c->at], all ? t->spec->n : 1, words,
+                                  t->cookie, &why);
     if (pid < 0) {
         for (struct child *each = c; each < t->children + t->nchildren && (all || each == c); each++)
-            settle_child(each, FRAME_LOST, why);
+            finish_child_hosts(each, FRAME_LOST, why);
         free(why);
         return;
     }
@@ -371,17 +371,17 @@ static bool tree_find_addresses(struct tree *t)
     if (!*s->network && t->nchildren <= LOOKUPS_MAX) {
         for (uint32_t i = 0; i < t->nchildren; i++)
             hosts[i] = s->names[t->children[i].at];
-        if (address_towards(hosts, t->nchildren, t->addresses, sizeof(t->addresses)))
+        if (address_find_route_source(hosts, t->nchildren, t->addresses, sizeof(t->addresses)))
             return false;
         t->addresses[0] = '\0';
     }
-    address_own(t->addresses, sizeof(t->addresses), any ? "" : s->network);
+    address_list_own(t->addresses, sizeof(t->addresses), any ? "" : s->network);
     return any || !*s->network;
 }
 
 struct tree *tree_new(struct loop *l, const struct tree_spec *spec, const struct tree_events *ev, void *ctx)
 {
-    static const struct door_events door_events = {tree_on_expected, tree_on_entered};
+    static const struct door_events door_events = {tree_is_child_expected, tree_on_child_connected};
     struct tree *t = xcalloc(1, sizeof(*t));
     *t = (struct tree){.loop = l, .spec = spec, .ev = ev, .ctx = ctx, .left = spec->n};
     t->settled = xcalloc(spec->n, sizeof(*t->settled));

@@ -13,9 +13,9 @@
 struct tree_spec {
     struct shell shell;
     uint32_t fanout, timeout; /* seconds within which an agent must connect */
-    uint32_t heartbeat;       /* seconds of silence after which a host is lost; 0: see link_beat */
+    uint32_t heartbeat;       /* seconds of silence after which a host is lost; 0: see link_start_heartbeat */
     bool verbose;
-    char *network; /* of the connections between mpiexec and agents (address_own); "": all */
+    char *network; /* of the connections between mpiexec and agents (address_list_own); "": all */
     uint32_t n;
     uint32_t *numbers;
     char **names;
@@ -53,6 +53,6 @@ void tree_pause(struct tree *t, bool pause);
 void tree_child_ended(struct tree *t, pid_t pid, int status);
 
 /* Hosts that are neither done nor lost. */
-uint32_t tree_left(const struct tree *t);
+uint32_t tree_count_unsettled(const struct tree *t);
 
 #endif

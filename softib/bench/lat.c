@@ -49,7 +49,7 @@ static void lat_require(int ok, const char *what)
     exit(1);
 }
 
-static double lat_clock(void)
+static double lat_now_ns(void)
 {
     struct timespec ts;
     clock_gettime(CLOCK_MONOTONIC, &ts);
@@ -82,14 +82,14 @@ static void lat_finish(int child)
         ;
 }
 
-static void cache_line(void)
+static void measure_cache_line(void)
 {
     _Atomic uint64_t *w = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     int pair[2], child = lat_fork_pair(pair);
     double best = 1e18;
     uint64_t n = 0;
     for (int b = 0; b < BATCHES; b++) {
-        double start = lat_clock();
+        double start = lat_now_ns();
         for (int i = 0; i < ROUNDS; i++) {
             n += 2;
             if (child) {
@@ -102,7 +102,7 @@ static void cache_line(void)
                     ;
             }
         }
-        double t = (lat_clock() - start) / ROUNDS / 2;
+        double t = (lat_now_ns() - start) / ROUNDS / 2;
         best = t < best ? t : best;
     }
     if (!child)
@@ -110,7 +110,7 @@ static void cache_line(void)
     lat_finish(child);
 }
 
-static void open_side(struct side *s, int shared)
+static void open_endpoint(struct side *s, int shared)
 {
     int n;
     struct ibv_device **list = ibv_get_device_list(&n);
@@ -161,7 +161,7 @@ static void connect_side(struct side *s)
     lat_require(write(s->fd, &c, 1) == 1 && read(s->fd, &c, 1) == 1, "sync");
 }
 
-static void lat_put(struct side *s, uint64_t v, int signalled)
+static void lat_write_value(struct side *s, uint64_t v, int signalled)
 {
     struct ibv_sge sge = {(uintptr_t)s->buf, 8, s->mr->lkey};
     struct ibv_send_wr wr = {.sg_list = &sge,
@@ -175,7 +175,7 @@ static void lat_put(struct side *s, uint64_t v, int signalled)
     lat_require(!ibv_post_send(s->qp, &wr, &bad), "post");
 }
 
-static void lat_await(struct side *s, uint64_t v)
+static void lat_poll_value(struct side *s, uint64_t v)
 {
     while (__atomic_load_n((uint64_t *)(void *)(s->buf + 64), __ATOMIC_ACQUIRE) != v)
         ;
@@ -188,22 +188,22 @@ static void rdma_write(int shared)
     double best = 1e18;
     uint64_t n = 0;
     struct ibv_wc wc;
-    open_side(&s, shared);
+    open_endpoint(&s, shared);
     connect_side(&s);
     for (int b = 0; b < BATCHES; b++) {
-        double start = lat_clock();
+        double start = lat_now_ns();
         for (int i = 0; i < ROUNDS; i++) {
             n++;
             if (child)
-                lat_await(&s, n);
-            lat_put(&s, n, i % 128 == 127);
+                lat_poll_value(&s, n);
+            lat_write_value(&s, n, i % 128 == 127);
             if (!child)
-                lat_await(&s, n);
+                lat_poll_value(&s, n);
             if (i % 128 == 127)
                 while (ibv_poll_cq(s.cq, 1, &wc))
                     ;
         }
-        double t = (lat_clock() - start) / ROUNDS / 2;
+        double t = (lat_now_ns() - start) / ROUNDS / 2;
         best = t < best ? t : best;
     }
     if (!child)
@@ -219,17 +219,17 @@ static void lat_measure_copy(size_t mib)
     memset(a, 1, n);
     memset(b, 2, n);
     for (int i = 0; i < 2000; i++) {
-        double start = lat_clock();
+        double start = lat_now_ns();
         memcpy(b, a, n);
         __asm__ volatile("" ::"r"(b) : "memory");
-        best = lat_clock() - start < best ? lat_clock() - start : best;
+        best = lat_now_ns() - start < best ? lat_now_ns() - start : best;
     }
     printf("memcpy of %zu MiB                         %8.2f GB/s\n", mib, (double)n / best);
     free(a);
     free(b);
 }
 
-static int tcp_pair(int child, int pair[2])
+static int open_tcp_pair(int child, int pair[2])
 {
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     socklen_t len = sizeof(a);
@@ -250,12 +250,12 @@ static int tcp_pair(int child, int pair[2])
 
 static void lat_measure_tcp(void)
 {
-    int pair[2], child = lat_fork_pair(pair), fd = tcp_pair(child, pair);
+    int pair[2], child = lat_fork_pair(pair), fd = open_tcp_pair(child, pair);
     double best = 1e18, best_bw = 0;
     char buf[64] = {0}, *big = malloc(MIB);
     memset(big, 1, MIB);
     for (int b = 0; b < 100; b++) {
-        double start = lat_clock();
+        double start = lat_now_ns();
         for (int i = 0; i < 200; i++) {
             if (!child)
                 lat_require(send(fd, buf, 8, 0) == 8, "send");
@@ -264,11 +264,11 @@ static void lat_measure_tcp(void)
             if (child)
                 lat_require(send(fd, buf, 8, 0) == 8, "send");
         }
-        double t = (lat_clock() - start) / 200 / 2;
+        double t = (lat_now_ns() - start) / 200 / 2;
         best = t < best ? t : best;
     }
     for (int b = 0; b < 20; b++) {
-        double start = lat_clock();
+        double start = lat_now_ns();
         for (size_t left = 64u * MIB; left;) {
             ssize_t n = child ? recv(fd, big, MIB, 0) : send(fd, big, left < MIB ? left : MIB, 0);
             lat_require(n > 0, "stream");
@@ -278,7 +278,7 @@ static void lat_measure_tcp(void)
             lat_require(send(fd, buf, 1, 0) == 1, "done");
         else
             lat_require(recv(fd, buf, 1, 0) == 1, "done");
-        double bw = 64.0 * MIB / (lat_clock() - start);
+        double bw = 64.0 * MIB / (lat_now_ns() - start);
         best_bw = bw > best_bw ? bw : best_bw;
     }
     if (!child) {
@@ -292,7 +292,7 @@ static void lat_measure_tcp(void)
 int main(void)
 {
     alarm(120);
-    cache_line();
+    measure_cache_line();
     rdma_write(1);
     rdma_write(0);
     lat_measure_copy(1);

@@ -56,7 +56,7 @@ void address_write(struct sockaddr_storage *out, int family, const struct in6_ad
 
 bool address_port_up(const struct softib_address *a)
 {
-    struct cm_device *d = device_of(a->node_guid);
+    struct cm_device *d = device_find_by_guid(a->node_guid);
     struct ibv_port_attr attr;
     return d && !ibv_query_port(d->verbs, (uint8_t)a->port, &attr) && attr.state == IBV_PORT_ACTIVE;
 }
@@ -70,13 +70,13 @@ static bool address_find(const struct in6_addr *ip, int64_t node, struct softib_
     return false;
 }
 
-static bool address_first_of_node(uint32_t node, struct softib_address *out)
+static bool address_find_first_of_node(uint32_t node, struct softib_address *out)
 {
     struct softib_address a;
     bool found = false;
     for (uint32_t i = 0; softib_address_get(i, &a); i++) {
         /* IPv4 entries are what programs and tests of RoCE expect. */
-        if (a.node != node || !IN6_IS_ADDR_V4MAPPED(&a.ip) || !device_of(a.node_guid))
+        if (a.node != node || !IN6_IS_ADDR_V4MAPPED(&a.ip) || !device_find_by_guid(a.node_guid))
             continue;
         if (!found || (!address_port_up(out) && address_port_up(&a)))
             *out = a;
@@ -99,18 +99,19 @@ static bool address_is_of_machine(const struct in6_addr *ip)
     return found;
 }
 
-bool address_local(const struct in6_addr *ip, struct softib_address *out)
+bool address_find_local(const struct in6_addr *ip, struct softib_address *out)
 {
-    const uint32_t node = device_place()->node;
-    return address_find(ip, node, out) || (address_is_of_machine(ip) && address_first_of_node(node, out));
+    const uint32_t node = device_get_place()->node;
+    return address_find(ip, node, out) ||
+           (address_is_of_machine(ip) && address_find_first_of_node(node, out));
 }
 
-bool address_remote(const struct in6_addr *ip, struct softib_address *out)
+bool address_find_remote(const struct in6_addr *ip, struct softib_address *out)
 {
-    const uint32_t node = device_place()->node;
+    const uint32_t node = device_get_place()->node;
     if (is_loopback(ip) && address_find(ip, node, out))
         return true;
-    return address_find(ip, -1, out) || (address_is_of_machine(ip) && address_first_of_node(node, out));
+    return address_find(ip, -1, out) || (address_is_of_machine(ip) && address_find_first_of_node(node, out));
 }
 
 bool address_of_gid(const uint8_t gid[16], uint16_t lid, uint32_t gid_index, struct softib_address *out)
@@ -137,15 +138,15 @@ static unsigned address_distance(const struct softib_address *a, const struct so
            (there && a->port != there->port ? 2 : 0);
 }
 
-bool address_toward(const struct softib_address *there, struct softib_address *out)
+bool address_choose_source(const struct softib_address *there, struct softib_address *out)
 {
-    const uint32_t node = device_place()->node;
+    const uint32_t node = device_get_place()->node;
     struct softib_address a;
     bool found = false;
     if (!there)
-        return address_first_of_node(node, out);
+        return address_find_first_of_node(node, out);
     for (uint32_t i = 0; softib_address_get(i, &a); i++) {
-        if (a.node != node || !device_of(a.node_guid) || !same_network(&a, there))
+        if (a.node != node || !device_find_by_guid(a.node_guid) || !same_network(&a, there))
             continue;
         if (!found || address_distance(&a, there) < address_distance(out, there))
             *out = a;
@@ -157,7 +158,7 @@ bool address_toward(const struct softib_address *there, struct softib_address *o
 void id_bind_device(struct cm_id *p, const struct softib_address *here)
 {
     p->here = *here;
-    p->device = device_of(here->node_guid);
+    p->device = device_find_by_guid(here->node_guid);
     p->id.verbs = p->device->verbs;
     p->id.port_num = (uint8_t)here->port;
     if (!p->id.pd)
@@ -182,13 +183,13 @@ static int address_resolve(struct cm_id *p, const struct sockaddr *src, const st
         return EAFNOSUPPORT;
     if (!src && p->state == CM_BOUND)
         address_read(&route->src_addr, &from);
-    p->has_there = !dst->multicast && address_remote(&dst->ip, &p->there);
+    p->has_there = !dst->multicast && address_find_remote(&dst->ip, &p->there);
     if (!dst->multicast && !p->has_there)
         return EHOSTUNREACH;
     if (!p->device || !from.any) {
         struct softib_address here;
-        if (from.any ? !address_toward(p->has_there ? &p->there : NULL, &here)
-                     : !address_local(&from.ip, &here))
+        if (from.any ? !address_choose_source(p->has_there ? &p->there : NULL, &here)
+                     : !address_find_local(&from.ip, &here))
             return from.any ? EHOSTUNREACH : EADDRNOTAVAIL;
         id_bind_device(p, &here);
     }
@@ -212,7 +213,7 @@ SOFTIB_API int rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *src, st
     struct cm_address to;
     (void)timeout_ms; /* addresses are computed */
     if (!address_read(dst, &to) || to.any)
-        return cm_fail(to.any ? EINVAL : EAFNOSUPPORT);
+        return cm_return_error(to.any ? EINVAL : EAFNOSUPPORT);
     pthread_mutex_lock(&cm_lock);
     bool legal = p->state == CM_IDLE || p->state == CM_BOUND;
     int error = legal ? address_resolve(p, src, &to, dst->sa_family) : 0;
@@ -221,7 +222,7 @@ SOFTIB_API int rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *src, st
     bool reported =
         legal && channel_report(p, error ? RDMA_CM_EVENT_ADDR_ERROR : RDMA_CM_EVENT_ADDR_RESOLVED, -error);
     pthread_mutex_unlock(&cm_lock);
-    return !legal ? cm_fail(EINVAL) : !reported ? -1 : id_wait(p);
+    return !legal ? cm_return_error(EINVAL) : !reported ? -1 : id_wait(p);
 }
 
 void path_fill(struct cm_id *p)
@@ -263,7 +264,7 @@ SOFTIB_API int rdma_resolve_route(struct rdma_cm_id *id, int timeout_ms)
                                   up ? 0 : -ENETDOWN);
     }
     pthread_mutex_unlock(&cm_lock);
-    return !legal ? cm_fail(EINVAL) : !reported ? -1 : id_wait(p);
+    return !legal ? cm_return_error(EINVAL) : !reported ? -1 : id_wait(p);
 }
 
 SOFTIB_API __be16 rdma_get_src_port(struct rdma_cm_id *id)

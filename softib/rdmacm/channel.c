@@ -13,7 +13,7 @@
 pthread_mutex_t cm_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t cm_acked = PTHREAD_COND_INITIALIZER;
 
-int cm_fail(int error)
+int cm_return_error(int error)
 {
     errno = error;
     return -1;
@@ -86,7 +86,7 @@ static void channel_append_event(struct cm_channel *c, struct cm_event *e)
     c->last = &e->next;
 }
 
-static void note_empty(struct cm_channel *c)
+static void clear_if_empty(struct cm_channel *c)
 {
     uint64_t count;
     if (!c->first)
@@ -127,11 +127,11 @@ static struct cm_event *channel_take_events(struct cm_id *p)
     }
     c->last = at;
     if (any)
-        note_empty(c);
+        clear_if_empty(c);
     return taken;
 }
 
-void channel_forget(struct cm_id *p)
+void channel_discard_events(struct cm_id *p)
 {
     struct cm_event *e = channel_take_events(p);
     while (e) {
@@ -144,7 +144,7 @@ void channel_forget(struct cm_id *p)
     }
 }
 
-void channel_timer(struct cm_id *p, unsigned ms)
+void channel_set_timer(struct cm_id *p, unsigned ms)
 {
     channel_remove(channel_of(p), &p->timer);
     if (!ms)
@@ -199,7 +199,7 @@ static void event_acknowledge(struct cm_event *e)
 SOFTIB_API int rdma_ack_cm_event(struct rdma_cm_event *event)
 {
     if (!event)
-        return cm_fail(EINVAL);
+        return cm_return_error(EINVAL);
     event_acknowledge((struct cm_event *)(void *)event);
     return 0;
 }
@@ -214,7 +214,7 @@ static void channel_handle_watch(struct cm_watch *w)
         connect_link_ready(w->id);
         break;
     case WATCH_TIMER:
-        connect_timeout(w->id);
+        connect_handle_timeout(w->id);
         break;
     case WATCH_QUEUE:
         break;
@@ -222,7 +222,7 @@ static void channel_handle_watch(struct cm_watch *w)
 }
 
 /* The next event, after handling what is ready; NULL: none. One descriptor at a time: handling it may close others. */
-static struct cm_event *next_event(struct cm_channel *c)
+static struct cm_event *fetch_next_event(struct cm_channel *c)
 {
     struct epoll_event ep;
     while (!c->first && epoll_wait(c->channel.fd, &ep, 1, 0) == 1)
@@ -233,7 +233,7 @@ static struct cm_event *next_event(struct cm_channel *c)
     c->first = e->next;
     if (!c->first)
         c->last = &c->first;
-    note_empty(c);
+    clear_if_empty(c);
     if (e->counted)
         e->counted->unacked++;
     return e;
@@ -243,18 +243,18 @@ SOFTIB_API int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma
 {
     struct cm_channel *c = (struct cm_channel *)(void *)channel;
     if (!c || !event)
-        return cm_fail(EINVAL);
+        return cm_return_error(EINVAL);
     for (;;) {
         struct epoll_event ep;
         pthread_mutex_lock(&cm_lock);
-        struct cm_event *e = next_event(c);
+        struct cm_event *e = fetch_next_event(c);
         pthread_mutex_unlock(&cm_lock);
         if (e) {
             *event = &e->e;
             return 0;
         }
         if (fcntl(c->channel.fd, F_GETFL) & O_NONBLOCK)
-            return cm_fail(EAGAIN);
+            return cm_return_error(EAGAIN);
         if (epoll_wait(c->channel.fd, &ep, 1, -1) < 0)
             return -1;
     }
@@ -278,7 +278,7 @@ int id_wait(struct cm_id *p)
     if (rdma_get_cm_event(p->id.channel, &p->id.event))
         return -1;
     int error = event_error(p->id.event);
-    return error ? cm_fail(error) : 0;
+    return error ? cm_return_error(error) : 0;
 }
 
 int id_make_synchronous(struct cm_id *p)
@@ -298,7 +298,7 @@ SOFTIB_API int rdma_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel 
     struct cm_id *p = CM_OF(id);
     struct rdma_event_channel *old = p->synchronous ? id->channel : NULL;
     if (!channel && p->synchronous)
-        return cm_fail(EINVAL);
+        return cm_return_error(EINVAL);
     if (old && id->event) {
         rdma_ack_cm_event(id->event);
         id->event = NULL;

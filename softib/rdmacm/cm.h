@@ -127,12 +127,12 @@ extern pthread_mutex_t cm_lock;
 extern pthread_cond_t cm_acked;
 
 /* Sets errno and returns -1. */
-int cm_fail(int error);
+int cm_return_error(int error);
 
 /* device.c */
 bool device_init(void); /* joins the fabric and opens the adapters, once; false with errno */
-const struct softib_place *device_place(void);
-struct cm_device *device_of(uint64_t node_guid);
+const struct softib_place *device_get_place(void);
+struct cm_device *device_find_by_guid(uint64_t node_guid);
 struct ibv_pd *device_pd(struct cm_device *d);
 struct ibv_xrcd *device_xrcd(struct cm_device *d);
 
@@ -144,11 +144,11 @@ struct cm_address {
 };
 bool address_read(const struct sockaddr *a, struct cm_address *out);
 void address_write(struct sockaddr_storage *out, int family, const struct in6_addr *ip, uint16_t port);
-bool address_local(const struct in6_addr *ip, struct softib_address *out);
-bool address_remote(const struct in6_addr *ip, struct softib_address *out);
+bool address_find_local(const struct in6_addr *ip, struct softib_address *out);
+bool address_find_remote(const struct in6_addr *ip, struct softib_address *out);
 bool address_of_gid(const uint8_t gid[16], uint16_t lid, uint32_t gid_index, struct softib_address *out);
 /* Finds a port of this node from which `there` is reached, or any port that is up if `there` is NULL. */
-bool address_toward(const struct softib_address *there, struct softib_address *out);
+bool address_choose_source(const struct softib_address *there, struct softib_address *out);
 bool address_port_up(const struct softib_address *a);
 void id_bind_device(struct cm_id *p, const struct softib_address *here);
 uint16_t address_ephemeral_port(void);
@@ -159,9 +159,9 @@ bool channel_add(struct cm_channel *c, struct cm_watch *w, uint32_t events);
 void channel_remove(struct cm_channel *c, struct cm_watch *w); /* and closes it */
 /* Queues an event; NULL with errno when there is no memory. */
 struct cm_event *channel_report(struct cm_id *p, enum rdma_cm_event_type type, int status);
-void channel_forget(struct cm_id *p);             /* drops the queued events of an identifier */
-void channel_timer(struct cm_id *p, unsigned ms); /* 0: none */
-int id_wait(struct cm_id *p);                     /* after a call on a synchronous identifier: its event */
+void channel_discard_events(struct cm_id *p);         /* drops the queued events of an identifier */
+void channel_set_timer(struct cm_id *p, unsigned ms); /* 0: none */
+int id_wait(struct cm_id *p); /* after a call on a synchronous identifier: its event */
 static inline struct cm_channel *channel_of(struct cm_id *p)
 {
     return (struct cm_channel *)(void *)p->id.channel;
@@ -176,11 +176,11 @@ int id_make_synchronous(struct cm_id *p);
 int listen_bind(struct cm_id *p, const struct cm_address *a);
 void listen_close(struct cm_id *p);
 void listen_ready(struct cm_watch *w);
-void listen_forget_unproved(struct cm_id *p); /* takes it out of its listener's list */
+void listen_remove_unproved(struct cm_id *p); /* takes it out of its listener's list */
 
 /* connect.c: handlers for a socket that is ready and for a timer that has expired */
 void connect_link_ready(struct cm_id *p);
-void connect_timeout(struct cm_id *p);
+void connect_handle_timeout(struct cm_id *p);
 
 /* qp.c */
 int qp_ready_to_send(struct cm_id *p); /* connects the QP of p to p->peer */

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 /* The time limit for the answer to a request or reply, in ms. */
-static unsigned answer_ms(void)
+static unsigned answer_timeout_ms(void)
 {
     const char *text = getenv("SOFTIB_CM_SECONDS");
     long s = text ? strtol(text, NULL, 10) : 0;
@@ -21,8 +21,8 @@ static unsigned answer_ms(void)
 static void connect_close_link(struct cm_id *p)
 {
     channel_remove(channel_of(p), &p->link_watch);
-    channel_timer(p, 0);
-    link_end(&p->link);
+    channel_set_timer(p, 0);
+    link_reset(&p->link);
     p->state = CM_ENDED;
 }
 
@@ -75,7 +75,7 @@ static void connect_fill_message(const struct cm_id *p, unsigned type, struct me
     struct in6_addr ip;
     ibv_query_port(p->device->verbs, (uint8_t)p->here.port, &attr);
     *m = (struct message){.type = (uint16_t)type,
-                          .node = device_place()->node,
+                          .node = device_get_place()->node,
                           .ps = (uint16_t)p->id.ps,
                           .qp_type = (uint16_t)(p->id.qp ? p->id.qp->qp_type : p->id.qp_type),
                           .qp_num = p->qp_num,
@@ -111,7 +111,7 @@ static bool send_private(struct cm_id *p, struct message *m, const void *data, u
     return link_send(&p->link, m);
 }
 
-static bool send_bare(struct cm_id *p, unsigned type)
+static bool send_without_data(struct cm_id *p, unsigned type)
 {
     struct message m;
     connect_fill_message(p, type, &m);
@@ -128,8 +128,8 @@ static void connect_reject(struct cm_id *p, uint32_t reason, const void *data, u
 }
 
 /* Sets the connection parameters, limited to what the adapter has. Returns false if the program requests more. */
-static bool set_param(struct cm_id *p, const struct rdma_conn_param *given,
-                      const struct rdma_conn_param *fallback)
+static bool set_conn_param(struct cm_id *p, const struct rdma_conn_param *given,
+                           const struct rdma_conn_param *fallback)
 {
     const uint8_t max = p->device->attr.max_qp_rd_atom > 255 ? 255 : (uint8_t)p->device->attr.max_qp_rd_atom;
     struct rdma_conn_param c = given ? *given : *fallback;
@@ -157,12 +157,12 @@ static bool attempt_unix(struct cm_id *p, const struct cm_address *to)
                                  .ps = (uint16_t)p->id.ps,
                                  .port = to->port,
                                  .ip = p->attempt++ ? NULL : &to->ip};
-        socklen_t n = link_unix_name(&name, device_place()->key, &s);
+        socklen_t n = link_unix_name(&name, device_get_place()->key, &s);
         int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (fd >= 0 && !connect(fd, (struct sockaddr *)&name, n)) {
-            if (link_same_user(fd)) {
+            if (link_is_same_user(fd)) {
                 p->link_watch.fd = fd;
-                link_begin(&p->link, fd, false, true, false);
+                link_init(&p->link, fd, false, true, false);
                 return true;
             }
             errno = ECONNREFUSED; /* somebody else took the name */
@@ -191,7 +191,7 @@ static bool attempt_tcp(struct cm_id *p, const struct cm_address *to)
             return false;
         if (!connect(fd, (struct sockaddr *)&name, sizeof(name)) || errno == EINPROGRESS) {
             p->link_watch.fd = fd;
-            link_begin(&p->link, fd, true, true, true);
+            link_init(&p->link, fd, true, true, true);
             return true;
         }
         int error = errno;
@@ -211,7 +211,7 @@ static bool connect_next_address(struct cm_id *p)
 {
     struct cm_address to;
     address_read(&p->id.route.addr.dst_addr, &to);
-    if (!(device_place()->tcp ? attempt_tcp(p, &to) : attempt_unix(p, &to)))
+    if (!(device_get_place()->tcp ? attempt_tcp(p, &to) : attempt_unix(p, &to)))
         return false;
     if (p->link.state == LINK_UP)
         link_send(&p->link, connect_request_buffer(p));
@@ -240,7 +240,7 @@ static int begin_connect(struct cm_id *p, const struct rdma_conn_param *given)
     const size_t before = p->ep_connect_len;
     if (p->state != CM_ROUTE_RESOLVED ||
         length + before > message_private_limit(MESSAGE_REQUEST, id_is_datagram(p)) ||
-        !set_param(p, given, &defaults))
+        !set_conn_param(p, given, &defaults))
         return EINVAL;
     struct message *m = connect_request_buffer(p);
     connect_fill_message(p, MESSAGE_REQUEST, m);
@@ -251,7 +251,7 @@ static int begin_connect(struct cm_id *p, const struct rdma_conn_param *given)
     m->private_len = (uint16_t)(before + length);
     p->attempt = 0;
     p->state = CM_CONNECTING;
-    channel_timer(p, answer_ms());
+    channel_set_timer(p, answer_timeout_ms());
     if (!connect_next_address(p))
         report_unreachable(p, errno);
     return 0;
@@ -262,7 +262,7 @@ SOFTIB_API int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *conn_
     pthread_mutex_lock(&cm_lock);
     int error = begin_connect(CM_OF(id), conn_param);
     pthread_mutex_unlock(&cm_lock);
-    return error ? cm_fail(error) : id_wait(CM_OF(id));
+    return error ? cm_return_error(error) : id_wait(CM_OF(id));
 }
 
 static int accept_request(struct cm_id *p, const struct rdma_conn_param *given)
@@ -275,7 +275,7 @@ static int accept_request(struct cm_id *p, const struct rdma_conn_param *given)
                                              .rnr_retry_count = r->rnr_retry_count};
     struct message m;
     if (p->state != CM_REQUESTED || length > message_private_limit(MESSAGE_REPLY, id_is_datagram(p)) ||
-        !set_param(p, given, &fallback))
+        !set_conn_param(p, given, &fallback))
         return EINVAL;
     p->param.retry_count = r->retry_count;
     int error = p->id.qp && !id_is_datagram(p) ? qp_ready_to_send(p) : 0;
@@ -286,7 +286,7 @@ static int accept_request(struct cm_id *p, const struct rdma_conn_param *given)
                  length); /* a caller that went away is reported later */
     p->state = id_is_datagram(p) ? CM_CONNECTED : CM_ACCEPTED;
     if (p->state == CM_ACCEPTED)
-        channel_timer(p, answer_ms());
+        channel_set_timer(p, answer_timeout_ms());
     return 0;
 }
 
@@ -296,7 +296,7 @@ SOFTIB_API int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *conn_p
     pthread_mutex_lock(&cm_lock);
     int error = accept_request(p, conn_param);
     pthread_mutex_unlock(&cm_lock);
-    return error ? cm_fail(error) : id_is_datagram(p) ? 0 : id_wait(p);
+    return error ? cm_return_error(error) : id_is_datagram(p) ? 0 : id_wait(p);
 }
 
 static int reject_request(struct rdma_cm_id *id, uint32_t reason, const void *data, uint8_t length)
@@ -308,7 +308,7 @@ static int reject_request(struct rdma_cm_id *id, uint32_t reason, const void *da
     if (legal)
         connect_reject(p, reason, data, length);
     pthread_mutex_unlock(&cm_lock);
-    return legal ? 0 : cm_fail(EINVAL);
+    return legal ? 0 : cm_return_error(EINVAL);
 }
 
 SOFTIB_API int rdma_reject(struct rdma_cm_id *id, const void *private_data, uint8_t private_data_len)
@@ -327,11 +327,11 @@ SOFTIB_API int rdma_establish(struct rdma_cm_id *id)
     pthread_mutex_lock(&cm_lock);
     bool legal = p->state == CM_RESPONDED && !id->qp;
     if (legal) {
-        send_bare(p, MESSAGE_READY);
+        send_without_data(p, MESSAGE_READY);
         p->state = CM_CONNECTED;
     }
     pthread_mutex_unlock(&cm_lock);
-    return legal ? 0 : cm_fail(EINVAL);
+    return legal ? 0 : cm_return_error(EINVAL);
 }
 
 /* The event of the side that disconnects comes at once: it does not depend on what the peer does. */
@@ -345,17 +345,17 @@ SOFTIB_API int rdma_disconnect(struct rdma_cm_id *id)
     if (legal)
         qp_to_error(p);
     if (connected) {
-        send_bare(p, MESSAGE_DISCONNECT);
+        send_without_data(p, MESSAGE_DISCONNECT);
         connect_close_link(p);
         channel_report(p, RDMA_CM_EVENT_DISCONNECTED, 0);
     }
     pthread_mutex_unlock(&cm_lock);
-    return !legal ? cm_fail(EINVAL) : connected ? id_wait(p) : 0;
+    return !legal ? cm_return_error(EINVAL) : connected ? id_wait(p) : 0;
 }
 
 static void connect_establish(struct cm_id *p)
 {
-    channel_timer(p, 0);
+    channel_set_timer(p, 0);
     p->state = CM_CONNECTED;
     channel_report(p, RDMA_CM_EVENT_ESTABLISHED, 0);
 }
@@ -364,16 +364,16 @@ SOFTIB_API int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
 {
     struct cm_id *p = CM_OF(id);
     if (event != IBV_EVENT_COMM_EST)
-        return cm_fail(EINVAL);
+        return cm_return_error(EINVAL);
     pthread_mutex_lock(&cm_lock);
     bool legal = p->state == CM_ACCEPTED || p->state == CM_CONNECTED;
     if (p->state == CM_ACCEPTED)
         connect_establish(p);
     pthread_mutex_unlock(&cm_lock);
-    return legal ? 0 : cm_fail(EINVAL);
+    return legal ? 0 : cm_return_error(EINVAL);
 }
 
-static enum ibv_qp_type type_of_peer(unsigned type)
+static enum ibv_qp_type peer_qp_type(unsigned type)
 {
     return type == IBV_QPT_XRC_SEND ? IBV_QPT_XRC_RECV : type == IBV_QPT_XRC_RECV ? IBV_QPT_XRC_SEND : type;
 }
@@ -388,19 +388,19 @@ static void connect_handle_request(struct cm_id *p, const struct message *m)
     bool good = m->type == MESSAGE_REQUEST && m->ps == p->id.ps &&
                 address_of_gid(m->src_gid, m->src_lid, m->src_gid_index, &there) && there.node == m->node &&
                 address_of_gid(m->dst_gid, m->dst_lid, m->dst_gid_index, &here) &&
-                here.node == device_place()->node && device_of(here.node_guid);
+                here.node == device_get_place()->node && device_find_by_guid(here.node_guid);
     if (!good) {
         id_free(p);
         return;
     }
-    listen_forget_unproved(p);
-    channel_timer(p, 0);
+    listen_remove_unproved(p);
+    channel_set_timer(p, 0);
     id_bind_device(p, &here);
     p->there = there;
     p->has_there = true;
     p->peer = *m;
     p->state = CM_REQUESTED;
-    p->id.qp_type = type_of_peer(m->qp_type);
+    p->id.qp_type = peer_qp_type(m->qp_type);
     struct in6_addr ip;
     memcpy(&ip, m->dst_ip, sizeof(ip));
     address_write(&route->src_storage, family, &ip, m->dst_port);
@@ -422,7 +422,7 @@ static void connect_handle_request(struct cm_id *p, const struct message *m)
 static void connect_handle_reply(struct cm_id *p, const struct message *m)
 {
     p->peer = *m;
-    channel_timer(p, 0);
+    channel_set_timer(p, 0);
     int error = p->id.qp && !id_is_datagram(p) ? qp_ready_to_send(p) : 0;
     if (error) {
         connect_reject(p, CM_REJECT_CONSUMER, NULL, 0);
@@ -432,7 +432,7 @@ static void connect_handle_reply(struct cm_id *p, const struct message *m)
     bool complete = id_is_datagram(p) || p->id.qp;
     p->state = complete ? CM_CONNECTED : CM_RESPONDED;
     if (complete && !id_is_datagram(p))
-        send_bare(p, MESSAGE_READY);
+        send_without_data(p, MESSAGE_READY);
     struct cm_event *e =
         channel_report(p, complete ? RDMA_CM_EVENT_ESTABLISHED : RDMA_CM_EVENT_CONNECT_RESPONSE, 0);
     if (e)
@@ -450,7 +450,7 @@ static void connect_handle_reject(struct cm_id *p, const struct message *m)
 }
 
 /* Handles the loss of the connection, by state. */
-static void link_down(struct cm_id *p, int error)
+static void handle_link_loss(struct cm_id *p, int error)
 {
     const enum cm_state was = p->state;
     if (was == CM_UNPROVED) {
@@ -480,7 +480,7 @@ static void connect_handle_message(struct cm_id *p, const struct message *m)
         return;
     }
     if (m->ps != p->id.ps || m->node != p->there.node)
-        link_down(p, EPROTO);
+        handle_link_loss(p, EPROTO);
     else if (m->type == MESSAGE_REPLY && p->state == CM_CONNECTING)
         connect_handle_reply(p, m);
     else if (m->type == MESSAGE_REJECT && (p->state == CM_CONNECTING || p->state == CM_ACCEPTED))
@@ -488,7 +488,7 @@ static void connect_handle_message(struct cm_id *p, const struct message *m)
     else if (m->type == MESSAGE_READY && p->state == CM_ACCEPTED)
         connect_establish(p);
     else
-        link_down(p, EPROTO); /* DISCONNECT, and what nobody sends now */
+        handle_link_loss(p, EPROTO); /* DISCONNECT, and what nobody sends now */
 }
 
 void connect_link_ready(struct cm_id *p)
@@ -500,7 +500,7 @@ void connect_link_ready(struct cm_id *p)
         connect_handle_message(p, &m);
         return;
     case LINK_DOWN:
-        link_down(p, errno);
+        handle_link_loss(p, errno);
         return;
     case LINK_NOTHING:
         break;
@@ -508,10 +508,10 @@ void connect_link_ready(struct cm_id *p)
     if (before == LINK_CONNECTING)
         channel_add(channel_of(p), &p->link_watch, EPOLLIN);
     if (before != LINK_UP && p->link.state == LINK_UP && !link_send(&p->link, connect_request_buffer(p)))
-        link_down(p, ECONNRESET);
+        handle_link_loss(p, ECONNRESET);
 }
 
-void connect_timeout(struct cm_id *p)
+void connect_handle_timeout(struct cm_id *p)
 {
     if (p->state == CM_UNPROVED) {
         id_free(p);

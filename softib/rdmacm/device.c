@@ -11,7 +11,7 @@ static struct softib_place place;
 static struct cm_device *devices;
 static unsigned device_count;
 
-static void open_all(void)
+static void open_all_devices(void)
 {
     int n = 0;
     struct ibv_device **list = ibv_get_device_list(&n);
@@ -39,7 +39,7 @@ bool device_init(void)
     pthread_mutex_lock(&once);
     if (!done && softib_join(&place)) {
         done = true;
-        open_all();
+        open_all_devices();
     }
     pthread_mutex_unlock(&once);
     if (!device_count)
@@ -47,12 +47,12 @@ bool device_init(void)
     return device_count > 0;
 }
 
-const struct softib_place *device_place(void)
+const struct softib_place *device_get_place(void)
 {
     return &place;
 }
 
-struct cm_device *device_of(uint64_t node_guid)
+struct cm_device *device_find_by_guid(uint64_t node_guid)
 {
     for (unsigned i = 0; i < device_count; i++)
         if (devices[i].guid == node_guid)

@@ -115,7 +115,7 @@ SOFTIB_API int rdma_getaddrinfo(const char *node, const char *service, const str
     static const struct rdma_addrinfo none = {0};
     const struct rdma_addrinfo *h = hints ? hints : &none;
     if ((!node && !service && !hints) || !res)
-        return cm_fail(EINVAL);
+        return cm_return_error(EINVAL);
     if (h->ai_flags & ~(RAI_PASSIVE | RAI_NUMERICHOST | RAI_NOROUTE | RAI_FAMILY))
         return EAI_BADFLAGS;
     struct rdma_addrinfo *r = calloc(1, sizeof(*r));
@@ -134,8 +134,8 @@ SOFTIB_API int rdma_getaddrinfo(const char *node, const char *service, const str
     return 0;
 }
 
-static int prepare_passive(struct cm_id *p, const struct rdma_addrinfo *r, struct ibv_pd *pd,
-                           const struct ibv_qp_init_attr *attr)
+static int prepare_passive_side(struct cm_id *p, const struct rdma_addrinfo *r, struct ibv_pd *pd,
+                                const struct ibv_qp_init_attr *attr)
 {
     if (attr) {
         p->ep_attr = *attr;
@@ -146,8 +146,8 @@ static int prepare_passive(struct cm_id *p, const struct rdma_addrinfo *r, struc
     return rdma_bind_addr(&p->id, r->ai_src_addr);
 }
 
-static int prepare_active(struct cm_id *p, const struct rdma_addrinfo *r, struct ibv_pd *pd,
-                          struct ibv_qp_init_attr *attr)
+static int prepare_active_side(struct cm_id *p, const struct rdma_addrinfo *r, struct ibv_pd *pd,
+                               struct ibv_qp_init_attr *attr)
 {
     if (rdma_resolve_addr(&p->id, r->ai_src_addr, r->ai_dst_addr, 2000) || rdma_resolve_route(&p->id, 2000))
         return -1;
@@ -159,7 +159,7 @@ static int prepare_active(struct cm_id *p, const struct rdma_addrinfo *r, struct
     if (r->ai_connect_len) {
         p->ep_connect = copy_address(r->ai_connect, r->ai_connect_len);
         p->ep_connect_len = p->ep_connect ? r->ai_connect_len : 0;
-        return p->ep_connect ? 0 : cm_fail(ENOMEM);
+        return p->ep_connect ? 0 : cm_return_error(ENOMEM);
     }
     return 0;
 }
@@ -169,12 +169,12 @@ SOFTIB_API int rdma_create_ep(struct rdma_cm_id **id, struct rdma_addrinfo *res,
 {
     struct rdma_cm_id *made;
     if (!id || !res)
-        return cm_fail(EINVAL);
+        return cm_return_error(EINVAL);
     if (rdma_create_id(NULL, &made, NULL, (enum rdma_port_space)res->ai_port_space))
         return -1;
     made->qp_type = (enum ibv_qp_type)res->ai_qp_type;
-    int r = res->ai_flags & RAI_PASSIVE ? prepare_passive(CM_OF(made), res, pd, attr)
-                                        : prepare_active(CM_OF(made), res, pd, attr);
+    int r = res->ai_flags & RAI_PASSIVE ? prepare_passive_side(CM_OF(made), res, pd, attr)
+                                        : prepare_active_side(CM_OF(made), res, pd, attr);
     if (r) {
         int error = errno;
         rdma_destroy_ep(made);
@@ -217,7 +217,7 @@ SOFTIB_API int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **i
     struct cm_id *l = CM_OF(listen);
     struct rdma_cm_event *e;
     if (!l->synchronous || l->state != CM_LISTENING || !id)
-        return cm_fail(EINVAL);
+        return cm_return_error(EINVAL);
     if (listen->event) {
         rdma_ack_cm_event(listen->event);
         listen->event = NULL;
@@ -227,7 +227,7 @@ SOFTIB_API int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **i
     if (e->event != RDMA_CM_EVENT_CONNECT_REQUEST) {
         /* A request that was withdrawn before it was fetched ends here, and its identifier with it. */
         rdma_ack_cm_event(e);
-        return cm_fail(EINVAL);
+        return cm_return_error(EINVAL);
     }
     struct rdma_cm_id *made = e->id;
     struct ibv_qp_init_attr attr = l->ep_attr;

@@ -21,18 +21,18 @@ struct cm_id *id_new(struct cm_channel *c, void *context, enum rdma_port_space p
     p->qkey = id_is_datagram(p) ? RDMA_UDP_QKEY : 0;
     link_random(&p->psn, sizeof(p->psn));
     p->psn &= 0xffffff;
-    link_end(&p->link);
+    link_reset(&p->link);
     return p;
 }
 
 void id_free(struct cm_id *p)
 {
     if (p->state == CM_UNPROVED)
-        listen_forget_unproved(p);
+        listen_remove_unproved(p);
     while (p->unproved)
         id_free(p->unproved);
     listen_close(p);
-    channel_forget(p);
+    channel_discard_events(p);
     multicast_leave_all(p);
     channel_remove(channel_of(p), &p->link_watch);
     channel_remove(channel_of(p), &p->timer);
@@ -40,7 +40,7 @@ void id_free(struct cm_id *p)
     free(p);
 }
 
-static bool space_known(enum rdma_port_space ps)
+static bool is_known_port_space(enum rdma_port_space ps)
 {
     return ps == RDMA_PS_TCP || ps == RDMA_PS_UDP || ps == RDMA_PS_IPOIB || ps == RDMA_PS_IB;
 }
@@ -48,13 +48,13 @@ static bool space_known(enum rdma_port_space ps)
 SOFTIB_API int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context,
                               enum rdma_port_space ps)
 {
-    if (!id || !space_known(ps))
-        return cm_fail(EINVAL);
+    if (!id || !is_known_port_space(ps))
+        return cm_return_error(EINVAL);
     if (!device_init())
         return -1;
     struct cm_id *p = id_new((struct cm_channel *)(void *)channel, context, ps);
     if (!p)
-        return cm_fail(ENOMEM);
+        return cm_return_error(ENOMEM);
     if (!channel && id_make_synchronous(p)) {
         free(p);
         return -1;
@@ -117,20 +117,20 @@ SOFTIB_API int rdma_set_option(struct rdma_cm_id *id, int level, int optname, vo
     struct cm_id *p = CM_OF(id);
     int error = ENOSYS;
     if (!optval)
-        return cm_fail(EINVAL);
+        return cm_return_error(EINVAL);
     pthread_mutex_lock(&cm_lock);
     if (level == RDMA_OPTION_ID)
         error = set_id_option(p, optname, optval, optlen);
     else if (level == RDMA_OPTION_IB && optname == RDMA_OPTION_IB_PATH)
         error = set_path(p, optlen);
     pthread_mutex_unlock(&cm_lock);
-    return error ? cm_fail(error) : level == RDMA_OPTION_IB ? id_wait(p) : 0;
+    return error ? cm_return_error(error) : level == RDMA_OPTION_IB ? id_wait(p) : 0;
 }
 
 SOFTIB_API int rdma_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 {
     if (!id || !ece || id->qp) /* only for queue pairs of the program's own */
-        return cm_fail(EINVAL);
+        return cm_return_error(EINVAL);
     CM_OF(id)->ece = *ece;
     return 0;
 }
@@ -138,7 +138,7 @@ SOFTIB_API int rdma_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 SOFTIB_API int rdma_get_remote_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 {
     if (!id || !ece || id->qp)
-        return cm_fail(EINVAL);
+        return cm_return_error(EINVAL);
     const struct message *m = &CM_OF(id)->peer;
     *ece = (struct ibv_ece){.vendor_id = m->ece_vendor, .options = m->ece_options, .comp_mask = m->ece_mask};
     return 0;

@@ -42,14 +42,14 @@ uint16_t link_tcp_port(uint16_t ps, uint16_t port)
     return ps == RDMA_PS_UDP || ps == RDMA_PS_IPOIB ? (other ? other : 0xffff) : port;
 }
 
-bool link_same_user(int fd)
+bool link_is_same_user(int fd)
 {
     struct ucred c = {.uid = (uid_t)-1};
     socklen_t n = sizeof(c);
     return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c, &n) && c.uid == geteuid();
 }
 
-void link_begin(struct cm_link *l, int fd, bool tcp, bool caller, bool connecting)
+void link_init(struct cm_link *l, int fd, bool tcp, bool caller, bool connecting)
 {
     *l = (struct cm_link){.fd = fd, .tcp = tcp, .caller = caller};
     l->state = !tcp ? LINK_UP : connecting ? LINK_CONNECTING : LINK_GREETING;
@@ -157,7 +157,7 @@ enum link_result link_receive(struct cm_link *l, struct message *m)
     return l->got == link_expected_bytes(l) ? link_decode(l, m) : LINK_NOTHING;
 }
 
-void link_end(struct cm_link *l)
+void link_reset(struct cm_link *l)
 {
     *l = (struct cm_link){.fd = -1};
 }

@@ -45,12 +45,12 @@ socklen_t link_unix_name(struct sockaddr_un *a, uint64_t key, const struct link_
 uint16_t link_tcp_port(uint16_t ps, uint16_t port);
 
 /* Takes a connected socket of that kind, or one that is connecting. */
-void link_begin(struct cm_link *l, int fd, bool tcp, bool caller, bool connecting);
-bool link_same_user(int fd); /* of a Unix socket: the other end belongs to this user */
+void link_init(struct cm_link *l, int fd, bool tcp, bool caller, bool connecting);
+bool link_is_same_user(int fd); /* of a Unix socket: the other end belongs to this user */
 /* Makes progress with what has arrived. A caller's link that comes up returns LINK_NOTHING with state LINK_UP. */
 enum link_result link_receive(struct cm_link *l, struct message *m);
 bool link_send(struct cm_link *l, const struct message *m);
-void link_end(struct cm_link *l); /* does not close the socket */
+void link_reset(struct cm_link *l); /* does not close the socket */
 
 void link_random(void *out, size_t n);
 

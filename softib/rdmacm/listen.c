@@ -41,18 +41,18 @@ static int bind_socket(struct cm_id *p, int family, const void *name, socklen_t 
 static int bind_unix(struct cm_id *p, const struct cm_address *a)
 {
     struct sockaddr_un name;
-    struct link_service s = {.node = device_place()->node,
+    struct link_service s = {.node = device_get_place()->node,
                              .ps = (uint16_t)p->id.ps,
                              .port = a->port,
                              .ip = a->any ? NULL : &a->ip};
-    return bind_socket(p, AF_UNIX, &name, link_unix_name(&name, device_place()->key, &s));
+    return bind_socket(p, AF_UNIX, &name, link_unix_name(&name, device_get_place()->key, &s));
 }
 
 /* Sockets are bound to addresses of the node that SOFTIB_FABRIC names: to one of them if the program chose it. */
 static int bind_tcp(struct cm_id *p, const struct cm_address *a)
 {
     struct in_addr all[SOFTIB_NODE_ADDRESSES];
-    unsigned n = softib_node_addresses(device_place()->node, all), only = n;
+    unsigned n = softib_node_addresses(device_get_place()->node, all), only = n;
     int error = n ? 0 : EADDRNOTAVAIL;
     for (unsigned i = 0; !a->any && IN6_IS_ADDR_V4MAPPED(&a->ip) && i < n; i++)
         if (!memcmp(&all[i], a->ip.s6_addr + 12, 4))
@@ -75,7 +75,7 @@ static int bind_port(struct cm_id *p, const struct cm_address *a)
     p->listen = calloc(SOFTIB_NODE_ADDRESSES, sizeof(*p->listen));
     if (!p->listen)
         return ENOMEM;
-    int error = device_place()->tcp ? bind_tcp(p, a) : bind_unix(p, a);
+    int error = device_get_place()->tcp ? bind_tcp(p, a) : bind_unix(p, a);
     if (error)
         listen_close(p);
     p->bound = !error;
@@ -106,9 +106,11 @@ SOFTIB_API int rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *addr)
     struct cm_address a;
     struct softib_address here;
     if (!address_read(addr, &a))
-        return cm_fail(EAFNOSUPPORT);
+        return cm_return_error(EAFNOSUPPORT);
     pthread_mutex_lock(&cm_lock);
-    int error = p->state != CM_IDLE ? EINVAL : !a.any && !address_local(&a.ip, &here) ? EADDRNOTAVAIL : 0;
+    int error = p->state != CM_IDLE                           ? EINVAL
+                : !a.any && !address_find_local(&a.ip, &here) ? EADDRNOTAVAIL
+                                                              : 0;
     if (!error) {
         id->route.addr.src_addr.sa_family = addr->sa_family;
         error = listen_bind(p, &a);
@@ -119,7 +121,7 @@ SOFTIB_API int rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *addr)
             id_bind_device(p, &here);
     }
     pthread_mutex_unlock(&cm_lock);
-    return error ? cm_fail(error) : 0;
+    return error ? cm_return_error(error) : 0;
 }
 
 static int start_listening(struct cm_id *p, int backlog)
@@ -150,10 +152,10 @@ SOFTIB_API int rdma_listen(struct rdma_cm_id *id, int backlog)
     pthread_mutex_lock(&cm_lock);
     int error = start_listening(CM_OF(id), backlog);
     pthread_mutex_unlock(&cm_lock);
-    return error ? cm_fail(error) : 0;
+    return error ? cm_return_error(error) : 0;
 }
 
-void listen_forget_unproved(struct cm_id *p)
+void listen_remove_unproved(struct cm_id *p)
 {
     struct cm_id *l = p->listener, **at = &l->unproved;
     while (*at != p)
@@ -164,7 +166,7 @@ void listen_forget_unproved(struct cm_id *p)
 }
 
 /* Closes a pending connection when no descriptors are left; otherwise the channel would stay readable. */
-static void turn_away(struct cm_channel *c, int listener)
+static void reject_without_descriptor(struct cm_channel *c, int listener)
 {
     close(c->spare);
     int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
@@ -176,14 +178,14 @@ static void turn_away(struct cm_channel *c, int listener)
 void listen_ready(struct cm_watch *w)
 {
     struct cm_id *l = w->id;
-    const bool tcp = device_place()->tcp;
+    const bool tcp = device_get_place()->tcp;
     int fd = accept4(w->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) {
         if (errno == EMFILE || errno == ENFILE)
-            turn_away(channel_of(l), w->fd);
+            reject_without_descriptor(channel_of(l), w->fd);
         return;
     }
-    bool welcome = l->unproved_count < CM_UNPROVED_MAX && (tcp || link_same_user(fd));
+    bool welcome = l->unproved_count < CM_UNPROVED_MAX && (tcp || link_is_same_user(fd));
     struct cm_id *p = welcome ? id_new(channel_of(l), l->id.context, l->id.ps) : NULL;
     if (!p) {
         close(fd);
@@ -195,8 +197,8 @@ void listen_ready(struct cm_watch *w)
     l->unproved = p;
     l->unproved_count++;
     p->link_watch.fd = fd;
-    link_begin(&p->link, fd, tcp, false, false);
-    channel_timer(p, CM_UNPROVED_MS);
+    link_init(&p->link, fd, tcp, false, false);
+    channel_set_timer(p, CM_UNPROVED_MS);
     if (!channel_add(channel_of(p), &p->link_watch, EPOLLIN))
         id_free(p);
 }

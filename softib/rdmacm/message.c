@@ -43,13 +43,13 @@ uint32_t message_private_limit(unsigned type, bool datagram)
     }
 }
 
-static bool type_known(unsigned t)
+static bool is_known_type(unsigned t)
 {
     return t == IBV_QPT_RC || t == IBV_QPT_UC || t == IBV_QPT_UD || t == IBV_QPT_XRC_SEND ||
            t == IBV_QPT_XRC_RECV;
 }
 
-static bool space_known(unsigned ps)
+static bool is_known_port_space(unsigned ps)
 {
     return ps == RDMA_PS_TCP || ps == RDMA_PS_UDP || ps == RDMA_PS_IPOIB || ps == RDMA_PS_IB;
 }
@@ -61,12 +61,12 @@ bool message_decode(const uint8_t in[MESSAGE_BYTES], struct message *out)
     message_swap_bytes(&m);
     bool datagram = m.ps == RDMA_PS_UDP || m.ps == RDMA_PS_IPOIB;
     if (m.magic != MESSAGE_MAGIC || m.version != MESSAGE_VERSION || m.type < MESSAGE_REQUEST ||
-        m.type > MESSAGE_DISCONNECT || !space_known(m.ps) || m.node >= MESSAGE_MAX_NODES ||
+        m.type > MESSAGE_DISCONNECT || !is_known_port_space(m.ps) || m.node >= MESSAGE_MAX_NODES ||
         m.private_len > message_private_limit(m.type, datagram))
         return false;
     if (m.type <= MESSAGE_REPLY &&
-        (!type_known(m.qp_type) || datagram != (m.qp_type == IBV_QPT_UD) || m.qp_num >> 24 || m.psn >> 24 ||
-         (m.family != 4 && m.family != 6) || m.mtu < IBV_MTU_256 || m.mtu > IBV_MTU_4096 ||
+        (!is_known_type(m.qp_type) || datagram != (m.qp_type == IBV_QPT_UD) || m.qp_num >> 24 ||
+         m.psn >> 24 || (m.family != 4 && m.family != 6) || m.mtu < IBV_MTU_256 || m.mtu > IBV_MTU_4096 ||
          m.retry_count > 7 || m.rnr_retry_count > 7))
         return false;
     *out = m;

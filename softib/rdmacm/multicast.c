@@ -9,7 +9,7 @@
 
 #define GROUP_QP_NUM 0xffffffu
 
-static void gid_of_infiniband(const struct cm_id *p, const struct cm_address *a, union ibv_gid *out)
+static void make_infiniband_mgid(const struct cm_id *p, const struct cm_address *a, union ibv_gid *out)
 {
     const uint8_t *ip = a->ip.s6_addr;
     const uint8_t mark = p->id.ps == RDMA_PS_UDP ? 0x01 : 0x1b;
@@ -33,7 +33,7 @@ static void group_from_address(const struct cm_id *p, const struct cm_address *a
     if (p->here.ethernet)
         memcpy(g->gid.raw, a->ip.s6_addr, sizeof(g->gid.raw));
     else
-        gid_of_infiniband(p, a, &g->gid);
+        make_infiniband_mgid(p, a, &g->gid);
     g->lid = (uint16_t)(0xc000u | ((uint32_t)g->gid.raw[14] << 8 | g->gid.raw[15])) & 0xfffe;
 }
 
@@ -82,7 +82,7 @@ static int join_and_wait(struct rdma_cm_id *id, const struct sockaddr *addr, boo
     pthread_mutex_lock(&cm_lock);
     int error = group_join(CM_OF(id), addr, send_only, context);
     pthread_mutex_unlock(&cm_lock);
-    return error ? cm_fail(error) : id_wait(CM_OF(id));
+    return error ? cm_return_error(error) : id_wait(CM_OF(id));
 }
 
 SOFTIB_API int rdma_join_multicast(struct rdma_cm_id *id, struct sockaddr *addr, void *context)
@@ -95,7 +95,7 @@ SOFTIB_API int rdma_join_multicast_ex(struct rdma_cm_id *id, struct rdma_cm_join
 {
     const uint32_t needed = RDMA_CM_JOIN_MC_ATTR_ADDRESS | RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS;
     if (!attr || attr->comp_mask != needed || attr->join_flags >= RDMA_MC_JOIN_FLAG_RESERVED)
-        return cm_fail(EINVAL);
+        return cm_return_error(EINVAL);
     return join_and_wait(id, attr->addr, attr->join_flags == RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER, context);
 }
 
@@ -112,7 +112,7 @@ SOFTIB_API int rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *addr
     struct cm_address a;
     struct cm_group wanted, *g = NULL;
     if (!address_read(addr, &a))
-        return cm_fail(EINVAL);
+        return cm_return_error(EINVAL);
     pthread_mutex_lock(&cm_lock);
     group_from_address(p, &a, &wanted);
     for (struct cm_group **at = &p->groups; *at; at = &(*at)->next)
@@ -125,7 +125,7 @@ SOFTIB_API int rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *addr
         group_detach(p, g);
     free(g);
     pthread_mutex_unlock(&cm_lock);
-    return g ? 0 : cm_fail(EADDRNOTAVAIL);
+    return g ? 0 : cm_return_error(EADDRNOTAVAIL);
 }
 
 void multicast_detach_all(struct cm_id *p)

@@ -21,13 +21,13 @@ void qp_ah_attr(const struct cm_id *p, struct ibv_ah_attr *out)
     memcpy(out->grh.dgid.raw, p->there.gid, sizeof(p->there.gid));
 }
 
-static int access_of(const struct cm_id *p)
+static int default_access(const struct cm_id *p)
 {
     int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
     return p->device->attr.atomic_cap == IBV_ATOMIC_NONE ? access : access | IBV_ACCESS_REMOTE_ATOMIC;
 }
 
-static int init_attr(const struct cm_id *p, enum ibv_qp_type type, struct ibv_qp_attr *a)
+static int fill_init_attr(const struct cm_id *p, enum ibv_qp_type type, struct ibv_qp_attr *a)
 {
     a->qp_state = IBV_QPS_INIT;
     a->port_num = (uint8_t)p->here.port;
@@ -35,32 +35,30 @@ static int init_attr(const struct cm_id *p, enum ibv_qp_type type, struct ibv_qp
         a->qkey = p->qkey;
         return IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY;
     }
-    a->qp_access_flags = (unsigned)access_of(p);
+    a->qp_access_flags = (unsigned)default_access(p);
     return IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
 }
 
-static uint8_t smaller_depth(uint8_t a, uint8_t b)
+static uint8_t min_depth(uint8_t a, uint8_t b)
 {
     return a < b ? a : b;
 }
 
 /* The number of the peer's RDMA READs that this end serves, and the number that it may have outstanding; the reply
  * decides both. */
-static uint8_t reads_served(const struct cm_id *p)
+static uint8_t responder_read_depth(const struct cm_id *p)
 {
-    return p->peer.type == MESSAGE_REPLY
-               ? smaller_depth(p->peer.initiator_depth, p->param.responder_resources)
-               : p->param.responder_resources;
+    return p->peer.type == MESSAGE_REPLY ? min_depth(p->peer.initiator_depth, p->param.responder_resources)
+                                         : p->param.responder_resources;
 }
 
-static uint8_t reads_sent(const struct cm_id *p)
+static uint8_t initiator_read_depth(const struct cm_id *p)
 {
-    return p->peer.type == MESSAGE_REPLY
-               ? smaller_depth(p->peer.responder_resources, p->param.initiator_depth)
-               : p->param.initiator_depth;
+    return p->peer.type == MESSAGE_REPLY ? min_depth(p->peer.responder_resources, p->param.initiator_depth)
+                                         : p->param.initiator_depth;
 }
 
-static int rtr_attr(const struct cm_id *p, enum ibv_qp_type type, struct ibv_qp_attr *a)
+static int fill_rtr_attr(const struct cm_id *p, enum ibv_qp_type type, struct ibv_qp_attr *a)
 {
     struct ibv_port_attr port = {.active_mtu = IBV_MTU_256};
     a->qp_state = IBV_QPS_RTR;
@@ -74,12 +72,12 @@ static int rtr_attr(const struct cm_id *p, enum ibv_qp_type type, struct ibv_qp_
     int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
     if (type != IBV_QPT_RC && type != IBV_QPT_XRC_RECV)
         return mask;
-    a->max_dest_rd_atomic = reads_served(p);
+    a->max_dest_rd_atomic = responder_read_depth(p);
     a->min_rnr_timer = 0; /* 655 ms, as rdma_connect(3) has it */
     return mask | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 }
 
-static int rts_attr(const struct cm_id *p, enum ibv_qp_type type, struct ibv_qp_attr *a)
+static int fill_rts_attr(const struct cm_id *p, enum ibv_qp_type type, struct ibv_qp_attr *a)
 {
     a->qp_state = IBV_QPS_RTS;
     a->sq_psn = p->psn;
@@ -91,7 +89,7 @@ static int rts_attr(const struct cm_id *p, enum ibv_qp_type type, struct ibv_qp_
         return mask | IBV_QP_TIMEOUT;
     a->retry_cnt = p->param.retry_count & 7;
     a->rnr_retry = p->peer.rnr_retry_count & 7;
-    a->max_rd_atomic = reads_sent(p);
+    a->max_rd_atomic = initiator_read_depth(p);
     return mask | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
 }
 
@@ -99,9 +97,9 @@ static int qp_modify_state(struct cm_id *p, enum ibv_qp_state to)
 {
     struct ibv_qp_attr a = {0};
     const enum ibv_qp_type type = p->id.qp->qp_type;
-    int mask = to == IBV_QPS_INIT  ? init_attr(p, type, &a)
-               : to == IBV_QPS_RTR ? rtr_attr(p, type, &a)
-                                   : rts_attr(p, type, &a);
+    int mask = to == IBV_QPS_INIT  ? fill_init_attr(p, type, &a)
+               : to == IBV_QPS_RTR ? fill_rtr_attr(p, type, &a)
+                                   : fill_rts_attr(p, type, &a);
     return ibv_modify_qp(p->id.qp, &a, mask);
 }
 
@@ -127,12 +125,12 @@ SOFTIB_API int rdma_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *qp_a
                                                       (p->peer.type || id_is_datagram(p))));
     if (known) {
         memset(qp_attr, 0, sizeof(*qp_attr));
-        *qp_attr_mask = to == IBV_QPS_INIT  ? init_attr(p, id->qp_type, qp_attr)
-                        : to == IBV_QPS_RTR ? rtr_attr(p, id->qp_type, qp_attr)
-                                            : rts_attr(p, id->qp_type, qp_attr);
+        *qp_attr_mask = to == IBV_QPS_INIT  ? fill_init_attr(p, id->qp_type, qp_attr)
+                        : to == IBV_QPS_RTR ? fill_rtr_attr(p, id->qp_type, qp_attr)
+                                            : fill_rts_attr(p, id->qp_type, qp_attr);
     }
     pthread_mutex_unlock(&cm_lock);
-    return known ? 0 : cm_fail(EINVAL);
+    return known ? 0 : cm_return_error(EINVAL);
 }
 
 static struct ibv_cq *make_cq(struct cm_id *p, uint32_t entries, struct ibv_comp_channel **channel)
@@ -148,7 +146,7 @@ static struct ibv_cq *make_cq(struct cm_id *p, uint32_t entries, struct ibv_comp
     return cq;
 }
 
-static void drop_cq(struct ibv_cq **cq, struct ibv_comp_channel **channel, bool *own)
+static void destroy_own_cq(struct ibv_cq **cq, struct ibv_comp_channel **channel, bool *own)
 {
     if (!*own)
         return;
@@ -159,13 +157,13 @@ static void drop_cq(struct ibv_cq **cq, struct ibv_comp_channel **channel, bool 
     *own = false;
 }
 
-static void drop_qp_cqs(struct cm_id *p)
+static void destroy_own_qp_cqs(struct cm_id *p)
 {
-    drop_cq(&p->id.send_cq, &p->id.send_cq_channel, &p->own_send_cq);
-    drop_cq(&p->id.recv_cq, &p->id.recv_cq_channel, &p->own_recv_cq);
+    destroy_own_cq(&p->id.send_cq, &p->id.send_cq_channel, &p->own_send_cq);
+    destroy_own_cq(&p->id.recv_cq, &p->id.recv_cq_channel, &p->own_recv_cq);
 }
 
-static int fill_cqs(struct cm_id *p, struct ibv_qp_init_attr_ex *a)
+static int create_missing_cqs(struct cm_id *p, struct ibv_qp_init_attr_ex *a)
 {
     const bool sends = a->qp_type != IBV_QPT_XRC_RECV, receives = sends && a->qp_type != IBV_QPT_XRC_SEND;
     if (sends && !a->send_cq) {
@@ -206,7 +204,7 @@ static int make_qp(struct cm_id *p, struct ibv_qp_init_attr_ex *a)
 {
     int error = !p->device || p->id.qp ? EINVAL : qp_complete_attr(p, a);
     if (!error)
-        error = fill_cqs(p, a);
+        error = create_missing_cqs(p, a);
     if (error)
         return error;
     struct ibv_qp *qp = ibv_create_qp_ex(p->id.verbs, a);
@@ -235,11 +233,11 @@ SOFTIB_API int rdma_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_
     bool had_qp = id->qp;
     int error = make_qp(p, &a);
     if (error && !had_qp)
-        drop_qp_cqs(p);
+        destroy_own_qp_cqs(p);
     pthread_mutex_unlock(&cm_lock);
     if (!error)
         attr->cap = a.cap;
-    return error ? cm_fail(error) : 0;
+    return error ? cm_return_error(error) : 0;
 }
 
 SOFTIB_API int rdma_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
@@ -268,7 +266,7 @@ SOFTIB_API void rdma_destroy_qp(struct rdma_cm_id *id)
     id->qp = NULL;
     if (qp)
         ibv_destroy_qp(qp);
-    drop_qp_cqs(p);
+    destroy_own_qp_cqs(p);
     pthread_mutex_unlock(&cm_lock);
 }
 
@@ -302,11 +300,11 @@ SOFTIB_API int rdma_create_srq_ex(struct rdma_cm_id *id, struct ibv_srq_init_att
     bool had_srq = id->srq;
     int error = make_srq(p, &a);
     if (error && !had_srq)
-        drop_cq(&id->recv_cq, &id->recv_cq_channel, &p->own_srq_cq);
+        destroy_own_cq(&id->recv_cq, &id->recv_cq_channel, &p->own_srq_cq);
     pthread_mutex_unlock(&cm_lock);
     if (!error)
         attr->attr = a.attr;
-    return error ? cm_fail(error) : 0;
+    return error ? cm_return_error(error) : 0;
 }
 
 SOFTIB_API int rdma_create_srq(struct rdma_cm_id *id, struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
@@ -330,6 +328,6 @@ SOFTIB_API void rdma_destroy_srq(struct rdma_cm_id *id)
     if (id->srq)
         ibv_destroy_srq(id->srq);
     id->srq = NULL;
-    drop_cq(&id->recv_cq, &id->recv_cq_channel, &p->own_srq_cq);
+    destroy_own_cq(&id->recv_cq, &id->recv_cq_channel, &p->own_srq_cq);
     pthread_mutex_unlock(&cm_lock);
 }

@@ -25,7 +25,7 @@ static void look_sum_counters(const struct registry *r, uint32_t port, uint64_t 
             out[c] += atomic_load(&r->tally[m][port].count[c]);
 }
 
-static struct registry *need_registry(const struct fabric *f, uint64_t *key)
+static struct registry *require_registry(const struct fabric *f, uint64_t *key)
 {
     struct registry *r = tool_registry(f, key);
     if (!r)
@@ -42,7 +42,7 @@ int cmd_stat(const struct options *o)
     uint64_t key, v[CNT_COUNT];
     if (!tool_fabric(&f))
         return 2;
-    struct registry *r = need_registry(&f, &key);
+    struct registry *r = require_registry(&f, &key);
     if (!r)
         return 1;
     if (o->json)
@@ -87,7 +87,7 @@ static void info_addresses(const struct fabric *f, uint32_t p, bool json)
     uint32_t gid_index;
     char text[INET6_ADDRSTRLEN];
     printf(json ? ", \"addresses\": [" : " addresses");
-    for (uint32_t i = 0; gid_ip(f, p, i, ip, &gid_index); i++) {
+    for (uint32_t i = 0; gid_get_ip(f, p, i, ip, &gid_index); i++) {
         const bool v4 = gid_is_v4(ip);
         inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? ip + 12 : ip, text, sizeof(text));
         printf(json ? "%s\"%s\"" : "%s%s", i ? (json ? ", " : ",") : json ? "" : " ", text);
@@ -99,8 +99,8 @@ static void info_port(const struct fabric *f, const struct registry *r, uint32_t
 {
     char name[48];
     struct fab_place at = {0};
-    uint16_t lid = fabric_lid(f, p);
-    fabric_locate(f, lid, &at);
+    uint16_t lid = fabric_port_lid(f, p);
+    fabric_find_lid(f, lid, &at);
     port_name(f, p, name);
     const char *up = !r ? "unused" : atomic_load(&r->port[p].up) ? "active" : "down";
     unsigned last = lid + (1u << f->lmc) - 1;
@@ -167,7 +167,7 @@ int cmd_info(const struct options *o)
     return 0;
 }
 
-static void look_ring_members(const struct registry *r, uint64_t key)
+static void look_wake_members(const struct registry *r, uint64_t key)
 {
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     char token = 1;
@@ -184,7 +184,7 @@ static void look_ring_members(const struct registry *r, uint64_t key)
 /* All its ports go down with it. */
 static void remove_hca(struct registry *r, const struct fabric *f, uint32_t port)
 {
-    uint32_t first = fabric_bus(f, port);
+    uint32_t first = fabric_bus_port(f, port);
     for (uint32_t p = first; p < first + f->ports; p++)
         atomic_store(&r->port[p].up, 0);
     atomic_store(&r->port[first].gone, 1);
@@ -202,11 +202,11 @@ enum ctl { CTL_DOWN, CTL_UP, CTL_REMOVE };
 static int look_apply_control(const struct fabric *f, enum ctl what, const char *where, const bool *match)
 {
     uint64_t key;
-    struct registry *r = need_registry(f, &key);
+    struct registry *r = require_registry(f, &key);
     if (!r)
         return 1;
     for (uint32_t p = 0; p < f->nports; p++)
-        if (match[p] && what == CTL_UP && atomic_load(&r->port[fabric_bus(f, p)].gone)) {
+        if (match[p] && what == CTL_UP && atomic_load(&r->port[fabric_bus_port(f, p)].gone)) {
             fprintf(stderr, "softib: the adapter of %s was removed; its ports stay down\n", where);
             return 1;
         }
@@ -216,7 +216,7 @@ static int look_apply_control(const struct fabric *f, enum ctl what, const char 
         else if (match[p])
             atomic_store(&r->port[p].up, what == CTL_UP);
     }
-    look_ring_members(r, key);
+    look_wake_members(r, key);
     return 0;
 }
 

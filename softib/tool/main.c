@@ -109,7 +109,7 @@ struct registry *tool_registry(const struct fabric *f, uint64_t *key)
 void port_name(const struct fabric *f, uint32_t linear, char out[48])
 {
     struct fab_place at = {0};
-    fabric_locate(f, fabric_lid(f, linear), &at);
+    fabric_find_lid(f, fabric_port_lid(f, linear), &at);
     snprintf(out, 48, "node%u/hca%u/%u", at.node, at.hca, at.port);
 }
 

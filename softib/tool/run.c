@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void put_first(const char *var, const char *value)
+static void prepend_to_variable(const char *var, const char *value)
 {
     const char *old = getenv(var);
     size_t n = strlen(value) + (old ? strlen(old) : 0) + 2;
@@ -44,10 +44,10 @@ int cmd_run(const struct options *o, char **argv)
         fprintf(stderr, "softib: the folder of the library, %s, does not exist\n", dir);
         return 2;
     }
-    put_first("LD_LIBRARY_PATH", dir);
+    prepend_to_variable("LD_LIBRARY_PATH", dir);
     snprintf(preload, sizeof(preload), "%s/libsoftib-devnode.so", dir);
     if (stat("/dev/infiniband", &st) && !stat(preload, &st))
-        put_first("LD_PRELOAD", preload);
+        prepend_to_variable("LD_PRELOAD", preload);
     execvp(argv[0], argv);
     fprintf(stderr, "softib: cannot run %s: %s\n", argv[0], strerror(errno));
     return errno == ENOENT ? 127 : 126;

@@ -29,10 +29,10 @@ static const struct {
 };
 
 /* Describes the object that the address points to, if that can be determined; printed after "comm (0x44000000)". */
-static const char *what_it_is(const void *handle, enum handle_kind wanted, char *out, size_t size)
+static const char *describe_handle(const void *handle, enum handle_kind wanted, char *out, size_t size)
 {
     const char *noun = handles[wanted].noun;
-    if (object_is(handle, MAGIC_FREED))
+    if (object_has_magic(handle, MAGIC_FREED))
         snprintf(out, size, "is not %s any more: it has been freed", noun);
     else if ((uintptr_t)handle <= UINT32_MAX)
         snprintf(out, size,
@@ -40,7 +40,7 @@ static const char *what_it_is(const void *handle, enum handle_kind wanted, char 
     else
         snprintf(out, size, "is not %s: it was never set, or has been freed", noun);
     for (size_t i = 0; i < COUNT_OF(handles); i++)
-        if (object_is(handle, handles[i].magic))
+        if (object_has_magic(handle, handles[i].magic))
             snprintf(out, size, "is %s, where %s is needed", handles[i].noun, noun);
     return out;
 }
@@ -54,7 +54,7 @@ int bad_handle(enum handle_kind kind, const char *param, const void *handle)
     if (handle_is_predefined(handle))
         return err_set(errclass, "%s is %#lx, which is not %s", param, (unsigned long)(uintptr_t)handle,
                        handles[kind].noun);
-    return err_set(errclass, "%s (%p) %s", param, handle, what_it_is(handle, kind, (char[128]){0}, 128));
+    return err_set(errclass, "%s (%p) %s", param, handle, describe_handle(handle, kind, (char[128]){0}, 128));
 }
 
 int bad_uncommitted(const char *param, const struct dtype *t)
@@ -117,7 +117,7 @@ int api_check_counts(const char *param, struct ivec counts, int n)
     return MPI_SUCCESS;
 }
 
-int api_type_of_nothing(const char *param, MPI_Datatype handle, MPI_Count count, struct dtype **out)
+int api_check_null_type(const char *param, MPI_Datatype handle, MPI_Count count, struct dtype **out)
 {
     if (handle != MPI_DATATYPE_NULL || count != 0)
         return bad_handle(HANDLE_DTYPE, param, handle);

@@ -23,17 +23,17 @@ enum handle_kind {
     HANDLE_FILE,
 };
 
-static inline bool api_dest_ok(const struct comm *c, int rank)
+static inline bool api_is_valid_dest(const struct comm *c, int rank)
 {
     return (unsigned)rank < (unsigned)comm_peers(c) || rank == MPI_PROC_NULL;
 }
 
-static inline bool api_source_ok(const struct comm *c, int rank)
+static inline bool api_is_valid_source(const struct comm *c, int rank)
 {
     return (unsigned)rank < (unsigned)comm_peers(c) || rank == MPI_ANY_SOURCE || rank == MPI_PROC_NULL;
 }
 
-static inline bool api_root_ok(const struct comm *c, int root)
+static inline bool api_is_valid_root(const struct comm *c, int root)
 {
     return (unsigned)root < (unsigned)comm_peers(c) ||
            (c->remote && (root == MPI_ROOT || root == MPI_PROC_NULL));
@@ -74,6 +74,6 @@ int api_check_counts(const char *param, struct ivec counts, int n);
 int api_check_types(const char *param, const MPI_Datatype types[], int n);
 /* Handles a handle that is no datatype. MPI_DATATYPE_NULL with a count of 0 describes no data and is accepted, as in
  * MPICH: the standard does not forbid it, and programs do it. */
-int api_type_of_nothing(const char *param, MPI_Datatype handle, MPI_Count count, struct dtype **out);
+int api_check_null_type(const char *param, MPI_Datatype handle, MPI_Count count, struct dtype **out);
 
 #endif

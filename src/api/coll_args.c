@@ -28,7 +28,8 @@ static void set_side(struct coll_side *side, const void *buf, MPI_Count count, s
     side->type = type;
 }
 
-static struct coll_side side_v(const void *buf, struct ivec counts, struct ivec displs, struct dtype *type)
+static struct coll_side make_vector_side(const void *buf, struct ivec counts, struct ivec displs,
+                                         struct dtype *type)
 {
     return (struct coll_side){
         .buf = (void *)(uintptr_t)buf, .type = type, .counts = counts, .displs = displs};
@@ -67,7 +68,7 @@ struct span {
     uintptr_t start, end;
 };
 
-static inline struct span span_of(const void *buf, int64_t at, int64_t count, const struct dtype *type)
+static inline struct span make_span(const void *buf, int64_t at, int64_t count, const struct dtype *type)
 {
     if (!buf || !type || !type->contiguous || count == 0)
         return (struct span){0};
@@ -76,20 +77,21 @@ static inline struct span span_of(const void *buf, int64_t at, int64_t count, co
 }
 
 /* This rank's own block among those of all ranks. */
-static inline struct span own_block(const struct coll_side *many, int rank)
+static inline struct span own_block_span(const struct coll_side *many, int rank)
 {
     const size_t i = (size_t)rank;
     if (likely(!many->counts.p && !many->types))
-        return span_of(many->buf, many->type ? rank * many->count * many->type->extent : 0, many->count,
-                       many->type);
+        return make_span(many->buf, many->type ? rank * many->count * many->type->extent : 0, many->count,
+                         many->type);
     const int64_t count = many->counts.p ? ivec_get(many->counts, i) : many->count;
     if (many->types)
-        return count == 0 ? (struct span){0}
-                          : span_of(many->buf, ivec_get(many->displs, i), count, dtype_from(many->types[i]));
+        return count == 0
+                   ? (struct span){0}
+                   : make_span(many->buf, ivec_get(many->displs, i), count, dtype_from(many->types[i]));
     if (!many->type)
         return (struct span){0};
     const int64_t at = many->displs.p ? ivec_get(many->displs, i) : rank * count;
-    return span_of(many->buf, at * many->type->extent, count, many->type);
+    return make_span(many->buf, at * many->type->extent, count, many->type);
 }
 
 static int check_overlap(struct span a, struct span b)
@@ -106,7 +108,7 @@ static int check_own_block(const struct coll_args *a, const struct coll_side *on
 {
     if (a->comm->remote || a->in_place || !a->comm->proc->check_args)
         return 0;
-    return check_overlap(span_of(one->buf, 0, one->count, one->type), own_block(many, a->comm->rank));
+    return check_overlap(make_span(one->buf, 0, one->count, one->type), own_block_span(many, a->comm->rank));
 }
 
 /* Checks the block that an alltoallv or alltoallw sends to itself against the one it receives. One buffer for both is
@@ -116,11 +118,11 @@ static int check_own_blocks(const struct coll_args *a)
     if (a->comm->remote || a->in_place || !a->comm->proc->check_args)
         return 0;
     const int rank = a->comm->rank;
-    return check_overlap(own_block(&a->send, rank), own_block(&a->recv, rank));
+    return check_overlap(own_block_span(&a->send, rank), own_block_span(&a->recv, rank));
 }
 
 /* Sets the in-place flag of calls whose send buffer may be MPI_IN_PLACE at every rank of one group. */
-static int take_in_place(struct coll_args *a, const void *sendbuf, const void *recvbuf)
+static int set_in_place_flag(struct coll_args *a, const void *sendbuf, const void *recvbuf)
 {
     a->in_place = sendbuf == MPI_IN_PLACE;
     if (a->in_place && a->comm->remote)
@@ -134,7 +136,7 @@ static int take_in_place(struct coll_args *a, const void *sendbuf, const void *r
 
 /* Checks what depends on whether the call is among all ranks, or among neighbours, whose blocks are numbered
  * differently. */
-static int check_whole(const struct coll_args *a, int rc)
+static int check_by_topology(const struct coll_args *a, int rc)
 {
     if (rc)
         return rc;
@@ -161,8 +163,8 @@ int args_bcast(struct coll_args *a, void *buffer, MPI_Count count, struct dtype 
 
 /* The root has one type per partner in `many`, each partner has `one`, or in place at the root. Both are
  * filled; arguments that are not significant at this rank are emptied. */
-static int take_rooted(struct coll_args *a, struct coll_side *one, struct coll_side *many,
-                       const char *one_name, const char *many_name)
+static int set_rooted_sides(struct coll_args *a, struct coll_side *one, struct coll_side *many,
+                            const char *one_name, const char *many_name)
 {
     const bool root = api_is_root(a->comm, a->root);
     const bool leaf = a->comm->remote ? a->root >= 0 : true;
@@ -187,7 +189,7 @@ int args_gather(struct coll_args *a, const void *sendbuf, MPI_Count sendcount, s
     args_begin(a, COLL_GATHER, root, comm);
     set_side(&a->send, sendbuf, sendcount, sendtype);
     set_side(&a->recv, recvbuf, recvcount, recvtype);
-    return take_rooted(a, &a->send, &a->recv, "sendbuf", "recvbuf");
+    return set_rooted_sides(a, &a->send, &a->recv, "sendbuf", "recvbuf");
 }
 
 int args_gatherv(struct coll_args *a, const void *sendbuf, MPI_Count sendcount, struct dtype *sendtype,
@@ -197,8 +199,8 @@ int args_gatherv(struct coll_args *a, const void *sendbuf, MPI_Count sendcount, 
     args_begin(a, COLL_GATHER, root, comm);
     a->vector = true;
     set_side(&a->send, sendbuf, sendcount, sendtype);
-    a->recv = side_v(recvbuf, recvcounts, displs, recvtype);
-    return take_rooted(a, &a->send, &a->recv, "sendbuf", "recvbuf");
+    a->recv = make_vector_side(recvbuf, recvcounts, displs, recvtype);
+    return set_rooted_sides(a, &a->send, &a->recv, "sendbuf", "recvbuf");
 }
 
 int args_scatter(struct coll_args *a, const void *sendbuf, MPI_Count sendcount, struct dtype *sendtype,
@@ -207,7 +209,7 @@ int args_scatter(struct coll_args *a, const void *sendbuf, MPI_Count sendcount, 
     args_begin(a, COLL_SCATTER, root, comm);
     set_side(&a->send, sendbuf, sendcount, sendtype);
     set_side(&a->recv, recvbuf, recvcount, recvtype);
-    return take_rooted(a, &a->recv, &a->send, "recvbuf", "sendbuf");
+    return set_rooted_sides(a, &a->recv, &a->send, "recvbuf", "sendbuf");
 }
 
 int args_scatterv(struct coll_args *a, const void *sendbuf, struct ivec sendcounts, struct ivec displs,
@@ -216,9 +218,9 @@ int args_scatterv(struct coll_args *a, const void *sendbuf, struct ivec sendcoun
 {
     args_begin(a, COLL_SCATTER, root, comm);
     a->vector = true;
-    a->send = side_v(sendbuf, sendcounts, displs, sendtype);
+    a->send = make_vector_side(sendbuf, sendcounts, displs, sendtype);
     set_side(&a->recv, recvbuf, recvcount, recvtype);
-    return take_rooted(a, &a->recv, &a->send, "recvbuf", "sendbuf");
+    return set_rooted_sides(a, &a->recv, &a->send, "recvbuf", "sendbuf");
 }
 
 int args_allgather(struct coll_args *a, const void *sendbuf, MPI_Count sendcount, struct dtype *sendtype,
@@ -227,7 +229,7 @@ int args_allgather(struct coll_args *a, const void *sendbuf, MPI_Count sendcount
     args_begin(a, COLL_ALLGATHER, 0, comm);
     set_side(&a->send, sendbuf, sendcount, sendtype);
     set_side(&a->recv, recvbuf, recvcount, recvtype);
-    return take_in_place(a, sendbuf, recvbuf);
+    return set_in_place_flag(a, sendbuf, recvbuf);
 }
 
 int args_allgatherv(struct coll_args *a, const void *sendbuf, MPI_Count sendcount, struct dtype *sendtype,
@@ -237,8 +239,8 @@ int args_allgatherv(struct coll_args *a, const void *sendbuf, MPI_Count sendcoun
     args_begin(a, COLL_ALLGATHER, 0, comm);
     a->vector = true;
     set_side(&a->send, sendbuf, sendcount, sendtype);
-    a->recv = side_v(recvbuf, recvcounts, displs, recvtype);
-    return take_in_place(a, sendbuf, recvbuf);
+    a->recv = make_vector_side(recvbuf, recvcounts, displs, recvtype);
+    return set_in_place_flag(a, sendbuf, recvbuf);
 }
 
 int args_alltoall(struct coll_args *a, const void *sendbuf, MPI_Count sendcount, struct dtype *sendtype,
@@ -247,7 +249,7 @@ int args_alltoall(struct coll_args *a, const void *sendbuf, MPI_Count sendcount,
     args_begin(a, COLL_ALLTOALL, 0, comm);
     set_side(&a->send, sendbuf, sendcount, sendtype);
     set_side(&a->recv, recvbuf, recvcount, recvtype);
-    return take_in_place(a, sendbuf, recvbuf);
+    return set_in_place_flag(a, sendbuf, recvbuf);
 }
 
 int args_alltoallv(struct coll_args *a, const void *sendbuf, struct ivec sendcounts, struct ivec sdispls,
@@ -256,9 +258,9 @@ int args_alltoallv(struct coll_args *a, const void *sendbuf, struct ivec sendcou
 {
     args_begin(a, COLL_ALLTOALL, 0, comm);
     a->vector = true;
-    a->send = side_v(sendbuf, sendcounts, sdispls, sendtype);
-    a->recv = side_v(recvbuf, recvcounts, rdispls, recvtype);
-    return take_in_place(a, sendbuf, recvbuf);
+    a->send = make_vector_side(sendbuf, sendcounts, sdispls, sendtype);
+    a->recv = make_vector_side(recvbuf, recvcounts, rdispls, recvtype);
+    return set_in_place_flag(a, sendbuf, recvbuf);
 }
 
 int args_alltoallw(struct coll_args *a, const void *sendbuf, struct ivec sendcounts, struct ivec sdispls,
@@ -267,11 +269,11 @@ int args_alltoallw(struct coll_args *a, const void *sendbuf, struct ivec sendcou
 {
     args_begin(a, COLL_ALLTOALL, 0, comm);
     a->vector = true;
-    a->send = side_v(sendbuf, sendcounts, sdispls, NULL);
+    a->send = make_vector_side(sendbuf, sendcounts, sdispls, NULL);
     a->send.types = sendtypes;
-    a->recv = side_v(recvbuf, recvcounts, rdispls, NULL);
+    a->recv = make_vector_side(recvbuf, recvcounts, rdispls, NULL);
     a->recv.types = recvtypes;
-    return take_in_place(a, sendbuf, recvbuf);
+    return set_in_place_flag(a, sendbuf, recvbuf);
 }
 
 int args_neighbor(struct coll_args *a, int rc)
@@ -289,7 +291,7 @@ int args_neighbor(struct coll_args *a, int rc)
 int args_run(struct coll_args *a, int rc, const char *name)
 {
     a->name = name;
-    rc = check_whole(a, rc);
+    rc = check_by_topology(a, rc);
     return rc ? rc : coll_run(a);
 }
 
@@ -297,7 +299,7 @@ int args_start(struct coll_args *a, int rc, const char *name, MPI_Request *reque
 {
     struct request *r;
     a->name = name;
-    rc = check_whole(a, rc);
+    rc = check_by_topology(a, rc);
     if (!rc)
         rc = coll_start(a, &r);
     if (!rc)
@@ -309,7 +311,7 @@ int args_init(struct coll_args *a, int rc, const char *name, MPI_Request *reques
 {
     struct request *r;
     a->name = name;
-    rc = check_whole(a, rc);
+    rc = check_by_topology(a, rc);
     if (!rc)
         rc = coll_init(a, &r);
     if (!rc)

@@ -30,7 +30,7 @@ int impl_Comm_test_inter(struct comm *comm, int *flag)
     return MPI_SUCCESS;
 }
 
-static int need_inter(const struct comm *comm)
+static int check_is_inter(const struct comm *comm)
 {
     return comm->remote ? MPI_SUCCESS
                         : err_set(MPI_ERR_COMM, "%s is not an intercommunicator", comm_label(comm));
@@ -38,7 +38,7 @@ static int need_inter(const struct comm *comm)
 
 int impl_Comm_remote_size(struct comm *comm, int *size)
 {
-    int rc = need_inter(comm);
+    int rc = check_is_inter(comm);
     if (!rc)
         *size = comm->remote->size;
     return rc;
@@ -52,7 +52,7 @@ int impl_Comm_group(struct comm *comm, MPI_Group *group)
 
 int impl_Comm_remote_group(struct comm *comm, MPI_Group *group)
 {
-    int rc = need_inter(comm);
+    int rc = check_is_inter(comm);
     if (!rc)
         *group = group_handle(group_retain(comm->remote));
     return rc;
@@ -103,7 +103,7 @@ int impl_Comm_set_info(struct comm *comm, struct info *info)
 int impl_Comm_get_info(struct comm *comm, MPI_Info *info_used)
 {
     struct info *used;
-    int rc = hints_used(comm->info, &used);
+    int rc = hints_build_used(comm->info, &used);
     if (!rc)
         *info_used = info_handle(used);
     return rc;
@@ -143,13 +143,13 @@ static int comm_delete_attributes(struct comm *c)
 }
 
 /* Makes MPI_Comm_get_parent return MPI_COMM_NULL. */
-static void forget_parent(const struct comm *c)
+static void clear_parent(const struct comm *c)
 {
     if (c->proc->parent == c)
         c->proc->parent = NULL;
 }
 
-static int take_leave(MPI_Comm *comm, struct comm **out)
+static int prepare_free(MPI_Comm *comm, struct comm **out)
 {
     int rc = comm_check_freeable(comm, out);
     return rc ? rc : comm_delete_attributes(*out);
@@ -158,10 +158,10 @@ static int take_leave(MPI_Comm *comm, struct comm **out)
 int impl_Comm_free(MPI_Comm *comm)
 {
     struct comm *c;
-    int rc = take_leave(comm, &c);
+    int rc = prepare_free(comm, &c);
     if (rc)
         return rc;
-    forget_parent(c);
+    clear_parent(c);
     comm_release(c);
     *comm = MPI_COMM_NULL;
     return MPI_SUCCESS;
@@ -171,18 +171,18 @@ int impl_Comm_free(MPI_Comm *comm)
 int impl_Comm_disconnect(MPI_Comm *comm)
 {
     struct comm *c;
-    int rc = take_leave(comm, &c);
+    int rc = prepare_free(comm, &c);
     if (rc)
         return rc;
-    proc_drain(c->proc);
+    proc_flush_pending_sends(c->proc);
     rc = comm_quiesce(c);
     if (rc)
         return rc;
     struct net *net = c->guests ? c->proc->net : NULL;
-    forget_parent(c);
+    clear_parent(c);
     comm_release(c);
     if (net)
-        net_guests_part(net);
+        net_guests_disconnect_unused(net);
     *comm = MPI_COMM_NULL;
     return MPI_SUCCESS;
 }

@@ -45,7 +45,7 @@ static struct {
 
 /* Prints one line if memory is too damaged for the full report. The text was prepared at start; only async-signal-safe
  * calls. */
-static void plain_line(int sig)
+static void print_plain_line(int sig)
 {
     char line[512];
     size_t n = strlen(crash.who.plain), i = 0;
@@ -59,7 +59,7 @@ static void plain_line(int sig)
 
 /* Writes the report from a forked copy, which has the memory of this moment and one thread. It must not outlive this
  * process or call the program's handlers. */
-static bool copy_tells(int sig, const siginfo_t *info, const ucontext_t *context)
+static bool report_from_forked_copy(int sig, const siginfo_t *info, const ucontext_t *context)
 {
     const pid_t child =
         (pid_t)syscall(SYS_clone, 0, 0, 0, 0, 0); /* no SIGCHLD for the program, no handlers of fork */
@@ -83,7 +83,7 @@ static bool copy_tells(int sig, const siginfo_t *info, const ucontext_t *context
     return false;
 }
 
-static size_t index_of(int sig)
+static size_t signal_index(int sig)
 {
     size_t i = 0;
     while (i < COUNT_OF(signals) - 1 && signals[i] != sig)
@@ -91,20 +91,20 @@ static size_t index_of(int sig)
     return i;
 }
 
-static void on_crash(int sig, siginfo_t *info, void *context)
+static void on_crash_signal(int sig, siginfo_t *info, void *context)
 {
     const int saved = errno;
     const pid_t me = (pid_t)syscall(SYS_gettid);
     pid_t nobody = 0;
     if (atomic_compare_exchange_strong(&crash.busy, &nobody, me)) {
-        if (!copy_tells(sig, info, context))
-            plain_line(sig);
+        if (!report_from_forked_copy(sig, info, context))
+            print_plain_line(sig);
     } else if (nobody != me) {
         for (;;) /* another thread is telling, and will end the process */
             pause();
     }
     /* What was there before has its turn: the same instruction fails again, or the same signal is sent again. */
-    sigaction(sig, &crash.before[index_of(sig)], NULL);
+    sigaction(sig, &crash.before[signal_index(sig)], NULL);
     if (info->si_code <= 0)
         syscall(SYS_tgkill, getpid(), me, sig);
     errno = saved;
@@ -112,7 +112,7 @@ static void on_crash(int sig, siginfo_t *info, void *context)
 
 /* True if our handler may replace this one. Fortran's run-time library sets handlers before the program starts, which
  * print a call stack and end the process as ours do, so ours may run first; any other handler is the program's own. */
-static bool may_come_first(const struct sigaction *there)
+static bool can_precede_handler(const struct sigaction *there)
 {
     Dl_info library;
     if (there->sa_handler == SIG_DFL)
@@ -122,7 +122,7 @@ static bool may_come_first(const struct sigaction *there)
 }
 
 /* Sets an alternate signal stack, so that the handler can run after a stack overflow. */
-static void give_stack(void)
+static void set_alternate_stack(void)
 {
     stack_t there;
     if (sigaltstack(NULL, &there) != 0 || !(there.ss_flags & SS_DISABLE))
@@ -138,7 +138,7 @@ static void give_stack(void)
 
 void crash_open(const struct boot *boot)
 {
-    struct sigaction mine = {.sa_sigaction = on_crash, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    struct sigaction mine = {.sa_sigaction = on_crash_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     if (!crash_notes.value)
         return;
     crash.who.rank = (int)boot->rank;
@@ -146,10 +146,10 @@ void crash_open(const struct boot *boot)
     snprintf(crash.who.plain, sizeof(crash.who.plain),
              "fishplate error (rank %d on %.200s): the process ends by signal ", crash.who.rank,
              crash.who.host);
-    give_stack();
+    set_alternate_stack();
     sigemptyset(&mine.sa_mask);
     for (size_t i = 0; i < COUNT_OF(signals); i++) {
-        if (sigaction(signals[i], NULL, &crash.before[i]) == 0 && may_come_first(&crash.before[i]))
+        if (sigaction(signals[i], NULL, &crash.before[i]) == 0 && can_precede_handler(&crash.before[i]))
             crash.ours[i] = sigaction(signals[i], &mine, NULL) == 0;
     }
 }
@@ -160,7 +160,7 @@ void crash_close(void)
 {
     for (size_t i = 0; i < COUNT_OF(signals); i++) {
         struct sigaction now;
-        if (crash.ours[i] && sigaction(signals[i], NULL, &now) == 0 && now.sa_sigaction == on_crash)
+        if (crash.ours[i] && sigaction(signals[i], NULL, &now) == 0 && now.sa_sigaction == on_crash_signal)
             sigaction(signals[i], &crash.before[i], NULL);
         crash.ours[i] = false;
     }

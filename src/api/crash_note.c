@@ -175,7 +175,7 @@ static void add_arguments(struct note *n, const uintptr_t *record)
 static void add_call(struct note *n, const ucontext_t *context)
 {
     const char *name;
-    const int frame = frames_mpi(n->frames, n->first, n->count, &name);
+    const int frame = frames_find_mpi_call(n->frames, n->first, n->count, &name);
     if (n->count == 0)
         return;
     if (frame < 0) {
@@ -223,7 +223,7 @@ static void add_frames(struct note *n)
 }
 
 /* Prepares the forked copy: its own end must not be reported as a second crash. */
-static void be_a_copy(void)
+static void prepare_forked_copy(void)
 {
     static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
@@ -235,7 +235,7 @@ static void be_a_copy(void)
 void crash_note(const struct crash_who *who, int sig, const siginfo_t *info, const ucontext_t *context)
 {
     static struct note note;
-    be_a_copy();
+    prepare_forked_copy();
     read_frames(&note, context);
     add(&note, "fishplate error (rank %d on %s): process %d ends by ", who->rank, who->host, (int)getppid());
     add_cause(&note, sig, info);

@@ -16,7 +16,7 @@ static const struct dt_recipe *recipe_of(const struct dtype *t)
     return t->recipe ? t->recipe : &named;
 }
 
-static int too_wide(const struct dt_recipe *r, const char *function)
+static int check_not_large_count(const struct dt_recipe *r, const char *function)
 {
     if (r->counts == 0)
         return 0;
@@ -27,7 +27,7 @@ int impl_Type_get_envelope(struct dtype *datatype, int *num_integers, int *num_a
                            int *combiner)
 {
     const struct dt_recipe *r = recipe_of(datatype);
-    int rc = too_wide(r, "MPI_Type_get_envelope_c");
+    int rc = check_not_large_count(r, "MPI_Type_get_envelope_c");
     if (rc)
         return rc;
     *num_integers = r->integers > INT_MAX ? MPI_UNDEFINED : (int)r->integers;
@@ -64,7 +64,7 @@ static int copy_out(const char *what, void *to, MPI_Count room, const void *from
 }
 
 /* Returns a new handle of every derived type, which the user must free. */
-static int types_out(const struct dt_recipe *r, MPI_Count room, MPI_Datatype *to)
+static int return_type_handles(const struct dt_recipe *r, MPI_Count room, MPI_Datatype *to)
 {
     if (r->types > room)
         return err_set(MPI_ERR_ARG, "max_datatypes is %lld; the datatype has %lld", (long long)room,
@@ -96,7 +96,7 @@ int impl_Type_get_contents_c(struct dtype *datatype, MPI_Count max_integers, MPI
     if (!rc)
         rc = copy_out("large_counts", array_of_large_counts, max_large_counts, r->large, r->counts,
                       sizeof(MPI_Count));
-    return rc ? rc : types_out(r, max_datatypes, array_of_datatypes);
+    return rc ? rc : return_type_handles(r, max_datatypes, array_of_datatypes);
 }
 
 int impl_Type_get_contents(struct dtype *datatype, int max_integers, int max_addresses, int max_datatypes,
@@ -104,7 +104,7 @@ int impl_Type_get_contents(struct dtype *datatype, int max_integers, int max_add
                            MPI_Datatype array_of_datatypes[])
 {
     MPI_Count none[1];
-    int rc = too_wide(recipe_of(datatype), "MPI_Type_get_contents_c");
+    int rc = check_not_large_count(recipe_of(datatype), "MPI_Type_get_contents_c");
     return rc ? rc
               : impl_Type_get_contents_c(datatype, max_integers, max_addresses, 0, max_datatypes,
                                          array_of_integers, array_of_addresses, none, array_of_datatypes);

@@ -27,7 +27,7 @@ static bool debug_is_enabled(const char *check)
 }
 
 /* Prints "10 of MPI_INT", or the contents of a derived type. */
-static void words_types(const struct note *n, char *out, size_t size)
+static void format_note_types(const struct note *n, char *out, size_t size)
 {
     size_t at = 0;
     if (n->nruns == 1 && strcmp(n->runs[0].name, n->type) == 0) {
@@ -43,7 +43,7 @@ static void words_types(const struct note *n, char *out, size_t size)
 }
 
 /* True if this mismatch is reported for the first time: a loop makes the same mistake many times. */
-static bool is_news(const struct note *sent, const struct note *received)
+static bool is_first_report(const struct note *sent, const struct note *received)
 {
     for (int i = 0; i < debug.nreported; i++)
         if (debug.reported[i][0] == sent->place.offset && debug.reported[i][1] == received->place.offset)
@@ -61,12 +61,12 @@ static void debug_report_match(struct p2p *p, uint32_t from, struct envelope env
     char there[128], here[128], sent_types[320], received_types[320];
     const struct comm *c = the_proc ? comm_of_context(the_proc, env.context) : NULL;
     (void)p;
-    if (!is_news(sent, received))
+    if (!is_first_report(sent, received))
         return;
     place_text(&sent->place, there, sizeof(there));
     place_text(&received->place, here, sizeof(here));
-    words_types(sent, sent_types, sizeof(sent_types));
-    words_types(received, received_types, sizeof(received_types));
+    format_note_types(sent, sent_types, sizeof(sent_types));
+    format_note_types(received, received_types, sizeof(received_types));
     log_warn(
         "The types of a message do not match (FISHPLATE_DEBUG=match): rank %u sends %s at %s, and this rank "
         "receives it as %s at %s (tag %d on %s). Use the same basic types in the same order on both sides, "
@@ -88,7 +88,7 @@ void debug_watch_open(struct proc *p)
         return;
     debug.hooks = (struct p2p_debug){.match = match,
                                      .where = debug_caller_place,
-                                     .made = debug.leaks ? leaks_note_request : NULL,
+                                     .made = debug.leaks ? leaks_add_request : NULL,
                                      .differs = debug_report_match};
     p2p_set_debug(p->p2p, &debug.hooks);
     if (debug.leaks)

@@ -21,6 +21,6 @@ void debug_message_received(const void *message);
 /* debug_leaks.c */
 void leaks_open(void);
 void leaks_report(struct proc *p);
-void leaks_note_request(const struct request *r);
+void leaks_add_request(const struct request *r);
 
 #endif

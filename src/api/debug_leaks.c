@@ -31,7 +31,7 @@ static struct {
     bool on;
 } leaks = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static struct origin **bucket_of(const void *object)
+static struct origin **object_bucket(const void *object)
 {
     return &leaks.buckets[((uintptr_t)object >> 4) % BUCKETS];
 }
@@ -39,7 +39,7 @@ static struct origin **bucket_of(const void *object)
 static void leaks_remove_object(const void *object)
 {
     pthread_mutex_lock(&leaks.lock);
-    for (struct origin **at = bucket_of(object); *at; at = &(*at)->next) {
+    for (struct origin **at = object_bucket(object); *at; at = &(*at)->next) {
         if ((*at)->object == object) {
             struct origin *gone = *at;
             *at = gone->next;
@@ -59,8 +59,8 @@ static void leaks_add_object(const void *object)
     o->object = object;
     place_find(&o->place, o->call, sizeof(o->call));
     pthread_mutex_lock(&leaks.lock);
-    o->next = *bucket_of(object);
-    *bucket_of(object) = o;
+    o->next = *object_bucket(object);
+    *object_bucket(object) = o;
     pthread_mutex_unlock(&leaks.lock);
 }
 
@@ -79,7 +79,7 @@ void leaks_open(void)
     objmem_watch = leaks_watch;
 }
 
-void leaks_note_request(const struct request *r)
+void leaks_add_request(const struct request *r)
 {
     leaks_add_object(r);
 }
@@ -140,7 +140,7 @@ static const struct kind kinds[] = {
     {MAGIC_MESSAGE, "matched message", "matched messages", "MPI_Mrecv", {"MPI_Mprobe", "MPI_Improbe"}},
 };
 
-static const struct kind *kind_of(const struct origin *o)
+static const struct kind *find_object_kind(const struct origin *o)
 {
     const struct object *object = o->object;
     for (size_t i = 0; i < COUNT_OF(kinds); i++) {
@@ -175,7 +175,7 @@ static int leaks_gather_lines(struct line *lines, int *lost)
     int n = 0;
     for (int b = 0; b < BUCKETS; b++) {
         for (const struct origin *o = leaks.buckets[b]; o; o = o->next) {
-            const struct kind *kind = kind_of(o);
+            const struct kind *kind = find_object_kind(o);
             int i = 0;
             if (!kind)
                 continue;
@@ -197,7 +197,7 @@ static int leaks_gather_lines(struct line *lines, int *lost)
 
 /* Merges lines with equal text, since the compiler may have inlined several calls of one source line. Returns the
  * total number of their objects; 0 if they were reported before. */
-static int take_alike(struct line *lines, int n, int first)
+static int merge_equal_lines(struct line *lines, int n, int first)
 {
     int count = 0;
     for (int i = first; i < n; i++) {
@@ -235,7 +235,7 @@ void leaks_report(struct proc *p)
         place_text(&lines[i].origin->place, lines[i].place, sizeof(lines[i].place));
     for (int i = 0; i < n; i++) {
         const struct line *l = &lines[i];
-        const int count = take_alike(lines, n, i);
+        const int count = merge_equal_lines(lines, n, i);
         if (count > 0)
             log_warn("Never freed (FISHPLATE_DEBUG=leaks): %d %s from %s at %s. Call %s.", count,
                      count == 1 ? l->kind->one : l->kind->many, l->origin->call, l->place,
@@ -243,7 +243,7 @@ void leaks_report(struct proc *p)
     }
     if (lost)
         log_warn("Never freed (FISHPLATE_DEBUG=leaks): %d more objects from other places.", lost);
-    p2p_each_unexpected(p->p2p, MESSAGES, leaks_report_message, p);
+    p2p_visit_unexpected(p->p2p, MESSAGES, leaks_report_message, p);
     for (int b = 0; b < BUCKETS; b++) {
         for (struct origin *o = leaks.buckets[b], *next; o; o = next) {
             next = o->next;

@@ -32,7 +32,7 @@ static struct {
     int fd;
 } own = {.fd = -1};
 
-static struct page_wait *free_wait(struct page *page)
+static struct page_wait *find_free_wait(struct page *page)
 {
     for (int i = 0; i < PAGE_WAITS; i++)
         if (page->waits[i].id == 0)
@@ -82,13 +82,13 @@ static void doctor_wait_begins(struct net *net, struct net_waiter *w)
 {
     struct page *page = own.page;
     const bool anew = w->record_id == 0;
-    struct page_wait *out = anew ? free_wait(page) : find_wait_record(page, w);
+    struct page_wait *out = anew ? find_free_wait(page) : find_wait_record(page, w);
     (void)net;
     if (!the_proc) /* at exit: nothing is known any more */
         return;
     if (anew)
         w->record_id = ++page->last_id;
-    page_change(page);
+    page_begin_change(page);
     if (out && anew) {
         out->since = w->begun;
         out->stirs = 0;
@@ -101,7 +101,7 @@ static void doctor_wait_begins(struct net *net, struct net_waiter *w)
         write_items(page, w, out);
     else
         page->waits_lost += anew;
-    page_changed(page);
+    page_end_change(page);
 }
 
 static void doctor_wait_updates(struct net *net, struct net_waiter *w)
@@ -119,14 +119,14 @@ static void doctor_wait_ends(struct net *net, struct net_waiter *w)
     (void)net;
     if (!record)
         return;
-    page_change(page);
+    page_begin_change(page);
     record->id = 0;
     page->waited_ns += clock_ns() - record->since;
-    page_changed(page);
+    page_end_change(page);
 }
 
 /* Inserts a link into the list of the busiest ones. */
-static void note_link(struct page *page, const struct peer *peer)
+static void insert_busy_link(struct page *page, const struct peer *peer)
 {
     uint32_t at = page->nlinks;
     while (at > 0 && page->links[at - 1].messages < peer->sent_messages)
@@ -142,11 +142,11 @@ static void note_link(struct page *page, const struct peer *peer)
     page->nlinks = last + 1;
 }
 
-static void doctor_tick(struct net *net, uint64_t now)
+static void doctor_update_page(struct net *net, uint64_t now)
 {
     struct page *page = own.page;
     uint64_t messages = 0, bytes = 0;
-    page_change(page);
+    page_begin_change(page);
     page->npeers = page->nlinks = 0;
     for (uint32_t r = 0; r < net->size; r++) {
         const struct peer *peer = net->peers[r];
@@ -156,7 +156,7 @@ static void doctor_tick(struct net *net, uint64_t now)
         messages += peer->sent_messages;
         bytes += peer->sent_bytes;
         if (peer->sent_messages > 0)
-            note_link(page, peer);
+            insert_busy_link(page, peer);
     }
     page->messages = messages;
     page->bytes = bytes;
@@ -164,11 +164,13 @@ static void doctor_tick(struct net *net, uint64_t now)
     if (the_proc)
         write_unexpected(page, the_proc);
     page->ticked = now;
-    page_changed(page);
+    page_end_change(page);
 }
 
-static const struct net_doctor hears = {
-    .waits = doctor_wait_begins, .stirs = doctor_wait_updates, .ends = doctor_wait_ends, .tick = doctor_tick};
+static const struct net_doctor hears = {.waits = doctor_wait_begins,
+                                        .stirs = doctor_wait_updates,
+                                        .ends = doctor_wait_ends,
+                                        .tick = doctor_update_page};
 
 void doctor_open(struct proc *p)
 {

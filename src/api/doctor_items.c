@@ -26,9 +26,9 @@ void doctor_caller(struct page_wait *out)
     Dl_info there;
     const char *name = "";
     const int count = backtrace(frames, FRAMES);
-    const int mpi = frames_mpi(frames, 0, count, &name);
+    const int mpi = frames_find_mpi_call(frames, 0, count, &name);
     snprintf(out->call, sizeof(out->call), "%s", mpi < 0 ? "" : name);
-    const int caller = mpi < 0 ? -1 : frames_caller(frames, mpi, count);
+    const int caller = mpi < 0 ? -1 : frames_find_caller(frames, mpi, count);
     if (caller < 0 || !dladdr((const char *)frames[caller] - 1, &there) || !there.dli_fname)
         return;
     /* The program itself is named as it was called. A path that does not fit is of no use to a reader. */
@@ -87,7 +87,7 @@ static uint8_t comm_index(struct page_wait *w, const struct comm *c)
              : PAGE_GROUPS;
 }
 
-static struct page_item *items_add(struct page_wait *w, enum page_kind kind)
+static struct page_item *add_item(struct page_wait *w, enum page_kind kind)
 {
     static struct page_item unwanted;
     w->total++;
@@ -98,9 +98,9 @@ static struct page_item *items_add(struct page_wait *w, enum page_kind kind)
 }
 
 /* Adds an object that has a name and no members. */
-static void add_named(struct page_wait *w, const struct net_named *named)
+static void add_named_object(struct page_wait *w, const struct net_named *named)
 {
-    struct page_item *item = items_add(w, named->is_lock ? PAGE_LOCK : PAGE_NAMED);
+    struct page_item *item = add_item(w, named->is_lock ? PAGE_LOCK : PAGE_NAMED);
     item->peer = named->rank == NET_NOBODY ? PAGE_UNKNOWN : (int32_t)named->rank;
     for (uint8_t i = 0; i < PAGE_GROUPS && item->group == PAGE_GROUPS; i++) {
         struct page_group *g = &w->groups[i];
@@ -131,7 +131,7 @@ static void add_envelope(struct proc *p, struct page_wait *w, struct page_item *
 static void add_collective(struct page_wait *w, const struct comm *c, uint64_t number, int kind, int root,
                            uint64_t bytes)
 {
-    struct page_item *item = items_add(w, PAGE_COLL);
+    struct page_item *item = add_item(w, PAGE_COLL);
     item->context = c->context;
     item->group = comm_index(w, c);
     item->number = number;
@@ -152,11 +152,11 @@ static void add_members(struct page_wait *w, const struct comm *c)
 {
     const struct coll_state *state = c->coll;
     if (!state) {
-        add_named(w, &(struct net_named){"other members of a communicator", NET_NOBODY, false});
+        add_named_object(w, &(struct net_named){"other members of a communicator", NET_NOBODY, false});
         return;
     }
     const uint64_t what = state->shared ? state->shared->what : 0;
-    const int noted = page_comm_kind_of(state->page, state->page->calls);
+    const int noted = page_comm_get_kind(state->page, state->page->calls);
     const int kind = noted >= 0 ? noted : (int)(what >> 56) - 1;
     const bool known = kind >= 0 && what >> 56 == (uint64_t)kind + 1;
     add_collective(w, c, state->page->calls, kind,
@@ -171,12 +171,12 @@ static void add_message(struct proc *p, struct page_wait *w, const struct p2p_vi
         if (c && v->env.tag < ASSEMBLY_TAG_FIRST)
             add_members(w, c);
         else
-            add_named(w, &(struct net_named){v->send ? "receive for a message of the library"
-                                                     : "message of the library",
-                                             v->peer == VIEW_NO_PEER ? NET_NOBODY : v->peer, false});
+            add_named_object(w, &(struct net_named){v->send ? "receive for a message of the library"
+                                                            : "message of the library",
+                                                    v->peer == VIEW_NO_PEER ? NET_NOBODY : v->peer, false});
         return;
     }
-    struct page_item *item = items_add(w, v->send ? PAGE_SEND : PAGE_RECV);
+    struct page_item *item = add_item(w, v->send ? PAGE_SEND : PAGE_RECV);
     add_envelope(p, w, item, v->env);
     item->step = (uint8_t)v->step;
     item->bytes = v->bytes;
@@ -190,7 +190,7 @@ static void add_message(struct proc *p, struct page_wait *w, const struct p2p_vi
 static void add_creation(struct page_wait *w, const struct creation *c)
 {
     const struct gang *gang = &c->agree.round.gang;
-    struct page_item *item = items_add(w, PAGE_TOGETHER);
+    struct page_item *item = add_item(w, PAGE_TOGETHER);
     item->context = gang->context & ~1u;
     item->tag = gang->tag;
     item->number = (uint64_t)(uint32_t)gang->tag;
@@ -212,7 +212,7 @@ static void add_request(struct proc *p, struct page_wait *w, const struct reques
             add_request(p, w, parts[i]);
     if (count > 0)
         return;
-    const struct creation *creation = creation_of(r);
+    const struct creation *creation = creation_from_request(r);
     if (p2p_view_request(r, &v)) {
         add_message(p, w, &v);
     } else if (r->ops == &coll_request_ops || r->ops == &coll_persistent_ops) {
@@ -225,12 +225,12 @@ static void add_request(struct proc *p, struct page_wait *w, const struct reques
     } else if (creation) {
         add_creation(w, creation);
     } else {
-        add_named(w, &(struct net_named){"other ranks, in an operation that the call has begun", NET_NOBODY,
-                                         false});
+        add_named_object(w, &(struct net_named){"other ranks, in an operation that the call has begun",
+                                                NET_NOBODY, false});
     }
 }
 
-static void add_set(struct proc *p, struct page_wait *w, const struct request_set *set)
+static void add_request_set(struct proc *p, struct page_wait *w, const struct request_set *set)
 {
     for (int i = 0; i < set->count; i++) {
         const struct request *r = request_from(set->handles[i]);
@@ -239,17 +239,17 @@ static void add_set(struct proc *p, struct page_wait *w, const struct request_se
     }
 }
 
-static void add_room(struct page_wait *w, const struct peer *peer)
+static void add_waiting_send(struct page_wait *w, const struct peer *peer)
 {
-    struct page_item *item = items_add(w, PAGE_ROOM);
+    struct page_item *item = add_item(w, PAGE_ROOM);
     item->peer = (int32_t)peer->rank;
     item->step = PAGE_QUEUED;
 }
 
 /* Adds sends that wait for room at their receivers. */
-static void add_stalled(struct page_wait *w, const struct net *net)
+static void add_stalled_sends(struct page_wait *w, const struct net *net)
 {
-    list_foreach(pos, &net->stalled) add_room(w, list_entry(pos, struct peer, stalled_link));
+    list_foreach(pos, &net->stalled) add_waiting_send(w, list_entry(pos, struct peer, stalled_link));
 }
 
 void doctor_items(struct proc *p, const struct net_waiter *w, struct page_wait *out)
@@ -267,29 +267,29 @@ void doctor_items(struct proc *p, const struct net_waiter *w, struct page_wait *
         break;
     case NET_ANY_OF:
         out->any = 1;
-        add_set(p, out, w->of);
+        add_request_set(p, out, w->of);
         break;
     case NET_ALL_OF:
-        add_set(p, out, w->of);
+        add_request_set(p, out, w->of);
         break;
     case NET_MESSAGE:
-        add_envelope(p, out, items_add(out, PAGE_PROBE), *(const struct envelope *)w->of);
+        add_envelope(p, out, add_item(out, PAGE_PROBE), *(const struct envelope *)w->of);
         break;
     case NET_MEMBERS:
         add_members(out, w->of);
         break;
     case NET_ROOM:
-        add_stalled(out, p->net);
+        add_stalled_sends(out, p->net);
         break;
     case NET_PEER:
-        add_room(out, w->of);
+        add_waiting_send(out, w->of);
         break;
     case NET_NAMED:
-        add_named(out, w->of);
+        add_named_object(out, w->of);
         break;
     case NET_UNRECORDED:
         break;
     }
     if (out->total == 0) /* it has just ended, or a layer above has not named it */
-        add_named(out, &(struct net_named){"event inside the library", NET_NOBODY, false});
+        add_named_object(out, &(struct net_named){"event inside the library", NET_NOBODY, false});
 }

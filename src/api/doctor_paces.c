@@ -57,17 +57,17 @@ void doctor_paces(struct page *page, struct net *net)
     unsigned class = 0;
     page->npaces = page->paces_known = 0;
     for (uint32_t i = 0; i < known; i++) {
-        struct pace *pace = paces_at(&net->paces, i);
-        pace_settle(pace);
-        const struct pace_class *c = pace_main(pace, &class);
+        struct pace *pace = paces_get(&net->paces, i);
+        pace_finish_run(pace);
+        const struct pace_class *c = pace_busiest_class(pace, &class);
         if (!c)
             continue;
         uint32_t *least = fastest_of(&fastest, pace, class);
         *least = *least == 0 ? c->best : MIN(*least, c->best);
     }
     for (uint32_t i = 0; i < known; i++) {
-        const struct pace *pace = paces_at(&net->paces, i);
-        const struct pace_class *c = pace_main(pace, &class);
+        const struct pace *pace = paces_get(&net->paces, i);
+        const struct pace_class *c = pace_busiest_class(pace, &class);
         if (!c)
             continue;
         const struct page_pace it = pace_to_page(net, pace, c, class);

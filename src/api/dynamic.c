@@ -47,7 +47,7 @@ int impl_Comm_accept(const char *port_name, struct info *info, int root, struct 
     struct comm *made = NULL;
     (void)info;
     int rc = need_intra(comm);
-    rc = rc ? rc : meet_accept(comm, root, port_name, &made);
+    rc = rc ? rc : meet_accept_connection(comm, root, port_name, &made);
     return dynamic_return_handle(rc, made, newcomm);
 }
 
@@ -63,7 +63,7 @@ int impl_Comm_connect(const char *port_name, struct info *info, int root, struct
 int impl_Comm_join(int fd, MPI_Comm *intercomm)
 {
     struct comm *made = NULL;
-    int rc = meet_join(the_proc, fd, &made);
+    int rc = meet_join_socket(the_proc, fd, &made);
     return dynamic_return_handle(rc, made, intercomm);
 }
 

@@ -39,7 +39,7 @@ static inline bool api_checks(const struct proc *p)
 
 /* Converts a size or count for a function with an int result: MPI_UNDEFINED if it does not fit (MPI-5.0, 5.1.5 and
  * others). */
-static inline int api_narrow(MPI_Count value)
+static inline int api_count_to_int(MPI_Count value)
 {
     return value > INT_MAX || value < INT_MIN ? MPI_UNDEFINED : (int)value;
 }
@@ -47,12 +47,13 @@ static inline int api_narrow(MPI_Count value)
 /* Windows and files are recognised by their head alone. */
 static inline struct win *win_from(MPI_Win handle)
 {
-    return !handle_is_predefined(handle) && object_is(handle, MAGIC_WIN) ? (struct win *)handle : NULL;
+    return !handle_is_predefined(handle) && object_has_magic(handle, MAGIC_WIN) ? (struct win *)handle : NULL;
 }
 
 static inline struct file *file_from(MPI_File handle)
 {
-    return !handle_is_predefined(handle) && object_is(handle, MAGIC_FILE) ? (struct file *)handle : NULL;
+    return !handle_is_predefined(handle) && object_has_magic(handle, MAGIC_FILE) ? (struct file *)handle
+                                                                                 : NULL;
 }
 
 #endif

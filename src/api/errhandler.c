@@ -44,7 +44,7 @@ static int errhandler_return_handle(struct errhandler *e, MPI_Errhandler *errhan
 static int errhandler_call_user(enum error_object on, void *object, int errorcode, const char *function)
 {
     struct proc *p = the_proc;
-    struct errhandler *e = errhandler_retain(errhandler_of(p, on, object));
+    struct errhandler *e = errhandler_retain(errhandler_for_object(p, on, object));
     if (p)
         proc_unlock(p);
     errhandler_invoke_on(p, e, on, object, errorcode, function);

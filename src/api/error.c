@@ -19,7 +19,7 @@ int impl_Error_string(int errorcode, char *string, int *resultlen)
     int rc = error_text(errorcode, string, resultlen);
     if (rc)
         return rc;
-    const char *detail = err_reported(errorcode, &count);
+    const char *detail = err_get_reported(errorcode, &count);
     if (*detail && errorcode == MPI_ERR_OTHER) /* its own text describes nothing */
         *resultlen = snprintf(string, MPI_MAX_ERROR_STRING, "%s", error_class_name(errorcode));
     const size_t room = (size_t)(MPI_MAX_ERROR_STRING - *resultlen);

@@ -24,12 +24,13 @@ int impl_File_open(struct comm *comm, const char *filename, int amode, struct in
 
 int impl_File_close(MPI_File *fh)
 {
-    struct file *f = !handle_is_predefined(*fh) && object_is(*fh, MAGIC_FILE) ? (struct file *)*fh : NULL;
+    struct file *f =
+        !handle_is_predefined(*fh) && object_has_magic(*fh, MAGIC_FILE) ? (struct file *)*fh : NULL;
     if (!f)
         return err_set(MPI_ERR_FILE, "fh is %s",
                        *fh == MPI_FILE_NULL ? "MPI_FILE_NULL"
                                             : "not a file handle, or the file was closed before");
-    const int rc = io_op_quiesce(f);
+    const int rc = io_op_wait_all(f);
     if (rc)
         return rc;
     *fh = MPI_FILE_NULL;
@@ -110,7 +111,7 @@ int impl_File_set_view(struct file *fh, MPI_Offset disp, struct dtype *etype, st
 }
 
 /* Returns a new handle of a derived type, which the user must free. */
-static MPI_Datatype give_type(struct dtype *t)
+static MPI_Datatype return_type_handle(struct dtype *t)
 {
     if (!t->obj.predefined) {
         t->handles++;
@@ -123,8 +124,8 @@ int impl_File_get_view(struct file *fh, MPI_Offset *disp, MPI_Datatype *etype, M
                        char *datarep)
 {
     *disp = fh->view.disp;
-    *etype = give_type(fh->view.etype);
-    *filetype = give_type(fh->view.filetype);
+    *etype = return_type_handle(fh->view.etype);
+    *filetype = return_type_handle(fh->view.filetype);
     strcpy(datarep, fh->view.rep->name);
     return 0;
 }
@@ -170,11 +171,11 @@ int impl_File_seek_shared(struct file *fh, MPI_Offset offset, int whence)
     const int64_t same[2] = {offset, whence};
     int rc = file_check_random(fh);
     if (!rc)
-        rc = agree_same(fh->comm, fh->name, "offset or whence", same, 2);
+        rc = agree_check_equal(fh->comm, fh->name, "offset or whence", same, 2);
     if (rc)
         return rc;
     if (fh->comm->rank == 0) {
-        rc = pointer_take(fh, 0, &from);
+        rc = pointer_fetch_and_add(fh, 0, &from);
         if (!rc)
             rc = file_seek(fh, from, offset, whence, &to);
         if (!rc)
@@ -188,14 +189,14 @@ int impl_File_get_position_shared(struct file *fh, MPI_Offset *offset)
     int64_t at = 0;
     int rc = file_check_random(fh);
     if (!rc)
-        rc = pointer_take(fh, 0, &at);
+        rc = pointer_fetch_and_add(fh, 0, &at);
     if (!rc)
         *offset = at;
     return rc;
 }
 
-static int register_rep(struct datarep *rep, const char *name, MPI_Datarep_extent_function *extent,
-                        void *extra)
+static int register_datarep(struct datarep *rep, const char *name, MPI_Datarep_extent_function *extent,
+                            void *extra)
 {
     if (strlen(name) >= sizeof(rep->name))
         return err_set(MPI_ERR_ARG, "the name of a data representation has at most %zu characters",
@@ -212,7 +213,7 @@ int impl_Register_datarep(const char *datarep, MPI_Datarep_conversion_function *
                           MPI_Datarep_extent_function *dtype_file_extent_fn, void *extra_state)
 {
     struct datarep rep = {.read.small = read_conversion_fn, .write.small = write_conversion_fn};
-    return register_rep(&rep, datarep, dtype_file_extent_fn, extra_state);
+    return register_datarep(&rep, datarep, dtype_file_extent_fn, extra_state);
 }
 
 int impl_Register_datarep_c(const char *datarep, MPI_Datarep_conversion_function_c *read_conversion_fn,
@@ -221,5 +222,5 @@ int impl_Register_datarep_c(const char *datarep, MPI_Datarep_conversion_function
 {
     struct datarep rep = {
         .read.large = read_conversion_fn, .write.large = write_conversion_fn, .large = true};
-    return register_rep(&rep, datarep, dtype_file_extent_fn, extra_state);
+    return register_datarep(&rep, datarep, dtype_file_extent_fn, extra_state);
 }

@@ -66,7 +66,7 @@ static int ordered_offset(struct file *f, int rc, int64_t etypes, int64_t *offse
     }
     free(all);
     if (!failed && c->rank == 0)
-        failed = pointer_take(f, sum, &base);
+        failed = pointer_fetch_and_add(f, sum, &base);
     failed = agree_error(f->comm, f->name, failed);
     if (!failed)
         failed = agree_bcast(f->comm, &base, sizeof(base));
@@ -75,7 +75,7 @@ static int ordered_offset(struct file *f, int rc, int64_t etypes, int64_t *offse
 }
 
 /* Finds the first etype of the access and advances the file pointer that it uses. */
-static int find_place(const struct file_call *call, int rc, int64_t etypes, int64_t *offset)
+static int find_access_offset(const struct file_call *call, int rc, int64_t etypes, int64_t *offset)
 {
     struct file *f = call->file;
     if (call->place == AT_ORDERED)
@@ -91,7 +91,7 @@ static int find_place(const struct file_call *call, int rc, int64_t etypes, int6
         f->position = after;
         return 0;
     case AT_SHARED:
-        return pointer_take(f, etypes, offset);
+        return pointer_fetch_and_add(f, etypes, offset);
     default:
         *offset = call->offset;
         return 0;
@@ -105,10 +105,10 @@ static int file_call_prepare(const struct file_call *call, struct access *a)
     int rc = check_mode(call);
     if (!rc)
         rc = count_etypes(call, &etypes);
-    rc = find_place(call, rc, etypes, &offset);
+    rc = find_access_offset(call, rc, etypes, &offset);
     if (!rc)
         return access_open(a, call->file, call->write, call->buf, call->count, call->type, offset);
-    access_none(a, call->file, call->write, call->type);
+    access_init_empty(a, call->file, call->write, call->type);
     return rc;
 }
 

@@ -15,7 +15,7 @@ int impl_Get_hw_resource_info(MPI_Info *hw_info)
     int rc = info_create(&made);
     if (rc)
         return rc;
-    machine_places(the_proc->boot, place);
+    machine_find_places(the_proc->boot, place);
     for (int level = 0; level < MACHINE_LEVELS && !rc; level++)
         rc = info_set(made, machine_level_name(level), place[level] >= 0 ? "true" : "false");
     if (rc) {

@@ -35,13 +35,13 @@ enum world_state api_world_state(void)
     return atomic_load(&world);
 }
 
-bool api_forked(void)
+bool api_is_forked_child(void)
 {
     return forked;
 }
 
 /* In a forked child. Everything behind the_proc belongs to the parent: its connections, its name in the job, threads
- * that do not exist here. Without the_proc every call ends in api_outside, which costs the calls of the parent
+ * that do not exist here. Without the_proc every call ends in api_error_outside_mpi, which costs the calls of the parent
  * nothing. MPI_Finalized says true, so that libraries which ask before they clean up leave MPI alone. */
 static void after_fork_child(void)
 {
@@ -88,7 +88,7 @@ static int instance_open(int thread_level, struct proc **out)
         if (rc)
             return rc;
         debug_watch_open(p);
-        if (net_thread_wanted())
+        if (net_thread_is_enabled())
             net_thread_start(p->net);
     }
     raise_thread_level(the_proc, thread_level);
@@ -135,7 +135,7 @@ int api_thread_level(int required)
 static int world_open(const char *function, int thread_level, int *provided)
 {
     if (forked)
-        return api_outside(function);
+        return api_error_outside_mpi(function);
     if (api_world_state() == WORLD_RUNNING)
         return err_set(MPI_ERR_OTHER, "%s was called a second time", function);
     if (api_world_state() == WORLD_DONE)
@@ -155,7 +155,7 @@ static int world_open(const char *function, int thread_level, int *provided)
     p->main_thread = pthread_self();
     *provided = p->thread_level;
     atomic_store(&world, WORLD_RUNNING);
-    rc = boot_ready(p->boot);
+    rc = boot_report_initialized(p->boot);
     return !rc && coll_laboratory_created ? coll_laboratory_created(p->world) : rc;
 }
 
@@ -177,7 +177,7 @@ int impl_Init_thread(int *argc, char ***argv, int required, int *provided)
 int impl_Finalize(void)
 {
     if (api_world_state() != WORLD_RUNNING)
-        return api_outside("MPI_Finalize");
+        return api_error_outside_mpi("MPI_Finalize");
     proc_lock(the_proc);
     int rc = proc_end_world(the_proc);
     stats_report(the_proc);

@@ -15,7 +15,7 @@ enum world_state { WORLD_NOT_YET, WORLD_RUNNING, WORLD_DONE };
 enum world_state api_world_state(void);
 
 /* True in a forked child of a process in which MPI was running. MPI does not work in it. */
-bool api_forked(void);
+bool api_is_forked_child(void);
 
 /* Adds a user of the process instance; MPI_Init and MPI_Session_init add one each. *out is the instance. */
 int api_instance_open(int thread_level, struct proc **out);

@@ -56,7 +56,7 @@ static const char *kind_name(int kind)
     return coll_kind_name((enum coll_kind)kind);
 }
 
-static bool coll_usable(const struct coll_algorithm *a)
+static bool is_algorithm_usable(const struct coll_algorithm *a)
 {
     struct coll_state *state;
     struct comm *world = the_proc ? the_proc->world : NULL;
@@ -73,7 +73,7 @@ static bool coll_usable(const struct coll_algorithm *a)
     return algorithm_fits(a, &shape);
 }
 
-static int coll_site(const struct coll_site_rule **rules, size_t *count, const char **why)
+static int get_site_rules(const struct coll_site_rule **rules, size_t *count, const char **why)
 {
     int rc = the_proc ? 0 : coll_select_open();
     *count = rc ? 0 : coll_site_count();
@@ -85,7 +85,7 @@ static int coll_site(const struct coll_site_rule **rules, size_t *count, const c
 static int coll_set(const char *text)
 {
     tunable_set(tunables_find("COLL"), text, SOURCE_PROGRAM);
-    return coll_choose_again(the_proc);
+    return coll_reselect_algorithms(the_proc);
 }
 
 static int memory_kind(const void *address)
@@ -116,8 +116,8 @@ const struct fishplate_inside *fishplate_inside(void)
         .coll_kind_name = kind_name,
         .coll_rules_count = coll_rules_count,
         .coll_rules_get = coll_rules_get,
-        .coll_site = coll_site,
-        .coll_usable = coll_usable,
+        .coll_site = get_site_rules,
+        .coll_usable = is_algorithm_usable,
         .coll_set = coll_set,
         .hints = io_hint_list,
         .hints_count = IO_HINTS,

@@ -40,7 +40,7 @@ static inline void request_bind(struct request *r, struct comm *c)
 static inline void api_not_yet(struct proc *p)
 {
     if (unlikely(p->threaded))
-        biglock_polled(&p->lock);
+        biglock_count_empty_poll(&p->lock);
     else if (unlikely(p->net->oversubscribed))
         sched_yield();
 }

@@ -25,7 +25,7 @@ int impl_Bsend(const void *buf, MPI_Count count, struct dtype *datatype, int des
         return err_set(MPI_ERR_BUFFER,
                        "no buffer is attached for buffered sends; call MPI_Buffer_attach first");
     struct peer *peer;
-    int rc = comm_peer(comm, dest, &peer);
+    int rc = comm_get_peer(comm, dest, &peer);
     return rc ? rc : bsend_send(pool, buf, count, datatype, peer, comm_envelope(comm, comm->rank, tag));
 }
 
@@ -34,7 +34,7 @@ int impl_Ibsend(const void *buf, MPI_Count count, struct dtype *datatype, int de
 {
     int rc = impl_Bsend(buf, count, datatype, dest, tag, comm);
     if (rc == 0)
-        *request = request_handle(p2p_sent(comm->proc->p2p));
+        *request = request_handle(p2p_completed_send_request(comm->proc->p2p));
     return rc;
 }
 
@@ -44,7 +44,7 @@ static int buffer_attach(struct bsend_pool **slot, void *buffer, MPI_Count size)
         return err_set(MPI_ERR_BUFFER, "a buffer is attached already; detach it first");
     if (size < 0)
         return err_set(MPI_ERR_ARG, "size is %lld, which is negative", (long long)size);
-    return bsend_attach(the_proc->p2p, buffer, size, slot);
+    return bsend_attach_buffer(the_proc->p2p, buffer, size, slot);
 }
 
 /* Detaches a buffer and returns it through the user's pointer to a pointer. Without a buffer the result is NULL and
@@ -70,7 +70,7 @@ static int buffer_flush(struct bsend_pool *pool)
 
 static int buffer_iflush(struct bsend_pool *pool, MPI_Request *request)
 {
-    struct request *r = p2p_sent(the_proc->p2p);
+    struct request *r = p2p_completed_send_request(the_proc->p2p);
     int rc = pool ? bsend_iflush(pool, &r) : 0;
     if (rc == 0)
         *request = request_handle(r);

@@ -58,7 +58,7 @@ static __attribute__((noinline, cold)) int finish_general(MPI_Request *handle, M
 static __attribute__((noinline, cold)) void complete_raise_error(const struct request *r)
 {
     if (r->comm && r->comm->obj.refs > 1)
-        api_blame(r->comm);
+        api_set_error_comm(r->comm);
     else if (io_op_file(r))
         api_blame_file(io_op_file(r));
 }
@@ -92,21 +92,21 @@ static inline int request_finish(MPI_Request *handle, MPI_Status *status)
 }
 
 /* True for a handle that is wrong, null or inactive: *rc is then what the call returns. */
-static inline bool nothing_to_wait_for(MPI_Request handle, MPI_Status *status, int *rc)
+static inline bool is_null_or_inactive(MPI_Request handle, MPI_Status *status, int *rc)
 {
     *rc = check_handle(handle);
     if (unlikely(*rc != 0))
         return true;
     if (!is_idle(handle))
         return false;
-    status_empty(status);
+    status_set_empty(status);
     return true;
 }
 
 int impl_Wait(MPI_Request *request, MPI_Status *status)
 {
     int rc;
-    if (nothing_to_wait_for(*request, status, &rc))
+    if (is_null_or_inactive(*request, status, &rc))
         return rc;
     p2p_wait(the_proc->p2p, (struct request *)*request);
     return request_finish(request, status);
@@ -116,7 +116,7 @@ int impl_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
     int rc;
     *flag = 1;
-    if (nothing_to_wait_for(*request, status, &rc))
+    if (is_null_or_inactive(*request, status, &rc))
         return rc;
     struct request *r = (struct request *)*request;
     if (!is_complete(r))
@@ -141,7 +141,7 @@ static void set_error(MPI_Status *status, int error)
 
 /* Records the error of the i-th of several requests. MPI_ERROR is written only if some failed, and then in all
  * statuses. */
-static void note_error(MPI_Status *statuses, int i, int error, int *failed)
+static void record_status_error(MPI_Status *statuses, int i, int error, int *failed)
 {
     if (likely(error == 0 && *failed == 0))
         return;
@@ -158,10 +158,10 @@ static int finish_all(int count, MPI_Request requests[], MPI_Status *statuses)
     for (int i = 0; i < count; i++) {
         MPI_Status *status = status_at(statuses, i);
         if (is_idle(requests[i])) {
-            status_empty(status);
+            status_set_empty(status);
             continue;
         }
-        note_error(statuses, i, request_finish(&requests[i], status), &failed);
+        record_status_error(statuses, i, request_finish(&requests[i], status), &failed);
     }
     return failed ? MPI_ERR_IN_STATUS : 0;
 }
@@ -251,12 +251,12 @@ static int wait_find(int count, const MPI_Request requests[])
     return found;
 }
 
-static int finish_any(int found, MPI_Request requests[], int *indx, MPI_Status *status)
+static int finish_found_request(int found, MPI_Request requests[], int *indx, MPI_Status *status)
 {
     *indx = found;
     if (found != MPI_UNDEFINED)
         return request_finish(&requests[found], status);
-    status_empty(status);
+    status_set_empty(status);
     return 0;
 }
 
@@ -266,7 +266,7 @@ int impl_Waitany(int count, MPI_Request array_of_requests[], int *indx, MPI_Stat
     if (rc != 0)
         return rc;
     int found = wait_find(count, array_of_requests);
-    return finish_any(found, array_of_requests, indx, status);
+    return finish_found_request(found, array_of_requests, indx, status);
 }
 
 int impl_Testany(int count, MPI_Request array_of_requests[], int *indx, int *flag, MPI_Status *status)
@@ -278,7 +278,7 @@ int impl_Testany(int count, MPI_Request array_of_requests[], int *indx, int *fla
     *flag = found != -1;
     *indx = MPI_UNDEFINED;
     if (*flag)
-        return finish_any(found, array_of_requests, indx, status);
+        return finish_found_request(found, array_of_requests, indx, status);
     api_not_yet(the_proc);
     return 0;
 }
@@ -290,7 +290,7 @@ static int finish_some(int incount, MPI_Request requests[], int *outcount, int i
     for (int i = 0; i < incount; i++) {
         if (is_idle(requests[i]) || !is_complete((struct request *)requests[i]))
             continue;
-        note_error(statuses, n, request_finish(&requests[i], status_at(statuses, n)), &failed);
+        record_status_error(statuses, n, request_finish(&requests[i], status_at(statuses, n)), &failed);
         indices[n++] = i;
     }
     *outcount = n;
@@ -333,7 +333,7 @@ int impl_Request_get_status(struct request *request, int *flag, MPI_Status *stat
 {
     *flag = 1;
     if (!request || (request->persistent && !request->active)) {
-        status_empty(status);
+        status_set_empty(status);
         return 0;
     }
     if (!is_complete(request))
@@ -350,7 +350,7 @@ static void peek_status(MPI_Request handle, MPI_Status *statuses, int i, int *fa
 {
     struct request *r = (struct request *)handle;
     int rc = request_status(r, status_at(statuses, i));
-    note_error(statuses, i, rc ? rc : r->error, failed);
+    record_status_error(statuses, i, rc ? rc : r->error, failed);
 }
 
 int impl_Request_get_status_all(int count, const MPI_Request array_of_requests[], int *flag,
@@ -363,7 +363,7 @@ int impl_Request_get_status_all(int count, const MPI_Request array_of_requests[]
     *flag = try_all(count, array_of_requests);
     for (int i = 0; *flag && i < count; i++) {
         if (is_idle(array_of_requests[i]))
-            status_empty(status_at(array_of_statuses, i));
+            status_set_empty(status_at(array_of_statuses, i));
         else
             peek_status(array_of_requests[i], array_of_statuses, i, &failed);
     }
@@ -384,7 +384,7 @@ int impl_Request_get_status_any(int count, const MPI_Request array_of_requests[]
     if (found >= 0)
         return request_status((struct request *)array_of_requests[found], status);
     if (found == MPI_UNDEFINED)
-        status_empty(status);
+        status_set_empty(status);
     else
         api_not_yet(the_proc);
     return 0;

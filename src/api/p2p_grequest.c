@@ -18,7 +18,7 @@ struct grequest {
 static int grequest_query(struct request *r, MPI_Status *status)
 {
     struct grequest *g = (struct grequest *)r;
-    status_empty(status);
+    status_set_empty(status);
     if (!g->query)
         return 0;
     proc_unlock(the_proc);

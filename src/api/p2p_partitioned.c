@@ -42,7 +42,7 @@ static int partitioned_make(const struct p2p_call *call, int partitions, MPI_Req
     };
     int rc = check_size(call, partitions);
     if (rc == 0 && call->rank != MPI_PROC_NULL)
-        rc = comm_peer(call->comm, call->rank, &args.peer);
+        rc = comm_get_peer(call->comm, call->rank, &args.peer);
     if (rc == 0)
         rc = partitioned_new(call->comm->proc->p2p, &args, &r);
     if (rc != 0)
@@ -76,7 +76,7 @@ int impl_Precv_init(void *buf, int partitions, MPI_Count count, struct dtype *da
 static int partitioned_return_error(struct request *r, int rc)
 {
     if (rc != 0 && r->comm)
-        api_blame(r->comm);
+        api_set_error_comm(r->comm);
     return rc;
 }
 

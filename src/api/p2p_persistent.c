@@ -14,7 +14,7 @@ struct persistent_request {
     struct request *running; /* NULL when it has ended, or was one of the shared requests */
 };
 
-static void running_ended(struct persistent_request *pr, const struct request *r)
+static void finish_running(struct persistent_request *pr, const struct request *r)
 {
     pr->base.source = r->source;
     pr->base.tag = r->tag;
@@ -24,9 +24,9 @@ static void running_ended(struct persistent_request *pr, const struct request *r
     request_complete(&pr->base, r->error);
 }
 
-static void running_done(struct request *r)
+static void on_running_done(struct request *r)
 {
-    running_ended(r->user, r);
+    finish_running(r->user, r);
 }
 
 static int persistent_start(struct request *base)
@@ -41,13 +41,13 @@ static int persistent_start(struct request *base)
     base->active = true;
     if (r->complete) {
         p2p_end_suspended(r); /* the persistent request itself can be started again */
-        running_ended(pr, r);
+        finish_running(pr, r);
         request_free(r);
         return 0;
     }
     pr->running = r;
     r->user = pr;
-    r->on_complete = running_done;
+    r->on_complete = on_running_done;
     r->freed = true; /* nobody else frees it */
     return 0;
 }
@@ -58,7 +58,7 @@ static int persistent_cancel(struct request *base)
     return pr->running ? p2p_cancel(base->p2p, pr->running) : 0;
 }
 
-static struct request *const *persistent_parts(const struct request *base, int *count)
+static struct request *const *persistent_get_parts(const struct request *base, int *count)
 {
     *count = 1;
     return &((const struct persistent_request *)base)->running;
@@ -75,7 +75,7 @@ static void persistent_release(struct request *base)
 static const struct request_ops persistent_ops = {.name = "persistent send or receive",
                                                   .start = persistent_start,
                                                   .cancel = persistent_cancel,
-                                                  .parts = persistent_parts,
+                                                  .parts = persistent_get_parts,
                                                   .release = persistent_release};
 
 static int persistent_new(enum p2p_kind kind, const void *buf, MPI_Count count, struct dtype *type, int rank,

@@ -9,7 +9,7 @@
 static void probe_no_proc(struct comm *comm, int *flag, MPI_Status *status)
 {
     *flag = 1;
-    request_status(p2p_no_proc(comm->proc->p2p), status);
+    request_status(p2p_proc_null_request(comm->proc->p2p), status);
 }
 
 int impl_Iprobe(int source, int tag, struct comm *comm, int *flag, MPI_Status *status)
@@ -48,7 +48,7 @@ int impl_Probe(int source, int tag, struct comm *comm, MPI_Status *status)
 }
 
 /* Returns a matched message's handle; it keeps its communicator for the error handler of its receive. */
-static MPI_Message message_out(struct message *m, struct comm *comm)
+static MPI_Message return_message_handle(struct message *m, struct comm *comm)
 {
     p2p_message_bind(m, comm_retain(comm));
     debug_message_probed(m);
@@ -74,7 +74,7 @@ int impl_Improbe(int source, int tag, struct comm *comm, int *flag, MPI_Message 
         api_not_yet(proc);
         return p2p_probe_fault(proc->p2p, env);
     }
-    *message = message_out(m, comm);
+    *message = return_message_handle(m, comm);
     return 0;
 }
 
@@ -91,18 +91,18 @@ int impl_Mprobe(int source, int tag, struct comm *comm, MPI_Message *message, MP
         net_wait_step(comm->proc->net, &w);
     net_wait_end(comm->proc->net, &w);
     if (m)
-        *message = message_out(m, comm);
+        *message = return_message_handle(m, comm);
     return rc;
 }
 
 /* Resolves a message handle; *out is NULL for MPI_MESSAGE_NO_PROC. */
-static int message_in(MPI_Message handle, struct message **out)
+static int resolve_message_handle(MPI_Message handle, struct message **out)
 {
     *out = NULL;
     if (handle == MPI_MESSAGE_NO_PROC)
         return 0;
     /* Messages are not in the memory of objects: those with much data in them must go back to malloc. */
-    if (handle_is_predefined(handle) || !objmem_malloced(handle) ||
+    if (handle_is_predefined(handle) || !objmem_is_malloc_aligned(handle) ||
         ((struct object *)handle)->magic != MAGIC_MESSAGE)
         return err_set(MPI_ERR_REQUEST, "message is %s, not a message from MPI_Mprobe or MPI_Improbe",
                        handle == MPI_MESSAGE_NULL ? "MPI_MESSAGE_NULL" : "no valid handle");
@@ -114,8 +114,8 @@ int impl_Imrecv(void *buf, MPI_Count count, struct dtype *datatype, MPI_Message 
                 MPI_Request *request)
 {
     struct message *m;
-    struct request *r = p2p_no_proc(the_proc->p2p);
-    int rc = message_in(*message, &m);
+    struct request *r = p2p_proc_null_request(the_proc->p2p);
+    int rc = resolve_message_handle(*message, &m);
     if (rc == 0 && m)
         debug_message_received(m);
     if (rc == 0 && m)

@@ -4,13 +4,13 @@
 #include "api/p2p.h"
 #include "impl.h"
 
-static inline int send_on(const void *buf, MPI_Count count, struct dtype *type, int dest, int tag,
-                          struct comm *comm, enum send_mode mode)
+static inline int send_to_rank(const void *buf, MPI_Count count, struct dtype *type, int dest, int tag,
+                               struct comm *comm, enum send_mode mode)
 {
     struct peer *peer;
     if (unlikely(dest == MPI_PROC_NULL))
         return 0;
-    int rc = comm_peer(comm, dest, &peer);
+    int rc = comm_get_peer(comm, dest, &peer);
     if (unlikely(rc != 0))
         return rc;
     return p2p_send(comm->proc->p2p, buf, count, type, peer, comm_envelope(comm, comm->rank, tag), mode);
@@ -18,48 +18,48 @@ static inline int send_on(const void *buf, MPI_Count count, struct dtype *type, 
 
 int impl_Send(const void *buf, MPI_Count count, struct dtype *datatype, int dest, int tag, struct comm *comm)
 {
-    return send_on(buf, count, datatype, dest, tag, comm, SEND_STANDARD);
+    return send_to_rank(buf, count, datatype, dest, tag, comm, SEND_STANDARD);
 }
 
 int impl_Ssend(const void *buf, MPI_Count count, struct dtype *datatype, int dest, int tag, struct comm *comm)
 {
-    return send_on(buf, count, datatype, dest, tag, comm, SEND_SYNCHRONOUS);
+    return send_to_rank(buf, count, datatype, dest, tag, comm, SEND_SYNCHRONOUS);
 }
 
 int impl_Rsend(const void *buf, MPI_Count count, struct dtype *datatype, int dest, int tag, struct comm *comm)
 {
-    return send_on(buf, count, datatype, dest, tag, comm, SEND_READY);
+    return send_to_rank(buf, count, datatype, dest, tag, comm, SEND_READY);
 }
 
 int impl_Recv(void *buf, MPI_Count count, struct dtype *datatype, int source, int tag, struct comm *comm,
               MPI_Status *status)
 {
     if (unlikely(source == MPI_PROC_NULL))
-        return request_status(p2p_no_proc(comm->proc->p2p), status);
+        return request_status(p2p_proc_null_request(comm->proc->p2p), status);
     return p2p_recv(comm->proc->p2p, buf, count, datatype, comm_envelope(comm, source, tag), status);
 }
 
-static int isend_on(const void *buf, MPI_Count count, struct dtype *type, int dest, int tag,
-                    struct comm *comm, enum send_mode mode, struct request **out)
+static int isend_to_rank(const void *buf, MPI_Count count, struct dtype *type, int dest, int tag,
+                         struct comm *comm, enum send_mode mode, struct request **out)
 {
     struct p2p *p = comm->proc->p2p;
     struct peer *peer;
     if (unlikely(dest == MPI_PROC_NULL)) {
-        *out = p2p_sent(p);
+        *out = p2p_completed_send_request(p);
         return 0;
     }
-    int rc = comm_peer(comm, dest, &peer);
+    int rc = comm_get_peer(comm, dest, &peer);
     if (unlikely(rc != 0))
         return rc;
     return p2p_isend(p, buf, count, type, peer, comm_envelope(comm, comm->rank, tag), mode, out);
 }
 
-static int irecv_on(void *buf, MPI_Count count, struct dtype *type, int source, int tag, struct comm *comm,
-                    struct request **out)
+static int irecv_from_rank(void *buf, MPI_Count count, struct dtype *type, int source, int tag,
+                           struct comm *comm, struct request **out)
 {
     struct p2p *p = comm->proc->p2p;
     if (unlikely(source == MPI_PROC_NULL)) {
-        *out = p2p_no_proc(p);
+        *out = p2p_proc_null_request(p);
         return 0;
     }
     return p2p_irecv(p, buf, count, type, comm_envelope(comm, source, tag), out);
@@ -69,21 +69,21 @@ int p2p_call_start(const struct p2p_call *c, struct request **out)
 {
     switch (c->kind) {
     case P2P_SEND:
-        return isend_on(c->buf, c->count, c->type, c->rank, c->tag, c->comm, SEND_STANDARD, out);
+        return isend_to_rank(c->buf, c->count, c->type, c->rank, c->tag, c->comm, SEND_STANDARD, out);
     case P2P_SSEND:
-        return isend_on(c->buf, c->count, c->type, c->rank, c->tag, c->comm, SEND_SYNCHRONOUS, out);
+        return isend_to_rank(c->buf, c->count, c->type, c->rank, c->tag, c->comm, SEND_SYNCHRONOUS, out);
     case P2P_RSEND:
-        return isend_on(c->buf, c->count, c->type, c->rank, c->tag, c->comm, SEND_READY, out);
+        return isend_to_rank(c->buf, c->count, c->type, c->rank, c->tag, c->comm, SEND_READY, out);
     case P2P_BSEND:
-        *out = p2p_sent(c->comm->proc->p2p);
+        *out = p2p_completed_send_request(c->comm->proc->p2p);
         return impl_Bsend(c->buf, c->count, c->type, c->rank, c->tag, c->comm);
     default:
-        return irecv_on(c->buf, c->count, c->type, c->rank, c->tag, c->comm, out);
+        return irecv_from_rank(c->buf, c->count, c->type, c->rank, c->tag, c->comm, out);
     }
 }
 
 /* Returns a request's handle. r points to the variable because arguments are evaluated in any order. */
-static inline int hand_out(int rc, struct request **r, struct comm *comm, MPI_Request *request)
+static inline int return_request_handle(int rc, struct request **r, struct comm *comm, MPI_Request *request)
 {
     if (unlikely(rc != 0))
         return rc;
@@ -96,26 +96,30 @@ int impl_Isend(const void *buf, MPI_Count count, struct dtype *datatype, int des
                MPI_Request *request)
 {
     struct request *r = NULL;
-    return hand_out(isend_on(buf, count, datatype, dest, tag, comm, SEND_STANDARD, &r), &r, comm, request);
+    return return_request_handle(isend_to_rank(buf, count, datatype, dest, tag, comm, SEND_STANDARD, &r), &r,
+                                 comm, request);
 }
 
 int impl_Issend(const void *buf, MPI_Count count, struct dtype *datatype, int dest, int tag,
                 struct comm *comm, MPI_Request *request)
 {
     struct request *r = NULL;
-    return hand_out(isend_on(buf, count, datatype, dest, tag, comm, SEND_SYNCHRONOUS, &r), &r, comm, request);
+    return return_request_handle(isend_to_rank(buf, count, datatype, dest, tag, comm, SEND_SYNCHRONOUS, &r),
+                                 &r, comm, request);
 }
 
 int impl_Irsend(const void *buf, MPI_Count count, struct dtype *datatype, int dest, int tag,
                 struct comm *comm, MPI_Request *request)
 {
     struct request *r = NULL;
-    return hand_out(isend_on(buf, count, datatype, dest, tag, comm, SEND_READY, &r), &r, comm, request);
+    return return_request_handle(isend_to_rank(buf, count, datatype, dest, tag, comm, SEND_READY, &r), &r,
+                                 comm, request);
 }
 
 int impl_Irecv(void *buf, MPI_Count count, struct dtype *datatype, int source, int tag, struct comm *comm,
                MPI_Request *request)
 {
     struct request *r = NULL;
-    return hand_out(irecv_on(buf, count, datatype, source, tag, comm, &r), &r, comm, request);
+    return return_request_handle(irecv_from_rank(buf, count, datatype, source, tag, comm, &r), &r, comm,
+                                 request);
 }

@@ -25,15 +25,16 @@ static void pair_release(struct request *r)
 }
 
 /* The send and the receive of the pair; one that has ended is NULL. */
-static struct request *const *pair_parts(const struct request *r, int *count)
+static struct request *const *pair_get_parts(const struct request *r, int *count)
 {
     *count = 2;
     return ((const struct pair_request *)r)->half;
 }
 
-static const struct request_ops pair_ops = {.name = "sendrecv", .parts = pair_parts, .release = pair_release};
+static const struct request_ops pair_ops = {
+    .name = "sendrecv", .parts = pair_get_parts, .release = pair_release};
 
-static void half_ended(struct pair_request *pair, const struct request *r, bool receive)
+static void record_half_result(struct pair_request *pair, const struct request *r, bool receive)
 {
     if (receive) {
         pair->base.source = r->source;
@@ -47,28 +48,28 @@ static void half_ended(struct pair_request *pair, const struct request *r, bool 
         request_complete(&pair->base, pair->error);
 }
 
-static void half_done(struct request *r)
+static void on_half_done(struct request *r)
 {
     struct pair_request *pair = r->user;
-    half_ended(pair, r, r == pair->half[1]);
+    record_half_result(pair, r, r == pair->half[1]);
 }
 
-static void half_watch(struct pair_request *pair, int i)
+static void watch_half(struct pair_request *pair, int i)
 {
     struct request *r = pair->half[i];
     p2p_end_suspended(r); /* the pair has no state that waits for an acknowledgement */
     if (r->complete) {    /* perhaps one of the shared ones, which cannot point back at us */
-        half_ended(pair, r, i == 1);
+        record_half_result(pair, r, i == 1);
         request_free(r);
         return;
     }
     r->user = pair;
-    r->on_complete = half_done;
+    r->on_complete = on_half_done;
     r->freed = true; /* nobody else frees it */
 }
 
 /* Ends the pair when the send could not start: the receive is cancelled, or completes if it has been matched. */
-static void give_up(struct request *r)
+static void abandon_receive(struct request *r)
 {
     p2p_cancel(r->p2p, r);
     if (r->complete)
@@ -94,13 +95,13 @@ static int pair_start(const struct p2p_call *send, const struct p2p_call *recv, 
         rc = p2p_call_start(send, &pair->half[0]);
     if (rc != 0) {
         if (pair->half[1])
-            give_up(pair->half[1]);
+            abandon_receive(pair->half[1]);
         pair_release(&pair->base);
         return rc;
     }
     request_bind(&pair->base, comm);
-    half_watch(pair, 1);
-    half_watch(pair, 0);
+    watch_half(pair, 1);
+    watch_half(pair, 0);
     if (--pair->left == 0)
         request_complete(&pair->base, pair->error);
     *request = request_handle(&pair->base);

@@ -15,7 +15,7 @@
 static _Thread_local struct comm *blamed;
 static _Thread_local struct file *blamed_file;
 
-void api_blame(struct comm *c)
+void api_set_error_comm(struct comm *c)
 {
     blamed = c;
 }
@@ -42,16 +42,16 @@ int api_error(enum error_object on, void *object, int rc, const char *function)
     return errhandler_invoke(the_proc, on, object, rc, function);
 }
 
-int api_error_to(struct errhandler *e, int rc, const char *function)
+int api_error_to_handler(struct errhandler *e, int rc, const char *function)
 {
     if (!e)
         return api_error(ERROR_ON_NOTHING, NULL, rc, function);
     return errhandler_invoke_on(the_proc, e, ERROR_ON_NOTHING, NULL, rc, function);
 }
 
-int api_outside(const char *function)
+int api_error_outside_mpi(const char *function)
 {
-    if (api_forked()) {
+    if (api_is_forked_child()) {
         log_error("%s was called in a forked child (process %d). MPI belongs to the process that called "
                   "MPI_Init: call "
                   "MPI there, or start the child with exec. The child ends.",

@@ -12,18 +12,18 @@
 int api_error(enum error_object on, void *object, int rc, const char *function) __attribute__((cold));
 
 /* The same for the calls that are passed the error handler they report to; e may be NULL. */
-int api_error_to(struct errhandler *e, int rc, const char *function) __attribute__((cold));
+int api_error_to_handler(struct errhandler *e, int rc, const char *function) __attribute__((cold));
 
 /* Sets, for this thread, the communicator that the next error belongs to: for functions whose arguments contain none
  * (MPI_Wait and the like), just before they return the error. */
-void api_blame(struct comm *c);
+void api_set_error_comm(struct comm *c);
 /* The same for a request on a file. */
 struct file;
 void api_blame_file(struct file *f);
 
 /* Outside MPI_Init ... MPI_Finalize, and in a forked child, no library state exists: prints an error and ends
  * the process. */
-int api_outside(const char *function) __attribute__((cold, noreturn));
+int api_error_outside_mpi(const char *function) __attribute__((cold, noreturn));
 
 /* The object in a user's variable, for calls that fail to free it; NULL if it has none. */
 struct comm *api_comm_at(const MPI_Comm *handle);

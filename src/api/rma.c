@@ -88,7 +88,7 @@ int impl_Put(const void *origin_addr, MPI_Count origin_count, struct dtype *orig
              MPI_Aint target_disp, MPI_Count target_count, struct dtype *target_datatype, struct win *win)
 {
     const size_t bytes = rma_block_size(origin_count, origin_datatype, target_count, target_datatype);
-    char *at = bytes ? rma_near(win, target_rank, target_disp, bytes) : NULL;
+    char *at = bytes ? rma_local_address(win, target_rank, target_disp, bytes) : NULL;
     if (at)
         return copy_block(at, origin_addr, bytes);
     return rma_operate(RMA_IS_PUT, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
@@ -107,7 +107,7 @@ int impl_Get(void *origin_addr, MPI_Count origin_count, struct dtype *origin_dat
              MPI_Aint target_disp, MPI_Count target_count, struct dtype *target_datatype, struct win *win)
 {
     const size_t bytes = rma_block_size(origin_count, origin_datatype, target_count, target_datatype);
-    char *at = bytes ? rma_near(win, target_rank, target_disp, bytes) : NULL;
+    char *at = bytes ? rma_local_address(win, target_rank, target_disp, bytes) : NULL;
     if (at)
         return copy_block(origin_addr, at, bytes);
     return rma_operate(RMA_IS_GET, origin_addr, origin_count, origin_datatype, target_rank, target_disp,

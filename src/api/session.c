@@ -16,7 +16,7 @@
 #include "p2p/bsend.h"
 
 /* The level of the info key thread_level; MPI_THREAD_MULTIPLE unless the program requests less. */
-static int wanted_level(const struct info *info)
+static int parse_thread_level(const struct info *info)
 {
     static const struct {
         const char *name;
@@ -38,9 +38,9 @@ int impl_Session_init(struct info *info, struct errhandler *errhandler, MPI_Sess
 {
     struct proc *p;
     struct session *s;
-    if (api_forked())
-        return api_outside("MPI_Session_init");
-    int rc = api_instance_open(wanted_level(info), &p);
+    if (api_is_forked_child())
+        return api_error_outside_mpi("MPI_Session_init");
+    int rc = api_instance_open(parse_thread_level(info), &p);
     if (rc)
         return rc;
     proc_lock(p);

@@ -15,13 +15,13 @@
 
 enum { FEW_PAIRS = 24 };
 
-static struct stats_flow flow_of(const struct peer *peer, uint32_t me)
+static struct stats_flow make_flow(const struct peer *peer, uint32_t me)
 {
     const struct net_port *port = peer->transport->port;
     struct stats_flow f = {
         .messages = peer->sent_messages, .bytes = peer->sent_bytes, .from = me, .to = peer->rank};
     snprintf(f.transport, sizeof(f.transport), "%s", peer->ops->name);
-    snprintf(f.made, sizeof(f.made), "%s", port ? net_port_made(port) : "memory");
+    snprintf(f.made, sizeof(f.made), "%s", port ? net_port_implementation(port) : "memory");
     if (port)
         net_port_describe(port, f.over, sizeof(f.over));
     return f;
@@ -34,12 +34,13 @@ static struct stats_flow *own_flows(const struct proc *p, uint64_t *count)
     *count = 0;
     for (uint32_t r = 0; list && r < p->size; r++)
         if (p->net->peers[r] && p->net->peers[r]->sent_messages > 0)
-            list[(*count)++] = flow_of(p->net->peers[r], p->rank);
+            list[(*count)++] = make_flow(p->net->peers[r], p->rank);
     return list;
 }
 
 /* Computes the position of each rank's flows in the list of all. */
-static uint64_t lay_out(const uint64_t *counts, uint32_t ranks, MPI_Count *bytes, MPI_Count *places)
+static uint64_t compute_flow_offsets(const uint64_t *counts, uint32_t ranks, MPI_Count *bytes,
+                                     MPI_Count *places)
 {
     uint64_t sum = 0;
     for (uint32_t r = 0; r < ranks; r++) {
@@ -69,7 +70,7 @@ int stats_flows_gather(struct proc *p, struct stats_flows *all)
     int rc = stats_memory(p, counts && bytes && places && mine);
     rc = rc ? rc : impl_Gather(&count, 1, number, counts, 1, number, 0, p->world);
     if (p->rank == 0 && rc == 0) {
-        all->count = lay_out(counts, p->size, bytes, places);
+        all->count = compute_flow_offsets(counts, p->size, bytes, places);
         all->list = calloc(2 * (all->count + 1), sizeof(*all->list));
         all->spare = all->list ? all->list + all->count + 1 : NULL;
     }
@@ -86,20 +87,20 @@ int stats_flows_gather(struct proc *p, struct stats_flows *all)
 
 /* ---- sums by what carried it ---- */
 
-static bool same_carrier(const struct stats_flow *a, const struct stats_flow *b)
+static bool carriers_are_equal(const struct stats_flow *a, const struct stats_flow *b)
 {
     return strcmp(a->transport, b->transport) == 0 && strcmp(a->over, b->over) == 0;
 }
 
 /* Sums up the entries of each transport and adapter in all->spare; returns their number. */
-static uint64_t by_carrier(const struct stats_flows *all)
+static uint64_t sum_by_carrier(const struct stats_flows *all)
 {
     struct stats_flow *out = all->spare;
     uint64_t n = 0;
     for (uint64_t i = 0; i < all->count; i++) {
         const struct stats_flow *f = &all->list[i];
         uint64_t k = 0;
-        while (k < n && !same_carrier(&out[k], f))
+        while (k < n && !carriers_are_equal(&out[k], f))
             k++;
         if (k == n) {
             out[n] = *f;
@@ -124,7 +125,7 @@ static int most_bytes_first(const void *a, const void *b)
 void stats_flows_text(const struct stats_flows *all, FILE *out)
 {
     const struct stats_flow *sums = all->spare;
-    uint64_t n = by_carrier(all);
+    uint64_t n = sum_by_carrier(all);
     fprintf(out, "  %-28s %16s %16s\n", "sent by", "messages", "bytes");
     for (uint64_t i = 0; i < n; i++) {
         fprintf(out, "  %-28s %16" PRIu64 " %16" PRIu64, sums[i].transport, sums[i].messages, sums[i].bytes);
@@ -159,7 +160,7 @@ static void put_flow(const struct stats_flow *f, bool pair, FILE *out)
 void stats_flows_json(const struct stats_flows *all, FILE *out)
 {
     const struct stats_flow *sums = all->spare;
-    uint64_t n = by_carrier(all);
+    uint64_t n = sum_by_carrier(all);
     fprintf(out, "\"transports\": [");
     for (uint64_t i = 0; i < n; i++) {
         fprintf(out, i ? ",\n " : "");

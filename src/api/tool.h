@@ -38,7 +38,7 @@ void tool_lock(void);
 void tool_unlock(void);
 
 /* True if the handle points to an object of this kind. */
-bool tool_is(const void *handle, enum tool_magic magic);
+bool tool_has_magic(const void *handle, enum tool_magic magic);
 
 /* Returns a string as the standard defines it: at most *len bytes with the final zero; *len becomes the length that
  * the whole string needs. Each pointer may be NULL. */

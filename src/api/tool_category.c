@@ -36,7 +36,7 @@ static int layer_find(const char *name)
     return LAYERS - 1;
 }
 
-static int layer_of(enum member kind, int index)
+static int member_layer(enum member kind, int index)
 {
     char layer[32];
     switch (kind) {
@@ -60,7 +60,7 @@ static int category_members(int layer, enum member kind, int len, int indices[])
 {
     int n = 0;
     for (int i = 0; i < member_count(kind); i++) {
-        if (layer_of(kind, i) != layer)
+        if (member_layer(kind, i) != layer)
             continue;
         if (indices && n < len)
             indices[n] = i;
@@ -88,7 +88,7 @@ static bool has_children(int layer)
 }
 
 /* The layer of a category: categories are the layers in use; -1 if there is no such category. */
-static int layer_at(int category)
+static int category_layer(int category)
 {
     for (int i = 0; i < LAYERS; i++)
         if (is_used(i) && category-- == 0)
@@ -96,7 +96,7 @@ static int layer_at(int category)
     return -1;
 }
 
-static int category_of(int layer)
+static int layer_category(int layer)
 {
     int n = 0;
     for (int i = 0; i < layer; i++)
@@ -111,7 +111,7 @@ static int category_children(int layer, int len, int indices[])
         if (!layers[i].parent || strcmp(layers[i].parent, layers[layer].name) != 0 || !is_used(i))
             continue;
         if (indices && n < len)
-            indices[n] = category_of(i);
+            indices[n] = layer_category(i);
         n++;
     }
     return n;
@@ -123,7 +123,7 @@ static int enter_category(int cat_index, int *layer)
     int rc = tool_enter();
     if (rc)
         return rc;
-    *layer = cat_index < 0 ? -1 : layer_at(cat_index);
+    *layer = cat_index < 0 ? -1 : category_layer(cat_index);
     return *layer < 0 ? tool_leave(MPI_T_ERR_INVALID_INDEX) : 0;
 }
 
@@ -132,7 +132,7 @@ int impl_T_category_get_num(int *num_cat)
     int rc = tool_enter();
     if (rc)
         return rc;
-    TOOL_OUT(num_cat, category_of(LAYERS));
+    TOOL_OUT(num_cat, layer_category(LAYERS));
     return tool_leave(0);
 }
 
@@ -169,7 +169,7 @@ int impl_T_category_get_index(const char *name, int *cat_index)
     int layer = layer_find(name);
     if (strcmp(layers[layer].name, name) != 0 || !is_used(layer))
         return tool_leave(MPI_T_ERR_INVALID_NAME);
-    *cat_index = category_of(layer);
+    *cat_index = layer_category(layer);
     return tool_leave(0);
 }
 

@@ -18,7 +18,7 @@ struct cvar_handle {
     struct tunable *tunable;
 };
 
-static void apply_log(const struct tunable *t)
+static void apply_log_threshold(const struct tunable *t)
 {
     log_threshold = (int)t->value;
 }
@@ -32,10 +32,15 @@ static void apply_check(const struct tunable *t)
 static const struct live {
     const char *name;
     void (*apply)(const struct tunable *t);
-} live[] = {{"LOG", apply_log}, {"CHECK", apply_check}, {"RENDEZVOUS", NULL},        {"SPIN_US", NULL},
-            {"YIELDS", NULL},   {"STATS", NULL},        {"PARTITION_TOGETHER", NULL}};
+} live[] = {{"LOG", apply_log_threshold},
+            {"CHECK", apply_check},
+            {"RENDEZVOUS", NULL},
+            {"SPIN_US", NULL},
+            {"YIELDS", NULL},
+            {"STATS", NULL},
+            {"PARTITION_TOGETHER", NULL}};
 
-static const struct live *live_find(const struct tunable *t)
+static const struct live *find_live_tunable(const struct tunable *t)
 {
     for (size_t i = 0; i < COUNT_OF(live); i++)
         if (strcmp(live[i].name, t->name) == 0)
@@ -127,7 +132,7 @@ int impl_T_cvar_get_info(int cvar_index, char *name, int *name_len, int *verbosi
     TOOL_OUT(datatype, cvar_type(t));
     TOOL_OUT(enumtype, cvar_enum(cvar_index));
     TOOL_OUT(bind, MPI_T_BIND_NO_OBJECT);
-    TOOL_OUT(scope, live_find(t) ? MPI_T_SCOPE_LOCAL : MPI_T_SCOPE_ALL_EQ);
+    TOOL_OUT(scope, find_live_tunable(t) ? MPI_T_SCOPE_LOCAL : MPI_T_SCOPE_ALL_EQ);
     return tool_leave(0);
 }
 
@@ -172,7 +177,7 @@ int impl_T_cvar_handle_free(MPI_T_cvar_handle *handle)
     int rc = tool_enter();
     if (rc)
         return rc;
-    if (!handle || !tool_is(*handle, TOOL_CVAR))
+    if (!handle || !tool_has_magic(*handle, TOOL_CVAR))
         return tool_leave(MPI_T_ERR_INVALID_HANDLE);
     struct cvar_handle *h = (struct cvar_handle *)*handle;
     h->magic = 0;
@@ -186,7 +191,7 @@ int impl_T_cvar_read(MPI_T_cvar_handle handle, void *buf)
     int rc = tool_enter();
     if (rc)
         return rc;
-    if (!tool_is(handle, TOOL_CVAR))
+    if (!tool_has_magic(handle, TOOL_CVAR))
         return tool_leave(MPI_T_ERR_INVALID_HANDLE);
     const struct tunable *t = ((const struct cvar_handle *)handle)->tunable;
     if (!buf)
@@ -241,10 +246,10 @@ int impl_T_cvar_write(MPI_T_cvar_handle handle, const void *buf)
     int rc = tool_enter();
     if (rc)
         return rc;
-    if (!tool_is(handle, TOOL_CVAR))
+    if (!tool_has_magic(handle, TOOL_CVAR))
         return tool_leave(MPI_T_ERR_INVALID_HANDLE);
     struct tunable *t = ((struct cvar_handle *)handle)->tunable;
-    const struct live *l = live_find(t);
+    const struct live *l = find_live_tunable(t);
     if (!buf)
         return tool_leave(MPI_T_ERR_INVALID);
     if (!l && tool_layers_opened())

@@ -87,8 +87,8 @@ int impl_T_event_get_num(int *num_events)
 }
 
 /* Fills the arrays as far as they reach; *num_elements becomes the number of elements. */
-static void elements_out(const struct tool_event_type *t, MPI_Datatype types[], MPI_Aint displacements[],
-                         int *num_elements)
+static void return_elements(const struct tool_event_type *t, MPI_Datatype types[], MPI_Aint displacements[],
+                            int *num_elements)
 {
     if (!num_elements)
         return;
@@ -118,7 +118,7 @@ int impl_T_event_get_info(int event_index, char *name, int *name_len, int *verbo
     tool_string(t->name, name, name_len);
     tool_string(t->doc, desc, desc_len);
     TOOL_OUT(verbosity, MPI_T_VERBOSITY_USER_DETAIL);
-    elements_out(t, array_of_datatypes, array_of_displacements, num_elements);
+    return_elements(t, array_of_datatypes, array_of_displacements, num_elements);
     TOOL_OUT(enumtype, (MPI_T_enum)(uintptr_t)&t->elements);
     TOOL_OUT(bind, MPI_T_BIND_NO_OBJECT);
     return tool_leave(0);
@@ -147,7 +147,7 @@ static int enter_instance(MPI_T_event_instance event_instance, const struct tool
     if (rc)
         return rc;
     *out = (const struct tool_event_instance *)event_instance;
-    return tool_is(*out, TOOL_INSTANCE) ? 0 : tool_leave(MPI_T_ERR_INVALID_HANDLE);
+    return tool_has_magic(*out, TOOL_INSTANCE) ? 0 : tool_leave(MPI_T_ERR_INVALID_HANDLE);
 }
 
 int impl_T_event_read(MPI_T_event_instance event_instance, int element_index, void *buffer)

@@ -36,7 +36,7 @@ static struct registration *registration_at(struct list *pos)
     return container_of(pos, struct registration, link);
 }
 
-static int level_of(MPI_T_cb_safety safety)
+static int safety_level(MPI_T_cb_safety safety)
 {
     for (int i = 0; i < LEVELS; i++)
         if (levels[i] == safety)
@@ -44,7 +44,7 @@ static int level_of(MPI_T_cb_safety safety)
     return -1;
 }
 
-static bool wants_events(const struct registration *r)
+static bool has_callback(const struct registration *r)
 {
     for (int i = 0; i < LEVELS; i++)
         if (r->callbacks[i].call && !r->gone)
@@ -54,7 +54,7 @@ static bool wants_events(const struct registration *r)
 
 bool tool_events_watch(void)
 {
-    list_foreach(pos, &registrations) if (wants_events(registration_at(pos))) return true;
+    list_foreach(pos, &registrations) if (has_callback(registration_at(pos))) return true;
     return false;
 }
 
@@ -125,7 +125,7 @@ static int enter_registration(MPI_T_event_registration handle, struct registrati
     if (rc)
         return rc;
     *out = (struct registration *)handle;
-    if (!tool_is(handle, TOOL_REGISTRATION) || (*out)->gone)
+    if (!tool_has_magic(handle, TOOL_REGISTRATION) || (*out)->gone)
         return tool_leave(MPI_T_ERR_INVALID_HANDLE);
     return 0;
 }
@@ -171,7 +171,7 @@ int impl_T_event_register_callback(MPI_T_event_registration event_registration, 
     int rc = enter_registration(event_registration, &r);
     if (rc)
         return rc;
-    int level = level_of(cb_safety);
+    int level = safety_level(cb_safety);
     if (level < 0)
         return tool_leave(MPI_T_ERR_INVALID);
     r->callbacks[level] = (struct callback){.call = event_cb_function, .user = user_data};
@@ -185,7 +185,7 @@ int impl_T_event_callback_set_info(MPI_T_event_registration event_registration, 
     struct registration *r;
     (void)info;
     int rc = enter_registration(event_registration, &r);
-    return rc ? rc : tool_leave(level_of(cb_safety) < 0 ? MPI_T_ERR_INVALID : 0);
+    return rc ? rc : tool_leave(safety_level(cb_safety) < 0 ? MPI_T_ERR_INVALID : 0);
 }
 
 int impl_T_event_callback_get_info(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety,
@@ -195,7 +195,7 @@ int impl_T_event_callback_get_info(MPI_T_event_registration event_registration, 
     int rc = enter_registration(event_registration, &r);
     if (rc)
         return rc;
-    return tool_leave(level_of(cb_safety) < 0 ? MPI_T_ERR_INVALID : tool_info_new(info_used));
+    return tool_leave(safety_level(cb_safety) < 0 ? MPI_T_ERR_INVALID : tool_info_new(info_used));
 }
 
 int impl_T_event_set_dropped_handler(MPI_T_event_registration event_registration,

@@ -63,7 +63,7 @@ int impl_T_finalize(void)
     return tool_leave(0);
 }
 
-bool tool_is(const void *handle, enum tool_magic magic)
+bool tool_has_magic(const void *handle, enum tool_magic magic)
 {
     return !handle_is_predefined(handle) && *(const uint32_t *)handle == magic;
 }
@@ -81,7 +81,7 @@ void tool_string(const char *text, char *out, int *len)
 }
 
 /* The item'th word of "a|b|c"; NULL when there are fewer. */
-static const char *item_at(const char *items, int item, char *out, size_t size)
+static const char *get_enum_item(const char *items, int item, char *out, size_t size)
 {
     for (; item > 0; item--) {
         items = strchr(items, '|');
@@ -101,7 +101,7 @@ int impl_T_enum_get_info(MPI_T_enum enumtype, int *num, char *name, int *name_le
     int rc = tool_enter();
     if (rc)
         return rc;
-    if (!tool_is(e, TOOL_ENUM))
+    if (!tool_has_magic(e, TOOL_ENUM))
         return tool_leave(MPI_T_ERR_INVALID_HANDLE);
     int n = 1;
     for (const char *p = e->items; (p = strchr(p, '|')); p++)
@@ -118,9 +118,9 @@ int impl_T_enum_get_item(MPI_T_enum enumtype, int indx, int *value, char *name, 
     int rc = tool_enter();
     if (rc)
         return rc;
-    if (!tool_is(e, TOOL_ENUM))
+    if (!tool_has_magic(e, TOOL_ENUM))
         return tool_leave(MPI_T_ERR_INVALID_HANDLE);
-    if (indx < 0 || !item_at(e->items, indx, word, sizeof(word)))
+    if (indx < 0 || !get_enum_item(e->items, indx, word, sizeof(word)))
         return tool_leave(MPI_T_ERR_INVALID_ITEM);
     TOOL_OUT(value, indx);
     tool_string(word, name, name_len);

@@ -55,17 +55,17 @@ static uint64_t sent_bytes(const struct proc *p, uint32_t rank)
 }
 
 /* The size of the variable: PACE_WORDS for each link and size class (net/pace.h). */
-static uint32_t link_words(const struct proc *p)
+static uint32_t count_link_words(const struct proc *p)
 {
     return atomic_load_explicit(&p->net->paces.count, memory_order_acquire) * PACE_CLASSES * PACE_WORDS;
 }
 
-static uint64_t link_word(const struct proc *p, uint32_t i)
+static uint64_t read_link_word(const struct proc *p, uint32_t i)
 {
     struct pace copy =
-        *paces_at(&p->net->paces, i / (PACE_CLASSES * PACE_WORDS)); /* the process's lock is not held */
-    pace_settle(&copy);
-    return pace_word(&copy, i / PACE_WORDS % PACE_CLASSES, i % PACE_WORDS);
+        *paces_get(&p->net->paces, i / (PACE_CLASSES * PACE_WORDS)); /* the process's lock is not held */
+    pace_finish_run(&copy);
+    return pace_export_word(&copy, i / PACE_WORDS % PACE_CLASSES, i % PACE_WORDS);
 }
 
 static const struct tool_pvar others[] = {
@@ -81,8 +81,8 @@ static const struct tool_pvar others[] = {
      .bind = MPI_T_BIND_NO_OBJECT,
      .readonly = true,
      .continuous = true,
-     .each = link_word,
-     .count = link_words},
+     .each = read_link_word,
+     .count = count_link_words},
     {.name = "net_sent_messages",
      .doc = "Messages sent to each rank, those of collectives among them. One number for each rank of the "
             "world.",

@@ -33,15 +33,15 @@ static bool is_peak(const struct tool_pvar_handle *h)
 }
 
 /* The current value of the variable behind the handle. */
-static uint64_t level_now(const struct tool_pvar_handle *h)
+static uint64_t read_raw_value(const struct tool_pvar_handle *h)
 {
     return h->var.read && the_proc ? h->var.read(the_proc) : 0;
 }
 
-static uint64_t value_now(const struct tool_pvar_handle *h)
+static uint64_t read_session_value(const struct tool_pvar_handle *h)
 {
     if (h->var.continuous)
-        return level_now(h);
+        return read_raw_value(h);
     if (h->var.counter && h->started)
         return h->value + (*h->var.counter - h->base);
     return h->value;
@@ -56,7 +56,7 @@ static void value_set(struct tool_pvar_handle *h, uint64_t value)
 
 static void value_reset(struct tool_pvar_handle *h)
 {
-    value_set(h, is_peak(h) ? level_now(h) : 0);
+    value_set(h, is_peak(h) ? read_raw_value(h) : 0);
 }
 
 static void handle_start(struct tool_pvar_handle *h)
@@ -67,14 +67,14 @@ static void handle_start(struct tool_pvar_handle *h)
     if (h->var.counter)
         h->base = *h->var.counter;
     else if (is_peak(h))
-        h->value = MAX(h->value, level_now(h));
+        h->value = MAX(h->value, read_raw_value(h));
 }
 
 static void handle_stop(struct tool_pvar_handle *h)
 {
     if (h->var.continuous)
         return;
-    h->value = value_now(h);
+    h->value = read_session_value(h);
     h->started = false;
 }
 
@@ -148,7 +148,7 @@ int impl_T_pvar_session_free(MPI_T_pvar_session *session)
     int rc = tool_enter();
     if (rc)
         return rc;
-    if (!session || !tool_is(*session, TOOL_SESSION))
+    if (!session || !tool_has_magic(*session, TOOL_SESSION))
         return tool_leave(MPI_T_ERR_INVALID_SESSION);
     session_drop((struct tool_session *)*session);
     *session = MPI_T_PVAR_SESSION_NULL;
@@ -195,7 +195,7 @@ int impl_T_pvar_handle_alloc(MPI_T_pvar_session session, int pvar_index, void *o
     int rc = tool_enter();
     if (rc)
         return rc;
-    if (!tool_is(session, TOOL_SESSION))
+    if (!tool_has_magic(session, TOOL_SESSION))
         return tool_leave(MPI_T_ERR_INVALID_SESSION);
     if (!tool_pvar_get(pvar_index, &v))
         return tool_leave(MPI_T_ERR_INVALID_INDEX);
@@ -216,18 +216,19 @@ static int enter_handle(MPI_T_pvar_session session, MPI_T_pvar_handle handle, st
     if (rc)
         return rc;
     *out = NULL;
-    if (!tool_is(session, TOOL_SESSION))
+    if (!tool_has_magic(session, TOOL_SESSION))
         return tool_leave(MPI_T_ERR_INVALID_SESSION);
     if (handle == MPI_T_PVAR_ALL_HANDLES)
         return 0;
     *out = (struct tool_pvar_handle *)handle;
-    if (!tool_is(handle, TOOL_PVAR) || (*out)->session != (struct tool_session *)session)
+    if (!tool_has_magic(handle, TOOL_PVAR) || (*out)->session != (struct tool_session *)session)
         return tool_leave(MPI_T_ERR_INVALID_HANDLE);
     return 0;
 }
 
 /* The same for calls that take one handle only. */
-static int enter_one(MPI_T_pvar_session session, MPI_T_pvar_handle handle, struct tool_pvar_handle **out)
+static int enter_single_handle(MPI_T_pvar_session session, MPI_T_pvar_handle handle,
+                               struct tool_pvar_handle **out)
 {
     int rc = enter_handle(session, handle, out);
     return rc == 0 && !*out ? tool_leave(MPI_T_ERR_INVALID_HANDLE) : rc;
@@ -236,7 +237,7 @@ static int enter_one(MPI_T_pvar_session session, MPI_T_pvar_handle handle, struc
 int impl_T_pvar_handle_free(MPI_T_pvar_session session, MPI_T_pvar_handle *handle)
 {
     struct tool_pvar_handle *h;
-    int rc = enter_one(session, handle ? *handle : MPI_T_PVAR_HANDLE_NULL, &h);
+    int rc = enter_single_handle(session, handle ? *handle : MPI_T_PVAR_HANDLE_NULL, &h);
     if (rc)
         return rc;
     handle_drop(h);
@@ -245,7 +246,7 @@ int impl_T_pvar_handle_free(MPI_T_pvar_session session, MPI_T_pvar_handle *handl
     return tool_leave(0);
 }
 
-static void for_all(MPI_T_pvar_session session, void (*act)(struct tool_pvar_handle *h))
+static void for_each_handle(MPI_T_pvar_session session, void (*act)(struct tool_pvar_handle *h))
 {
     list_foreach(pos, &((struct tool_session *)session)->handles) act(handle_at(pos));
 }
@@ -257,7 +258,7 @@ int impl_T_pvar_start(MPI_T_pvar_session session, MPI_T_pvar_handle handle)
     if (rc)
         return rc;
     if (!h)
-        for_all(session, handle_start);
+        for_each_handle(session, handle_start);
     else if (h->var.continuous)
         rc = MPI_T_ERR_PVAR_NO_STARTSTOP;
     else
@@ -273,7 +274,7 @@ int impl_T_pvar_stop(MPI_T_pvar_session session, MPI_T_pvar_handle handle)
     if (rc)
         return rc;
     if (!h)
-        for_all(session, handle_stop);
+        for_each_handle(session, handle_stop);
     else if (h->var.continuous)
         rc = MPI_T_ERR_PVAR_NO_STARTSTOP;
     else
@@ -284,7 +285,7 @@ int impl_T_pvar_stop(MPI_T_pvar_session session, MPI_T_pvar_handle handle)
 
 static void put_value(const struct tool_pvar_handle *h, void *buf)
 {
-    unsigned long long value = value_now(h);
+    unsigned long long value = read_session_value(h);
     if (h->var.each) {
         for (uint32_t i = 0; i < h->count; i++) {
             value = the_proc && i < pvar_count_elements(&h->var) ? h->var.each(the_proc, i) : 0;
@@ -304,7 +305,7 @@ static void put_value(const struct tool_pvar_handle *h, void *buf)
 int impl_T_pvar_read(MPI_T_pvar_session session, MPI_T_pvar_handle handle, void *buf)
 {
     struct tool_pvar_handle *h;
-    int rc = enter_one(session, handle, &h);
+    int rc = enter_single_handle(session, handle, &h);
     if (rc)
         return rc;
     if (!buf)
@@ -316,7 +317,7 @@ int impl_T_pvar_read(MPI_T_pvar_session session, MPI_T_pvar_handle handle, void 
 int impl_T_pvar_write(MPI_T_pvar_session session, MPI_T_pvar_handle handle, const void *buf)
 {
     struct tool_pvar_handle *h;
-    int rc = enter_one(session, handle, &h);
+    int rc = enter_single_handle(session, handle, &h);
     if (rc)
         return rc;
     if (h->var.readonly)
@@ -342,7 +343,7 @@ int impl_T_pvar_reset(MPI_T_pvar_session session, MPI_T_pvar_handle handle)
     if (rc)
         return rc;
     if (!h)
-        for_all(session, reset_if_allowed);
+        for_each_handle(session, reset_if_allowed);
     else if (h->var.readonly)
         rc = MPI_T_ERR_PVAR_NO_WRITE;
     else
@@ -353,7 +354,7 @@ int impl_T_pvar_reset(MPI_T_pvar_session session, MPI_T_pvar_handle handle)
 int impl_T_pvar_readreset(MPI_T_pvar_session session, MPI_T_pvar_handle handle, void *buf)
 {
     struct tool_pvar_handle *h;
-    int rc = enter_one(session, handle, &h);
+    int rc = enter_single_handle(session, handle, &h);
     if (rc)
         return rc;
     if (h->var.readonly)

@@ -167,7 +167,7 @@ int impl_Graphdims_get(struct comm *comm, int *nnodes, int *nedges)
     return MPI_SUCCESS;
 }
 
-static void copy_some(int *to, const int *from, int room, int there)
+static void copy_ints_bounded(int *to, const int *from, int room, int there)
 {
     int n = MIN(room, there);
     if (n > 0)
@@ -182,8 +182,8 @@ int impl_Graph_get(struct comm *comm, int maxindex, int maxedges, int indx[], in
     const struct topology *t = comm->topology;
     if ((maxindex > 0 && !indx) || (maxedges > 0 && t->u.graph.edges > 0 && !edges))
         return err_set(MPI_ERR_ARG, "index or edges is a null pointer");
-    copy_some(indx, t->u.graph.ends, maxindex, t->u.graph.nodes);
-    copy_some(edges, t->u.graph.neighbors, maxedges, t->u.graph.edges);
+    copy_ints_bounded(indx, t->u.graph.ends, maxindex, t->u.graph.nodes);
+    copy_ints_bounded(edges, t->u.graph.neighbors, maxedges, t->u.graph.edges);
     return MPI_SUCCESS;
 }
 
@@ -214,13 +214,13 @@ int impl_Graph_neighbors(struct comm *comm, int rank, int maxneighbors, int neig
     int count;
     int rc = graph_neighbors(comm, rank, &begin, &count);
     if (!rc)
-        copy_some(neighbors, begin, maxneighbors, count);
+        copy_ints_bounded(neighbors, begin, maxneighbors, count);
     return rc;
 }
 
 /* Converts the weights argument: MPI_UNWEIGHTED arrives as its ABI value; with MPI_WEIGHTS_EMPTY the graph is weighted
  * but this list is empty. */
-static const int *weights_given(const int *weights)
+static const int *convert_weights_argument(const int *weights)
 {
     if (weights == MPI_UNWEIGHTED)
         return NULL;
@@ -249,8 +249,9 @@ int impl_Dist_graph_create_adjacent(struct comm *comm_old, int indegree, const i
     if (!rc)
         rc = check_lists(outdegree, destinations, destweights, "destinations");
     if (!rc)
-        rc = dist_graph_create_adjacent(comm_old, indegree, sources, weights_given(sourceweights), outdegree,
-                                        destinations, weights_given(destweights), info, &made);
+        rc = dist_graph_create_adjacent(comm_old, indegree, sources, convert_weights_argument(sourceweights),
+                                        outdegree, destinations, convert_weights_argument(destweights), info,
+                                        &made);
     return topo_return_handle(rc, made, comm_dist_graph);
 }
 
@@ -264,8 +265,8 @@ int impl_Dist_graph_create(struct comm *comm_old, int n, const int sources[], co
         return err_set(MPI_ERR_ARG, "n is %d; it must not be negative", n);
     if (n > 0 && (!sources || !degrees))
         return err_set(MPI_ERR_ARG, "sources or degrees is a null pointer");
-    int rc =
-        dist_graph_create(comm_old, n, sources, degrees, destinations, weights_given(weights), info, &made);
+    int rc = dist_graph_create(comm_old, n, sources, degrees, destinations, convert_weights_argument(weights),
+                               info, &made);
     return topo_return_handle(rc, made, comm_dist_graph);
 }
 
@@ -287,13 +288,13 @@ int impl_Dist_graph_neighbors(struct comm *comm, int maxindegree, int sources[],
     if (rc)
         return rc;
     const struct topology *t = comm->topology;
-    copy_some(sources, t->u.dist.sources, maxindegree, t->u.dist.indegree);
-    copy_some(destinations, t->u.dist.destinations, maxoutdegree, t->u.dist.outdegree);
+    copy_ints_bounded(sources, t->u.dist.sources, maxindegree, t->u.dist.indegree);
+    copy_ints_bounded(destinations, t->u.dist.destinations, maxoutdegree, t->u.dist.outdegree);
     if (!t->u.dist.weighted)
         return MPI_SUCCESS;
     if (sourceweights != MPI_UNWEIGHTED)
-        copy_some(sourceweights, t->u.dist.source_weights, maxindegree, t->u.dist.indegree);
+        copy_ints_bounded(sourceweights, t->u.dist.source_weights, maxindegree, t->u.dist.indegree);
     if (destweights != MPI_UNWEIGHTED)
-        copy_some(destweights, t->u.dist.destination_weights, maxoutdegree, t->u.dist.outdegree);
+        copy_ints_bounded(destweights, t->u.dist.destination_weights, maxoutdegree, t->u.dist.outdegree);
     return MPI_SUCCESS;
 }

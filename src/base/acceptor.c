@@ -13,14 +13,14 @@
 
 #define BATCH 64 /* callers that are taken before the process does anything else */
 
-static int open_spare(void)
+static int open_spare_descriptor(void)
 {
     return open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
 void acceptor_open(struct acceptor *a, uint32_t max, uint32_t ms, const struct acceptor_ops *ops, void *ctx)
 {
-    *a = (struct acceptor){.ops = ops, .ctx = ctx, .max = max, .ms = ms, .spare = open_spare()};
+    *a = (struct acceptor){.ops = ops, .ctx = ctx, .max = max, .ms = ms, .spare = open_spare_descriptor()};
     a->last = &a->first;
 }
 
@@ -52,7 +52,7 @@ void acceptor_remove(struct acceptor *a, struct acceptor_caller *c)
     a->n--;
 }
 
-static int take_one(int listener)
+static int accept_connection(int listener)
 {
     return accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 }
@@ -63,7 +63,7 @@ static bool is_full(int error)
 }
 
 /* True if a connection is pending: accept fails without a free descriptor even if there is none. */
-static bool has_caller(int listener)
+static bool has_pending_connection(int listener)
 {
     struct pollfd p = {.fd = listener, .events = POLLIN};
     return poll(&p, 1, 0) > 0;
@@ -72,18 +72,18 @@ static bool has_caller(int listener)
 /* Accepts a connection when no descriptor is free: the oldest unproven caller is rejected to get one. Without such a
  * caller the new connection is rejected by means of the spare descriptor; otherwise it would stay pending. -1 with
  * errno. */
-static int take_one_of_full(struct acceptor *a, int listener, int error)
+static int accept_without_descriptors(struct acceptor *a, int listener, int error)
 {
     if (a->first) {
         acceptor_reject_caller(a, a->first);
-        return take_one(listener);
+        return accept_connection(listener);
     }
     if (a->spare >= 0) {
         close(a->spare);
-        const int fd = take_one(listener);
+        const int fd = accept_connection(listener);
         if (fd >= 0)
             close(fd);
-        a->spare = open_spare();
+        a->spare = open_spare_descriptor();
     }
     errno = error;
     return -1;
@@ -106,15 +106,15 @@ static int acceptor_admit_caller(struct acceptor *a, int fd, uint64_t now)
     return 0;
 }
 
-int acceptor_take(struct acceptor *a, int listener, uint64_t now)
+int acceptor_accept_pending(struct acceptor *a, int listener, uint64_t now)
 {
     int error = 0;
     for (int i = 0; i < BATCH && !error; i++) {
-        int fd = take_one(listener);
+        int fd = accept_connection(listener);
         if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
-            if (!has_caller(listener))
+            if (!has_pending_connection(listener))
                 return 0;
-            fd = take_one_of_full(a, listener, errno);
+            fd = accept_without_descriptors(a, listener, errno);
         }
         if (fd >= 0)
             error = acceptor_admit_caller(a, fd, now);

@@ -38,7 +38,7 @@ void acceptor_close(struct acceptor *a);
 
 /* Accepts pending connections of a nonblocking listening socket. Returns 0, or an errno if connections remain that
  * need a resource to be freed first: EMFILE, ENFILE, ENOBUFS, ENOMEM. `now` in ms, here and below. */
-int acceptor_take(struct acceptor *a, int listener, uint64_t now);
+int acceptor_accept_pending(struct acceptor *a, int listener, uint64_t now);
 
 /* Rejects callers whose time limit has passed. Returns the time until the next limit in ms; UINT64_MAX without
  * callers. */

@@ -12,7 +12,7 @@
 
 #define ADDRESSES_MAX 64
 
-int own_address_list(struct in_addr *out, int most)
+int addresses_list_ipv4(struct in_addr *out, int most)
 {
     struct ifaddrs *list;
     int count = 0;
@@ -26,11 +26,11 @@ int own_address_list(struct in_addr *out, int most)
     return count;
 }
 
-void own_addresses(char *out, size_t size, int most)
+void addresses_format_list(char *out, size_t size, int most)
 {
     struct in_addr addresses[ADDRESSES_MAX];
     size_t used = 0;
-    const int n = own_address_list(addresses, most < ADDRESSES_MAX ? most : ADDRESSES_MAX);
+    const int n = addresses_list_ipv4(addresses, most < ADDRESSES_MAX ? most : ADDRESSES_MAX);
     out[0] = '\0';
     for (int i = 0; i < n; i++) {
         char text[INET_ADDRSTRLEN];

@@ -8,9 +8,9 @@
 #include <stddef.h>
 
 /* Lists IPv4 addresses of interfaces that are up, without the loopback, at most `most`. Returns their number. */
-int own_address_list(struct in_addr *out, int most);
+int addresses_list_ipv4(struct in_addr *out, int most);
 
 /* The same as text, separated by commas; "" if there is none. Addresses for which `out` has no room are omitted. */
-void own_addresses(char *out, size_t size, int most);
+void addresses_format_list(char *out, size_t size, int most);
 
 #endif

@@ -31,7 +31,7 @@ void biglock_destroy(struct biglock *l)
 
 /* Waits for the lock. Both counts are decremented with the lock held; a sharer reads them with the lock held too and
  * so knows that a waiting thread has still to run. */
-void biglock_take_turn(struct biglock *l)
+void biglock_lock_contended(struct biglock *l)
 {
     atomic_fetch_add_explicit(&l->wanted, 1, memory_order_relaxed);
     pthread_mutex_lock(&l->mutex);
@@ -41,20 +41,20 @@ void biglock_take_turn(struct biglock *l)
         syscall(SYS_futex, &l->turns, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-void biglock_give_turn(struct biglock *l)
+void biglock_hand_over(struct biglock *l)
 {
     unsigned turn = atomic_load_explicit(&l->turns, memory_order_relaxed);
     atomic_fetch_add_explicit(&l->sharers, 1, memory_order_relaxed);
     pthread_mutex_unlock(&l->mutex);
     while (atomic_load_explicit(&l->turns, memory_order_relaxed) == turn)
         syscall(SYS_futex, &l->turns, FUTEX_WAIT_PRIVATE, turn, NULL, NULL, 0);
-    biglock_take(l);
+    biglock_lock(l);
     atomic_fetch_sub_explicit(&l->sharers, 1, memory_order_relaxed);
 }
 
-void biglock_rest(struct biglock *l)
+void biglock_yield_processor(struct biglock *l)
 {
     pthread_mutex_unlock(&l->mutex);
     sched_yield();
-    biglock_take(l);
+    biglock_lock(l);
 }

@@ -23,52 +23,52 @@ void biglock_init(struct biglock *l);
 void biglock_destroy(struct biglock *l);
 
 /* The slow paths: the lock is held by another thread; another thread waits for it. */
-void biglock_take_turn(struct biglock *l);
-void biglock_give_turn(struct biglock *l);
+void biglock_lock_contended(struct biglock *l);
+void biglock_hand_over(struct biglock *l);
 
-static inline void biglock_take(struct biglock *l)
+static inline void biglock_lock(struct biglock *l)
 {
     if (pthread_mutex_trylock(&l->mutex) != 0)
-        biglock_take_turn(l);
+        biglock_lock_contended(l);
 }
 
 /* Takes the lock without requesting that its holder share it, for threads without urgency. */
-static inline void biglock_take_last(struct biglock *l)
+static inline void biglock_lock_without_request(struct biglock *l)
 {
     pthread_mutex_lock(&l->mutex);
 }
 
-static inline void biglock_drop(struct biglock *l)
+static inline void biglock_unlock(struct biglock *l)
 {
     pthread_mutex_unlock(&l->mutex);
 }
 
 /* True if a thread waits for the lock. */
-static inline bool biglock_wanted(struct biglock *l)
+static inline bool biglock_has_waiters(struct biglock *l)
 {
     return atomic_load_explicit(&l->wanted, memory_order_relaxed) != 0;
 }
 
 /* Hands the lock to a waiting thread, if there is one, and takes it again. True if it did: state that the caller read before may have
  * changed. */
-static inline bool biglock_share(struct biglock *l)
+static inline bool biglock_share_with_waiters(struct biglock *l)
 {
-    if (!biglock_wanted(l))
+    if (!biglock_has_waiters(l))
         return false;
-    biglock_give_turn(l);
+    biglock_hand_over(l);
     return true;
 }
 
-void biglock_rest(struct biglock *l);
+void biglock_yield_processor(struct biglock *l);
 
 /* Called after a poll without result, before the next one. A thread that polls in a loop may keep the thread that it
  * waits for from running; that one then does not wait for the lock either. So every poller yields its processor now
  * and then. */
-static inline void biglock_polled(struct biglock *l)
+static inline void biglock_count_empty_poll(struct biglock *l)
 {
-    if (!biglock_share(l) && atomic_load_explicit(&l->turns, memory_order_relaxed) != 0 &&
+    if (!biglock_share_with_waiters(l) && atomic_load_explicit(&l->turns, memory_order_relaxed) != 0 &&
         ++l->polls % 64 == 0)
-        biglock_rest(l);
+        biglock_yield_processor(l);
 }
 
 #endif

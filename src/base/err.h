@@ -25,7 +25,7 @@ void err_report(int errclass) __attribute__((cold));
 /* For MPI_Error_string: an error code is its class, so a text of one error is certain only if no other error of the class was
  * reported. The sentence of the last reported error if it is of this class, else ""; *count is how many of the class were
  * reported since the last request for it; a second request without an error in between has the same answer. Errors that no error handler received have the sentence of err_detail. */
-const char *err_reported(int errclass, unsigned *count) __attribute__((cold));
+const char *err_get_reported(int errclass, unsigned *count) __attribute__((cold));
 
 /* The system's text of an errno, and what to do if a limit of this process was reached. */
 const char *err_reason(int number) __attribute__((cold));

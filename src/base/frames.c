@@ -8,10 +8,10 @@
 #include <stdint.h>
 #include <string.h>
 
-int frames_mpi(void *const *frames, int first, int count, const char **name)
+int frames_find_mpi_call(void *const *frames, int first, int count, const char **name)
 {
     Dl_info here, there;
-    if (!dladdr((void *)(uintptr_t)frames_mpi, &here))
+    if (!dladdr((void *)(uintptr_t)frames_find_mpi_call, &here))
         return -1;
     for (int i = first; i < count; i++) {
         /* A return address is behind the call, which may be the last instruction of its function. */
@@ -25,7 +25,7 @@ int frames_mpi(void *const *frames, int first, int count, const char **name)
     return -1;
 }
 
-int frames_caller(void *const *frames, int mpi, int count)
+int frames_find_caller(void *const *frames, int mpi, int count)
 {
     Dl_info there;
     for (int i = mpi + 1; i < count; i++) {

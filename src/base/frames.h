@@ -12,10 +12,10 @@
 #endif
 
 /* The innermost frame from `first` on in a function that this library exports, and that function's MPI name; -1 when there is none. */
-int frames_mpi(void *const *frames, int first, int count, const char **name);
+int frames_find_mpi_call(void *const *frames, int first, int count, const char **name);
 
 /* The frame of the program that called this function, behind frames of the Fortran bindings and the profiler; -1 if
  * there is none. */
-int frames_caller(void *const *frames, int mpi, int count);
+int frames_find_caller(void *const *frames, int mpi, int count);
 
 #endif

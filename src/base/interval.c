@@ -91,43 +91,43 @@ void interval_insert(struct interval_tree *t, struct interval *node)
     t->root = interval_insert_below(t->root, node);
 }
 
-static struct interval *take_first(struct interval *root, struct interval **first)
+static struct interval *detach_leftmost(struct interval *root, struct interval **first)
 {
     if (!root->left) {
         *first = root;
         return root->right;
     }
-    root->left = take_first(root->left, first);
+    root->left = detach_leftmost(root->left, first);
     return interval_balance(root);
 }
 
-static struct interval *remove_from(struct interval *root, struct interval *node)
+static struct interval *remove_from_subtree(struct interval *root, struct interval *node)
 {
     CHECK(root != NULL, "an address range is removed that was never added");
     if (root == node) {
         struct interval *successor;
         if (!node->right)
             return node->left;
-        struct interval *right = take_first(node->right, &successor);
+        struct interval *right = detach_leftmost(node->right, &successor);
         successor->left = node->left;
         successor->right = right;
         return interval_balance(successor);
     }
     if (interval_is_before(node, root))
-        root->left = remove_from(root->left, node);
+        root->left = remove_from_subtree(root->left, node);
     else
-        root->right = remove_from(root->right, node);
+        root->right = remove_from_subtree(root->right, node);
     return interval_balance(root);
 }
 
 void interval_remove(struct interval_tree *t, struct interval *node)
 {
-    t->root = remove_from(t->root, node);
+    t->root = remove_from_subtree(t->root, node);
 }
 
 /* If a node starts early enough, so do all nodes of the subtree to its left; whether that subtree covers the range
  * depends on its maximum end alone. So one path through the tree is sufficient. */
-struct interval *interval_cover(const struct interval_tree *t, uintptr_t start, uintptr_t end)
+struct interval *interval_find_covering(const struct interval_tree *t, uintptr_t start, uintptr_t end)
 {
     struct interval *n = t->root;
     while (n && n->reach >= end) {
@@ -143,24 +143,25 @@ struct interval *interval_cover(const struct interval_tree *t, uintptr_t start, 
 
 /* The first node after `after` (or of all) that ends beyond `start`. Only subtrees whose maximum end is beyond `start`
  * are entered, so at most one fruitless step is made per level. */
-static struct interval *first_beyond(struct interval *n, const struct interval *after, uintptr_t start)
+static struct interval *find_first_ending_after(struct interval *n, const struct interval *after,
+                                                uintptr_t start)
 {
     if (!n || n->reach <= start)
         return NULL;
     if (after && !interval_is_before(after, n))
-        return first_beyond(n->right, after, start);
-    struct interval *found = first_beyond(n->left, after, start);
+        return find_first_ending_after(n->right, after, start);
+    struct interval *found = find_first_ending_after(n->left, after, start);
     if (found)
         return found;
     if (n->end > start)
         return n;
-    return first_beyond(n->right, after, start);
+    return find_first_ending_after(n->right, after, start);
 }
 
 struct interval *interval_overlap_next(const struct interval_tree *t, const struct interval *node,
                                        uintptr_t start, uintptr_t end)
 {
-    struct interval *found = first_beyond(t->root, node, start);
+    struct interval *found = find_first_ending_after(t->root, node, start);
     return found && found->start < end ? found : NULL;
 }
 

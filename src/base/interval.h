@@ -23,7 +23,7 @@ void interval_insert(struct interval_tree *t, struct interval *node);
 void interval_remove(struct interval_tree *t, struct interval *node); /* must be in it */
 
 /* Some node that covers [start, end), or NULL. */
-struct interval *interval_cover(const struct interval_tree *t, uintptr_t start, uintptr_t end);
+struct interval *interval_find_covering(const struct interval_tree *t, uintptr_t start, uintptr_t end);
 
 /* The first node that has an address in common with [start, end), in order of start; NULL when there is none.
  */

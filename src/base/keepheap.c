@@ -20,7 +20,7 @@ static bool malloc_is_configured(void)
     return tunables && strstr(tunables, "glibc.malloc");
 }
 
-bool keepheap_apply(void)
+bool keepheap_set_thresholds(void)
 {
     if (malloc_is_configured())
         return false;
@@ -30,7 +30,7 @@ bool keepheap_apply(void)
     return true;
 }
 #else
-bool keepheap_apply(void)
+bool keepheap_set_thresholds(void)
 {
     return false;
 }

@@ -11,6 +11,6 @@
 
 /* False: malloc was left unchanged, because the user has set one of its own variables, or it has no such
  * settings. */
-bool keepheap_apply(void);
+bool keepheap_set_thresholds(void);
 
 #endif

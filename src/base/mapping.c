@@ -18,7 +18,7 @@ bool mapping_open(struct mapping *m, const char *name, size_t len)
     return m->at != NULL;
 }
 
-void mapping_settle(struct mapping *m)
+void mapping_close_file(struct mapping *m)
 {
     if (m->at && m->file >= 0)
         close(m->file);
@@ -29,7 +29,7 @@ void mapping_close(struct mapping *m)
 {
     if (!m->at)
         return;
-    mapping_settle(m);
+    mapping_close_file(m);
     munmap(m->at, m->length);
     m->at = NULL;
 }

@@ -12,13 +12,13 @@
 struct mapping {
     void *at; /* NULL: nothing is mapped */
     size_t length;
-    int file; /* open until mapping_settle */
+    int file; /* open until mapping_close_file */
 };
 
 /* Maps zeroed memory; false without memory. The name appears in /proc/PID/maps. */
 bool mapping_open(struct mapping *m, const char *name, size_t len);
 /* Closes the mapping's file, which is needed only until the memory has been registered. */
-void mapping_settle(struct mapping *m);
+void mapping_close_file(struct mapping *m);
 void mapping_close(struct mapping *m);
 
 #endif

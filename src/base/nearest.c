@@ -36,12 +36,12 @@ static unsigned edit_distance(const char *a, const char *b)
     return before[lb];
 }
 
-struct nearest nearest_begin(const char *typed)
+struct nearest nearest_start_search(const char *typed)
 {
     return (struct nearest){.typed = typed, .distance = (unsigned)strlen(typed) / 3 + 2};
 }
 
-void nearest_consider(struct nearest *best, const char *candidate)
+void nearest_compare_candidate(struct nearest *best, const char *candidate)
 {
     unsigned d = edit_distance(best->typed, candidate);
     if (d < best->distance) {

@@ -1,7 +1,7 @@
 /* nearest.h: "did you mean ...?" for names that users type.
  *
- *     struct nearest best = nearest_begin(typed);
- *     for each name: nearest_consider(&best, name);
+ *     struct nearest best = nearest_start_search(typed);
+ *     for each name: nearest_compare_candidate(&best, name);
  *     best.word is the closest one, or NULL when none is close.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -14,7 +14,7 @@ struct nearest {
     unsigned distance;
 };
 
-struct nearest nearest_begin(const char *typed);
-void nearest_consider(struct nearest *best, const char *candidate);
+struct nearest nearest_start_search(const char *typed);
+void nearest_compare_candidate(struct nearest *best, const char *candidate);
 
 #endif

@@ -19,7 +19,7 @@
 uintptr_t objmem_base = (uintptr_t)1 << 63;
 void (*objmem_watch)(void *object, size_t size);
 
-static void *objmem_notify_made(void *object, size_t size)
+static void *objmem_notify_allocated(void *object, size_t size)
 {
     if (unlikely(objmem_watch != NULL) && object)
         objmem_watch(object, size);
@@ -36,7 +36,7 @@ static void objmem_notify_freed(void *object)
 
 void *objmem_new(size_t size)
 {
-    return objmem_notify_made(calloc(1, size), size);
+    return objmem_notify_allocated(calloc(1, size), size);
 }
 
 void objmem_free(void *object)
@@ -45,7 +45,7 @@ void objmem_free(void *object)
     free(object);
 }
 
-bool objmem_elsewhere(const void *handle)
+bool objmem_is_foreign_object(const void *handle)
 {
     return (uintptr_t)handle % OBJMEM_ALIGN == 0 && (uintptr_t)handle < (uintptr_t)1 << 56;
 }
@@ -79,7 +79,7 @@ static struct {
     struct piece *free[CLASSES];
 } memory = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static uint32_t class_of(size_t size)
+static uint32_t size_class_of(size_t size)
 {
     size = MAX(size, (size_t)SMALLEST);
     const int power = 63 - __builtin_clzll(size); /* the power of two at or below */
@@ -135,7 +135,7 @@ static struct head *objmem_cut_block(uint32_t size_class)
 
 void *objmem_new(size_t size)
 {
-    const uint32_t c = class_of(size);
+    const uint32_t c = size_class_of(size);
     if (c >= CLASSES)
         return NULL;
     pthread_mutex_lock(&memory.lock);
@@ -145,8 +145,8 @@ void *objmem_new(size_t size)
     struct head *head = piece ? NULL : objmem_cut_block(c);
     pthread_mutex_unlock(&memory.lock);
     if (piece)
-        return objmem_notify_made(memset(piece, 0, size), size);
-    return head ? objmem_notify_made(head + 1, size) : NULL;
+        return objmem_notify_allocated(memset(piece, 0, size), size);
+    return head ? objmem_notify_allocated(head + 1, size) : NULL;
 }
 
 void objmem_free(void *object)
@@ -163,7 +163,7 @@ void objmem_free(void *object)
     pthread_mutex_unlock(&memory.lock);
 }
 
-bool objmem_elsewhere(const void *handle)
+bool objmem_is_foreign_object(const void *handle)
 {
     bool found = false;
     pthread_mutex_lock(&memory.lock);

@@ -30,25 +30,25 @@ void objmem_free(void *object);
 extern void (*objmem_watch)(void *object, size_t size);
 
 /* True if a handle outside the first range lies in another one. */
-bool objmem_elsewhere(const void *handle) __attribute__((cold));
+bool objmem_is_foreign_object(const void *handle) __attribute__((cold));
 
 /* True if malloc could have returned this address; for objects that it allocates. */
-static inline bool objmem_malloced(const void *handle)
+static inline bool objmem_is_malloc_aligned(const void *handle)
 {
     return (uintptr_t)handle % _Alignof(max_align_t) == 0 && (uintptr_t)handle < (uintptr_t)1 << 56;
 }
 
 /* True if an object may be at this address, which can then be read. One rotation checks range and alignment together. */
-static inline bool objmem_here(const void *handle)
+static inline bool objmem_contains(const void *handle)
 {
     const uint64_t at = (uintptr_t)handle - objmem_base;
     return (at >> 3 | at << 61) < OBJMEM_FIRST / OBJMEM_ALIGN;
 }
 
 /* True if this handle, which is not predefined, is an object of that kind. */
-static inline bool object_is(const void *handle, enum object_magic magic)
+static inline bool object_has_magic(const void *handle, enum object_magic magic)
 {
-    if (__builtin_expect(!objmem_here(handle), 0) && !objmem_elsewhere(handle))
+    if (__builtin_expect(!objmem_contains(handle), 0) && !objmem_is_foreign_object(handle))
         return false;
     return ((const struct object *)handle)->magic == magic;
 }

@@ -19,7 +19,7 @@ static int close_with_error(int fd, int error)
     return -1;
 }
 
-static bool is_own(const struct stat *s, mode_t forbidden)
+static bool is_owned_by_user(const struct stat *s, mode_t forbidden)
 {
     return s->st_uid == geteuid() && (s->st_mode & forbidden) == 0;
 }
@@ -35,17 +35,17 @@ int ownfile_open_folder(const char *path, bool create)
         return -1;
     if (fstat(fd, &s) != 0)
         return close_with_error(fd, errno);
-    return is_own(&s, OTHERS_ACCESS) ? fd : close_with_error(fd, EPERM);
+    return is_owned_by_user(&s, OTHERS_ACCESS) ? fd : close_with_error(fd, EPERM);
 }
 
 /* True if the file has a single name, or no other user can create another: a hard link would let another user direct
  * writes to any file of this user. */
-static bool has_one_name(int folder, const struct stat *s)
+static bool has_single_link(int folder, const struct stat *s)
 {
     struct stat f;
     if (s->st_nlink <= 1)
         return true;
-    return folder != AT_FDCWD && fstat(folder, &f) == 0 && is_own(&f, OTHERS_WRITE);
+    return folder != AT_FDCWD && fstat(folder, &f) == 0 && is_owned_by_user(&f, OTHERS_WRITE);
 }
 
 int ownfile_open(int folder, const char *name, int flags)
@@ -57,9 +57,9 @@ int ownfile_open(int folder, const char *name, int flags)
         return -1;
     if (fstat(fd, &s) != 0)
         return close_with_error(fd, errno);
-    if (!S_ISREG(s.st_mode) || !is_own(&s, OTHERS_WRITE))
+    if (!S_ISREG(s.st_mode) || !is_owned_by_user(&s, OTHERS_WRITE))
         return close_with_error(fd, EPERM);
-    if ((flags & O_ACCMODE) != O_RDONLY && !has_one_name(folder, &s))
+    if ((flags & O_ACCMODE) != O_RDONLY && !has_single_link(folder, &s))
         return close_with_error(fd, EPERM);
     if ((flags & O_TRUNC) && ftruncate(fd, 0) != 0)
         return close_with_error(fd, errno);

@@ -180,13 +180,13 @@ struct page *page_open(int *fd);
 void page_close(struct page *page, int fd);
 
 /* Enclose changes of the page, by one thread at a time. */
-static inline void page_change(struct page *page)
+static inline void page_begin_change(struct page *page)
 {
     const uint32_t v = atomic_load_explicit(&page->version, memory_order_relaxed);
     atomic_store_explicit(&page->version, v | 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_release);
 }
-static inline void page_changed(struct page *page)
+static inline void page_end_change(struct page *page)
 {
     const uint32_t v = atomic_load_explicit(&page->version, memory_order_relaxed);
     atomic_store_explicit(&page->version, v + 1, memory_order_release);
@@ -207,12 +207,12 @@ static inline uint16_t page_kind_entry(uint64_t number, unsigned kind)
 {
     return (uint16_t)(number << 5 | (kind & 31));
 }
-static inline void page_comm_kind(struct page_comm *c, unsigned kind)
+static inline void page_comm_record_kind(struct page_comm *c, unsigned kind)
 {
     c->kinds[c->calls % PAGE_KINDS] = page_kind_entry(c->calls, kind);
 }
 /* The kind of collective call `number`, or -1 when it is no longer recorded. */
-static inline int page_comm_kind_of(const struct page_comm *c, uint64_t number)
+static inline int page_comm_get_kind(const struct page_comm *c, uint64_t number)
 {
     const uint16_t entry = c->kinds[number % PAGE_KINDS];
     return number > 0 && page_kind_entry(number, entry) == entry ? entry & 31 : -1;

@@ -48,9 +48,9 @@ void place_find(struct place *out, char *call, size_t size)
     void *frames[FRAMES];
     const char *name = "";
     const int count = backtrace(frames, FRAMES);
-    const int mpi = frames_mpi(frames, 0, count, &name);
+    const int mpi = frames_find_mpi_call(frames, 0, count, &name);
     /* The MPI function has no frame if its last step was a jump: the first frame outside of the library is then the caller. */
-    const int caller = frames_caller(frames, mpi, count);
+    const int caller = frames_find_caller(frames, mpi, count);
     memset(out, 0, sizeof(*out));
     if (call)
         snprintf(call, size, "%s", mpi < 0 ? "" : name);

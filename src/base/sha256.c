@@ -45,8 +45,8 @@ static void sha256_schedule(uint32_t w[64], const uint8_t *block)
 }
 
 /* One round. The eight words stay in place; the names of the arguments rotate, with a period of eight rounds. */
-static inline void round_of(uint32_t a, uint32_t b, uint32_t c, uint32_t *d, uint32_t e, uint32_t f,
-                            uint32_t g, uint32_t *h, uint32_t add)
+static inline void sha256_round(uint32_t a, uint32_t b, uint32_t c, uint32_t *d, uint32_t e, uint32_t f,
+                                uint32_t g, uint32_t *h, uint32_t add)
 {
     uint32_t choose = g ^ (e & (f ^ g)), majority = (a & b) | (c & (a | b));
     uint32_t t = *h + (sha256_rotate(e, 6) ^ sha256_rotate(e, 11) ^ sha256_rotate(e, 25)) + choose + add;
@@ -62,14 +62,14 @@ static void sha256_compress(uint32_t state[8], const uint8_t *block)
     uint32_t e = state[4], f = state[5], g = state[6], h = state[7];
     for (int t = 0; t < 64; t += 8) {
         const uint32_t *k = constants + t, *x = w + t;
-        round_of(a, b, c, &d, e, f, g, &h, k[0] + x[0]);
-        round_of(h, a, b, &c, d, e, f, &g, k[1] + x[1]);
-        round_of(g, h, a, &b, c, d, e, &f, k[2] + x[2]);
-        round_of(f, g, h, &a, b, c, d, &e, k[3] + x[3]);
-        round_of(e, f, g, &h, a, b, c, &d, k[4] + x[4]);
-        round_of(d, e, f, &g, h, a, b, &c, k[5] + x[5]);
-        round_of(c, d, e, &f, g, h, a, &b, k[6] + x[6]);
-        round_of(b, c, d, &e, f, g, h, &a, k[7] + x[7]);
+        sha256_round(a, b, c, &d, e, f, g, &h, k[0] + x[0]);
+        sha256_round(h, a, b, &c, d, e, f, &g, k[1] + x[1]);
+        sha256_round(g, h, a, &b, c, d, e, &f, k[2] + x[2]);
+        sha256_round(f, g, h, &a, b, c, d, &e, k[3] + x[3]);
+        sha256_round(e, f, g, &h, a, b, c, &d, k[4] + x[4]);
+        sha256_round(d, e, f, &g, h, a, b, &c, k[5] + x[5]);
+        sha256_round(c, d, e, &f, g, h, a, &b, k[6] + x[6]);
+        sha256_round(b, c, d, &e, f, g, h, &a, k[7] + x[7]);
     }
     const uint32_t sum[8] = {a, b, c, d, e, f, g, h};
     for (int i = 0; i < 8; i++)

@@ -173,10 +173,10 @@ static int unknown_choice(const struct tunable *t, const char *text)
 {
     char words[512];
     char *save = NULL;
-    struct nearest best = nearest_begin(text);
+    struct nearest best = nearest_start_search(text);
     snprintf(words, sizeof(words), "%s", t->choices);
     for (char *word = strtok_r(words, "|", &save); word; word = strtok_r(NULL, "|", &save))
-        nearest_consider(&best, word);
+        nearest_compare_candidate(&best, word);
     if (best.word)
         return err_set(MPI_ERR_ARG, PREFIX "%s=%s is not one of %s; did you mean %s?", t->name, text,
                        t->choices, best.word);
@@ -300,9 +300,9 @@ static void unknown_name(const char *name)
             problem_add(PREFIX "%s no longer exists and is ignored: %s.", name, retired[i].instead);
             return;
         }
-    struct nearest best = nearest_begin(name);
+    struct nearest best = nearest_start_search(name);
     for (size_t i = 0; i < table.count; i++)
-        nearest_consider(&best, table.sorted[i]->name);
+        nearest_compare_candidate(&best, table.sorted[i]->name);
     if (best.word)
         problem_add(PREFIX "%s is not a tunable; did you mean " PREFIX "%s? It is ignored.", name, best.word);
     else
@@ -351,7 +351,7 @@ static void load_laboratory(void)
     }
 }
 
-static void load_one(const char *name, const char *text, enum tunable_source source)
+static void load_setting(const char *name, const char *text, enum tunable_source source)
 {
     struct tunable *t = tunables_find(name);
     if (!t)
@@ -375,7 +375,7 @@ static void load_line(const char *name, const char *value, unsigned line, void *
     const struct settings_place *file = arg;
     snprintf(table.place, sizeof(table.place), "%.300s:%u: ", file->path, line);
     if (value)
-        load_one(name, value, file->source);
+        load_setting(name, value, file->source);
     else
         problem_add("%.100s is not NAME = value and is ignored.", name);
     table.place[0] = '\0';
@@ -403,7 +403,7 @@ static void load_environment(void)
         if (!equals)
             continue;
         snprintf(key, sizeof(key), "%.*s", (int)MIN(equals - name, (ptrdiff_t)sizeof(key)), name);
-        load_one(key, equals + 1, SOURCE_ENVIRONMENT);
+        load_setting(key, equals + 1, SOURCE_ENVIRONMENT);
     }
 }
 

@@ -10,7 +10,7 @@
 
 #include "boot/backend.h"
 
-void answer_come(int status, void *ctx)
+void answer_complete(int status, void *ctx)
 {
     struct answer *a = ctx;
     pthread_mutex_lock(&a->lock);

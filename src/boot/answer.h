@@ -18,7 +18,7 @@ struct answer *answer_new(void); /* NULL: out of memory */
 void answer_free(struct answer *a);
 
 /* Called by the other thread: stores the status in the answer that `ctx` points to and wakes its waiter. */
-void answer_come(int status, void *ctx);
+void answer_complete(int status, void *ctx);
 
 /* Waits for the answer. Returns false if there is none within FISHPLATE_INIT_TIMEOUT; the other thread still has the
  * pointer then, so do not free it. */

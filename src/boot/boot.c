@@ -38,7 +38,7 @@ static COUNTER(gets, "start_gets",
                "Connection data of ranks fetched through the launcher, each when first needed.");
 static COUNTER(get_us, "start_get_us", "Microseconds spent fetching values of ranks through the launcher.");
 
-static void count_us(struct counter *c, uint64_t since)
+static void count_elapsed_us(struct counter *c, uint64_t since)
 {
     counter_add(c, (clock_ns() - since) / 1000);
 }
@@ -83,7 +83,7 @@ static const struct {
 };
 
 /* Evidence of a launcher that no back end can talk to is an error: running on would be silently wrong. */
-static int refuse_unserved(void)
+static int check_launcher_supported(void)
 {
     if (slurm_task_without_server())
         return err_set(
@@ -111,13 +111,13 @@ int boot_open(struct boot **out)
         if (backends[i]->detect())
             chosen = backends[i];
     if (chosen == &boot_singleton) {
-        int rc = refuse_unserved();
+        int rc = check_launcher_supported();
         if (rc)
             return rc;
     }
     uint64_t began = clock_ns();
     int rc = chosen->open(out);
-    count_us(&open_us, began);
+    count_elapsed_us(&open_us, began);
     if (rc == 0)
         kill_point_open((*out)->rank);
     return rc;
@@ -145,7 +145,7 @@ int boot_fence(struct boot *b)
 {
     uint64_t began = clock_ns();
     int rc = b->backend->fence(b);
-    count_us(&fence_us, began);
+    count_elapsed_us(&fence_us, began);
     counter_add(&fences, 1);
     return rc;
 }
@@ -159,7 +159,7 @@ int boot_get(struct boot *b, uint32_t rank, const char *key, void **val, size_t 
         return err_set(MPI_ERR_RANK, "Rank %u is not in this job of %u ranks.", rank, b->size);
     uint64_t began = clock_ns();
     rc = b->backend->get(b, rank, key, val, len);
-    count_us(&get_us, began);
+    count_elapsed_us(&get_us, began);
     counter_add(&gets, 1);
     return rc;
 }
@@ -195,12 +195,12 @@ void boot_spawn_connected(struct boot *b, const char *id)
         b->backend->spawn_connected(b, id);
 }
 
-int boot_ready(struct boot *b)
+int boot_report_initialized(struct boot *b)
 {
     return b->backend->ready ? b->backend->ready(b) : 0;
 }
 
-int boot_accuse(struct boot *b, uint32_t rank)
+int boot_report_suspect(struct boot *b, uint32_t rank)
 {
     return b->backend->accuse ? b->backend->accuse(b, rank) : MPI_ERR_UNSUPPORTED_OPERATION;
 }
@@ -240,7 +240,7 @@ _Noreturn void boot_abort(struct boot *b, int code, const char *msg)
     _exit((code & 0xff) || code == 0 ? code & 0xff : 1);
 }
 
-static int fill_nodes(struct boot *b, const char *map)
+static int fill_node_map(struct boot *b, const char *map)
 {
     uint32_t *node_of = calloc(b->size, sizeof(*node_of));
     b->node_of = node_of;
@@ -266,7 +266,7 @@ static int fill_nodes(struct boot *b, const char *map)
 
 int boot_layout(struct boot *b, const char *map, const char *job)
 {
-    int rc = fill_nodes(b, map);
+    int rc = fill_node_map(b, map);
     if (rc)
         return rc;
     char host[300];

@@ -74,11 +74,11 @@ int boot_get(struct boot *b, uint32_t rank, const char *key, void **val, size_t 
 int boot_finalize(struct boot *b);
 
 /* MPI_Init is over. A launcher that lets a job go on when ranks die does so from here on. */
-int boot_ready(struct boot *b);
+int boot_report_initialized(struct boot *b);
 
 /* The rank is unreachable. The launcher ends it if it still runs, and notifies all ranks of its death. An
  * error if the launcher does not support recovery. */
-int boot_accuse(struct boot *b, uint32_t rank);
+int boot_report_suspect(struct boot *b, uint32_t rank);
 
 /* One program of MPI_Comm_spawn_multiple: as the user gave it, with the info's keys and values. */
 struct boot_program {

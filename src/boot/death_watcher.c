@@ -34,7 +34,7 @@ void child_close_files(unsigned first)
         close((int)fd);
 }
 
-static void keep_files(int pipe_end, int pmi, int rank)
+static void place_inherited_descriptors(int pipe_end, int pmi, int rank)
 {
     /* Duplicates to numbers above all final ones first, so that no dup2 closes a descriptor that is still needed. */
     int above[] = {fcntl(pipe_end, F_DUPFD, FIRST_CLOSED), pmi >= 0 ? fcntl(pmi, F_DUPFD, FIRST_CLOSED) : -1,
@@ -90,7 +90,7 @@ _Noreturn static void death_watcher_body(int pipe_end, int pmi, int rank, const 
     const char *const scancel[] = {will->path, will->step, NULL};
     prctl(PR_SET_NAME, "fishplate-watch");
     child_default_signals();
-    keep_files(pipe_end, pmi, rank);
+    place_inherited_descriptors(pipe_end, pmi, rank);
     if (!wait_for_rank(rank >= 0)) {
         ssize_t n = write(STDERR_FILENO, will->sentence, strlen(will->sentence));
         if (pmi < 0)

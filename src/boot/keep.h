@@ -29,7 +29,7 @@ struct keep_book {
 };
 
 /* A pidfd of the process, readable when it has ended; -1 on old kernels. */
-static inline int keep_watch(pid_t pid)
+static inline int keep_open_pidfd(pid_t pid)
 {
 #ifdef SYS_pidfd_open
     return (int)syscall(SYS_pidfd_open, pid, 0);

@@ -45,7 +45,7 @@ void notice_wake(struct notice_page *page)
 }
 
 /* Makes the file longer. Concurrent writers are safe: fallocate never makes a file shorter. */
-static bool make_room(struct notice_page *page, int fd, uint32_t wanted)
+static bool extend_file(struct notice_page *page, int fd, uint32_t wanted)
 {
     const uint32_t room = (wanted + STEP - 1) / STEP * STEP;
     uint32_t known = atomic_load(&page->room);
@@ -60,7 +60,7 @@ static bool make_room(struct notice_page *page, int fd, uint32_t wanted)
     return true;
 }
 
-uint64_t notice_world(const char *job)
+uint64_t notice_hash_job(const char *job)
 {
     return hash_text(HASH_START, job);
 }
@@ -69,7 +69,7 @@ bool notice_add(struct notice_page *page, int fd, uint64_t world, uint32_t rank)
 {
     struct timespec now;
     uint32_t i = atomic_fetch_add(&page->reserved, 1);
-    if (i >= NOTICES_MAX || !make_room(page, fd, i + 1))
+    if (i >= NOTICES_MAX || !extend_file(page, fd, i + 1))
         return false;
     struct notice *n = &page->notices[i];
     clock_gettime(CLOCK_MONOTONIC, &now);

@@ -40,7 +40,7 @@ void notice_unmap(struct notice_page *page);
 int notice_create(void);
 
 /* The number that stands for a job's name in notices. */
-uint64_t notice_world(const char *job);
+uint64_t notice_hash_job(const char *job);
 
 /* fd: of the page. False: the page is full, and neither this death nor later ones are recorded. */
 bool notice_add(struct notice_page *page, int fd, uint64_t world, uint32_t rank);

@@ -109,7 +109,7 @@ static int connect_fd(struct pmi1 *p)
 static int connect_port(struct pmi1 *p)
 {
     const char *id = env_get("PMI_ID");
-    int rc = pmi1_conn_dial(&p->conn, env_get("PMI_PORT"));
+    int rc = pmi1_conn_connect(&p->conn, env_get("PMI_PORT"));
     if (rc)
         return rc;
     char request[64];
@@ -133,7 +133,7 @@ static int connect_port(struct pmi1 *p)
 }
 
 /* True if the server is mpiexec of this version. Other versions are treated as any PMI-1 server. */
-static bool served_by_ours(const struct pmi1 *p)
+static bool is_own_launcher(const struct pmi1 *p)
 {
     const char *version = env_get(ENV_LAUNCHER);
     long rank, size;
@@ -153,7 +153,7 @@ static bool served_by_ours(const struct pmi1 *p)
     return false;
 }
 
-static int open_ours(struct pmi1 *p)
+static int open_own_launcher(struct pmi1 *p)
 {
     struct boot *b = &p->boot;
     long v;
@@ -205,7 +205,7 @@ static int open_foreign(struct pmi1 *p)
 }
 
 /* A value exactly as stored. *found is false when the server has no such key. */
-static int get_text(struct pmi1 *p, const char *key, bool *found, const char **value)
+static int get_value(struct pmi1 *p, const char *key, bool *found, const char **value)
 {
     char request[512];
     snprintf(request, sizeof(request), "cmd=get kvsname=%s key=%s", p->kvs, key);
@@ -225,7 +225,7 @@ static int read_map(struct pmi1 *p)
     if (p->boot.size == 1 || map)
         return boot_layout(&p->boot, map, p->kvs);
     bool found;
-    int rc = get_text(p, "PMI_process_mapping", &found, &map);
+    int rc = get_value(p, "PMI_process_mapping", &found, &map);
     if (rc)
         return rc;
     if (!found)
@@ -243,7 +243,7 @@ static int read_parent(struct pmi1 *p)
     if (!env_get("PMI_SPAWNED") || strcmp(env_get("PMI_SPAWNED"), "0") == 0)
         return program_parent(&p->boot);
     unsetenv(ENV_PARENT);
-    int rc = get_text(p, BOOT_PARENT_KEY, &found, &value);
+    int rc = get_value(p, BOOT_PARENT_KEY, &found, &value);
     if (rc == 0 && found && !(p->boot.parent = strdup(value)))
         rc = err_set(MPI_ERR_NO_MEM, "Out of memory for the name of the parents' port.");
     return rc;
@@ -259,8 +259,8 @@ static int pmi1_open(struct boot **out)
         (struct boot){.appnum = -1, .universe_size = -1, .vnode = -1, .node_fd = -1, .backend = &boot_pmi1};
     int rc = env_get("PMI_FD") ? connect_fd(p) : connect_port(p);
     if (rc == 0) {
-        p->ours = served_by_ours(p);
-        rc = p->ours ? open_ours(p) : open_foreign(p);
+        p->ours = is_own_launcher(p);
+        rc = p->ours ? open_own_launcher(p) : open_foreign(p);
     }
     if (rc == 0)
         rc = read_map(p);
@@ -285,7 +285,7 @@ static void store_key(uint32_t rank, const char *key, size_t piece, char *out)
     snprintf(out, STORE_KEY_MAX, "fp.%u.%.40s.%zu", rank, key, piece);
 }
 
-static int put_piece(struct pmi1 *p, const char *name, const char *text, size_t len)
+static int put_chunk(struct pmi1 *p, const char *name, const char *text, size_t len)
 {
     char request[PMI_CHUNK + 512];
     snprintf(request, sizeof(request), "cmd=put kvsname=%s key=%s value=%.*s%s", p->kvs, name, (int)len, text,
@@ -312,14 +312,14 @@ static int pmi1_put(struct boot *b, const char *key, const void *val, size_t len
     for (size_t at = 0; at < text_len && rc == 0; at += PMI_CHUNK) {
         char name[STORE_KEY_MAX];
         store_key(b->rank, key, at / PMI_CHUNK, name);
-        rc = put_piece(p, name, text + at, MIN(text_len - at, (size_t)PMI_CHUNK));
+        rc = put_chunk(p, name, text + at, MIN(text_len - at, (size_t)PMI_CHUNK));
     }
     free(text);
     return rc;
 }
 
 /* Our mpiexec knows which ranks are missing; other launchers have no such query. */
-static int fence_late(struct pmi1 *p)
+static int report_late_fence(struct pmi1 *p)
 {
     char who[1500] = "the launcher cannot tell which ranks are missing";
     if (p->ours && pmi1_conn_send(&p->conn, "cmd=missing") == 0 &&
@@ -344,7 +344,7 @@ static int pmi1_fence(struct boot *b)
     if (rc == 0)
         rc = pmi1_conn_recv(&p->conn, boot_deadline());
     if (rc == PMI1_LATE)
-        return fence_late(p);
+        return report_late_fence(p);
     if (rc)
         return rc;
     const char *cmd = pmi_line_get(&p->conn.line, "cmd");
@@ -365,7 +365,7 @@ static int pmi1_get(struct boot *b, uint32_t rank, const char *key, void **val, 
         const char *value;
         bool found;
         store_key(rank, key, piece, name);
-        rc = get_text(p, name, &found, &value);
+        rc = get_value(p, name, &found, &value);
         if (rc)
             break;
         if (!found) {
@@ -390,7 +390,7 @@ static int pmi1_get(struct boot *b, uint32_t rank, const char *key, void **val, 
 
 /* Appends a line of a spawn request. Fishplate's mpiexec accepts any bytes, escaped; other servers only what fits in a
  * line. */
-static void spawn_word(const struct pmi1 *p, FILE *f, const char *key, const char *value)
+static void spawn_write_text(const struct pmi1 *p, FILE *f, const char *key, const char *value)
 {
     size_t size = 3 * strlen(value) + 1;
     char *text = p->ours ? malloc(size) : NULL;
@@ -400,34 +400,35 @@ static void spawn_word(const struct pmi1 *p, FILE *f, const char *key, const cha
     free(text);
 }
 
-static void spawn_number(FILE *f, const char *key, int value)
+static void spawn_write_number(FILE *f, const char *key, int value)
 {
     fprintf(f, "%s=%d\n", key, value);
 }
 
-static void spawn_program(const struct pmi1 *p, FILE *f, const struct boot_program *program, const char *port)
+static void spawn_write_program(const struct pmi1 *p, FILE *f, const struct boot_program *program,
+                                const char *port)
 {
     char key[32];
     int args = 0;
     if (p->ours)
         fputs("escaped=1\n", f);
-    spawn_word(p, f, "execname", program->command);
+    spawn_write_text(p, f, "execname", program->command);
     while (program->argv && program->argv[args])
         args++;
-    spawn_number(f, "argcnt", args);
+    spawn_write_number(f, "argcnt", args);
     for (int i = 0; i < args; i++) {
         snprintf(key, sizeof(key), "arg%d", i + 1);
-        spawn_word(p, f, key, program->argv[i]);
+        spawn_write_text(p, f, key, program->argv[i]);
     }
-    spawn_number(f, "preput_num", 1);
-    spawn_word(p, f, "preput_key_0", BOOT_PARENT_KEY);
-    spawn_word(p, f, "preput_val_0", port);
-    spawn_number(f, "info_num", program->nkeys);
+    spawn_write_number(f, "preput_num", 1);
+    spawn_write_text(p, f, "preput_key_0", BOOT_PARENT_KEY);
+    spawn_write_text(p, f, "preput_val_0", port);
+    spawn_write_number(f, "info_num", program->nkeys);
     for (int i = 0; i < program->nkeys; i++) {
         snprintf(key, sizeof(key), "info_key_%d", i);
-        spawn_word(p, f, key, program->keys[i]);
+        spawn_write_text(p, f, key, program->keys[i]);
         snprintf(key, sizeof(key), "info_val_%d", i);
-        spawn_word(p, f, key, program->values[i]);
+        spawn_write_text(p, f, key, program->values[i]);
     }
 }
 
@@ -440,10 +441,10 @@ static char *spawn_request(const struct pmi1 *p, const struct boot_program *prog
         return NULL;
     for (int i = 0; i < n; i++) {
         fputs("mcmd=spawn\n", f);
-        spawn_number(f, "nprocs", programs[i].count);
-        spawn_number(f, "totspawns", n);
-        spawn_number(f, "spawnssofar", i + 1);
-        spawn_program(p, f, &programs[i], port);
+        spawn_write_number(f, "nprocs", programs[i].count);
+        spawn_write_number(f, "totspawns", n);
+        spawn_write_number(f, "spawnssofar", i + 1);
+        spawn_write_program(p, f, &programs[i], port);
         fputs("endcmd\n", f);
     }
     if (fclose(f) != 0) {
@@ -453,7 +454,7 @@ static char *spawn_request(const struct pmi1 *p, const struct boot_program *prog
     return text;
 }
 
-static int spawn_refused(struct pmi1 *p, const char *what)
+static int spawn_report_refusal(struct pmi1 *p, const char *what)
 {
     char why[1500] = "it gives no reason";
     const char *msg = pmi_line_get(&p->conn.line, "msg");
@@ -484,7 +485,7 @@ static int pmi1_spawn(struct boot *b, const struct boot_program *programs, int n
     const char *cmd = pmi_line_get(&p->conn.line, "cmd"), *job = pmi_line_get(&p->conn.line, "jobid");
     pmi_line_int(&p->conn.line, "rc", INT32_MIN, INT32_MAX, &code);
     if (!cmd || strcmp(cmd, "spawn_result") != 0 || code != 0)
-        return spawn_refused(p, "The launcher refused to spawn");
+        return spawn_report_refusal(p, "The launcher refused to spawn");
     snprintf(id, BOOT_SPAWN_ID, "%s", job ? job : "");
     return 0;
 }
@@ -499,7 +500,7 @@ static int pmi1_spawn_poll(struct boot *b, const char *id)
     snprintf(request, sizeof(request), "cmd=spawn_state jobid=%.60s", id);
     int rc = pmi1_request(p, "spawn_state_result", request);
     if (rc == 0 && pmi_line_int(&p->conn.line, "rc", INT32_MIN, INT32_MAX, &code) && code != 0)
-        rc = spawn_refused(p, "The new processes could not be started");
+        rc = spawn_report_refusal(p, "The new processes could not be started");
     return rc;
 }
 
@@ -520,7 +521,7 @@ static int pmi1_ready(struct boot *b)
     return b->notices ? pmi1_conn_send(&pmi1_of(b)->conn, "cmd=ready quiet=1") : 0;
 }
 
-static int pmi1_accuse(struct boot *b, uint32_t rank)
+static int pmi1_report_suspect(struct boot *b, uint32_t rank)
 {
     return b->notices ? pmi1_conn_send(&pmi1_of(b)->conn, "cmd=accuse rank=%u quiet=1", rank)
                       : MPI_ERR_UNSUPPORTED_OPERATION;
@@ -547,7 +548,7 @@ const struct boot_backend boot_pmi1 = {.name = "pmi1",
                                        .get = pmi1_get,
                                        .finalize = pmi1_finalize,
                                        .ready = pmi1_ready,
-                                       .accuse = pmi1_accuse,
+                                       .accuse = pmi1_report_suspect,
                                        .abort = pmi1_abort,
                                        .close = pmi1_close,
                                        .spawn = pmi1_spawn,

@@ -19,7 +19,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 
-static int dial_any(const struct addrinfo *list)
+static int connect_any_address(const struct addrinfo *list)
 {
     for (; list; list = list->ai_next) {
         int fd = socket(list->ai_family, list->ai_socktype | SOCK_CLOEXEC, list->ai_protocol);
@@ -32,7 +32,7 @@ static int dial_any(const struct addrinfo *list)
     return -1;
 }
 
-int pmi1_conn_dial(struct pmi1_conn *c, const char *address)
+int pmi1_conn_connect(struct pmi1_conn *c, const char *address)
 {
     char host[256];
     const char *colon = strrchr(address, ':');
@@ -45,7 +45,7 @@ int pmi1_conn_dial(struct pmi1_conn *c, const char *address)
     if (rc != 0)
         return err_set(MPI_ERR_OTHER, "The launcher's address %s (PMI_PORT) cannot be resolved: %s.", address,
                        gai_strerror(rc));
-    c->fd = dial_any(list);
+    c->fd = connect_any_address(list);
     freeaddrinfo(list);
     if (c->fd < 0)
         return err_set(MPI_ERR_OTHER, "The launcher at %s (PMI_PORT) cannot be reached: %s.", address,
@@ -111,7 +111,7 @@ static int wait_readable(struct pmi1_conn *c, uint64_t deadline_ns)
     }
 }
 
-static int conn_fill(struct pmi1_conn *c, uint64_t deadline_ns)
+static int conn_read_input(struct pmi1_conn *c, uint64_t deadline_ns)
 {
     if (c->in_used > 0) {
         memmove(c->in, c->in + c->in_used, c->in_len - c->in_used);
@@ -152,7 +152,7 @@ int pmi1_conn_recv(struct pmi1_conn *c, uint64_t deadline_ns)
                 return err_set(MPI_ERR_OTHER, "The launcher sent a line that is not PMI-1.");
             return 0;
         }
-        int rc = conn_fill(c, deadline_ns);
+        int rc = conn_read_input(c, deadline_ns);
         if (rc)
             return rc;
     }

@@ -23,7 +23,7 @@ struct pmi1_conn {
 #define PMI1_LATE (-2)
 
 /* Connects to host:port, the form of PMI_PORT. */
-int pmi1_conn_dial(struct pmi1_conn *c, const char *address);
+int pmi1_conn_connect(struct pmi1_conn *c, const char *address);
 void pmi1_conn_close(struct pmi1_conn *c);
 
 /* Sends one formatted line and a newline. */

@@ -57,7 +57,7 @@ bool pmi_line_int(const struct pmi_line *line, const char *key, long min, long m
     return true;
 }
 
-static bool pmi_is_plain(unsigned char c)
+static bool pmi_is_unescaped(unsigned char c)
 {
     return c > ' ' && c < 0x7f && c != '%' && c != '=';
 }
@@ -67,10 +67,10 @@ void pmi_escape(const char *text, char *out, size_t size)
     static const char hex[] = "0123456789abcdef";
     size_t n = 0;
     for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-        size_t need = pmi_is_plain(*c) ? 1 : 3;
+        size_t need = pmi_is_unescaped(*c) ? 1 : 3;
         if (n + need >= size)
             break;
-        if (pmi_is_plain(*c)) {
+        if (pmi_is_unescaped(*c)) {
             out[n++] = (char)*c;
         } else {
             out[n++] = '%';

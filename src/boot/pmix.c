@@ -108,7 +108,7 @@ static void value_free(struct px_value *v)
 }
 
 /* A value of the server; only values that it has already sent to this process are searched. */
-static struct px_value *server_value(const struct pmix *p, uint32_t rank, const char *key)
+static struct px_value *get_server_value(const struct pmix *p, uint32_t rank, const char *key)
 {
     struct px_proc whose = p->me;
     struct px_info optional = {.key = PX_OPTIONAL, .value = {.type = PX_BOOL, .data.flag = true}};
@@ -151,10 +151,10 @@ static bool value_number(const struct px_value *v, int64_t *out)
     }
 }
 
-static bool server_number(const struct pmix *p, uint32_t rank, const char *key, int64_t min, int64_t *out)
+static bool get_server_number(const struct pmix *p, uint32_t rank, const char *key, int64_t min, int64_t *out)
 {
     int64_t n;
-    struct px_value *v = server_value(p, rank, key);
+    struct px_value *v = get_server_value(p, rank, key);
     bool ok = v && value_number(v, &n) && n >= min && n <= INT32_MAX;
     if (v)
         value_free(v);
@@ -165,7 +165,7 @@ static bool server_number(const struct pmix *p, uint32_t rank, const char *key, 
 
 /* The number of that host among the first *n names; a new one is added. Takes the name. Neighbouring ranks
  * are on the same node or on the next, so these are looked at first. */
-static uint32_t host_number(char **names, uint32_t *n, uint32_t last, char *name)
+static uint32_t find_or_add_host(char **names, uint32_t *n, uint32_t last, char *name)
 {
     for (uint32_t k = 0; k < *n; k++) {
         uint32_t at = (last + k) % *n;
@@ -180,18 +180,18 @@ static uint32_t host_number(char **names, uint32_t *n, uint32_t last, char *name
 
 /* orterun tells the host of each rank. Only what it told at start is looked at: PMIx_Resolve_peers, which
  * would be one question for each node, hangs there. NULL: it cannot tell. */
-static char *map_from_hosts(const struct pmix *p)
+static char *build_map_from_hosts(const struct pmix *p)
 {
     uint32_t size = p->boot.size, n = 0, last = 0;
     uint32_t *node_of = calloc(size, sizeof(*node_of));
     char **names = calloc(size, sizeof(*names));
     bool known = node_of && names;
     for (uint32_t r = 0; r < size && known; r++) {
-        struct px_value *v = server_value(p, r, PX_HOSTNAME);
+        struct px_value *v = get_server_value(p, r, PX_HOSTNAME);
         char *name = v && v->type == PX_STRING && v->data.string ? strdup(v->data.string) : NULL;
         known = name != NULL;
         if (known)
-            node_of[r] = last = host_number(names, &n, last, name);
+            node_of[r] = last = find_or_add_host(names, &n, last, name);
         if (v)
             value_free(v);
     }
@@ -206,10 +206,11 @@ static char *map_from_hosts(const struct pmix *p)
 static int read_layout(struct pmix *p)
 {
     int64_t nodes = 0;
-    if (p->boot.size == 1 || (server_number(p, PX_RANK_WILDCARD, PX_NUM_NODES, 1, &nodes) && nodes == 1))
+    if (p->boot.size == 1 || (get_server_number(p, PX_RANK_WILDCARD, PX_NUM_NODES, 1, &nodes) && nodes == 1))
         return boot_layout_foreign(&p->boot, NULL, p->me.nspace);
-    struct px_value *v = server_value(p, PX_RANK_WILDCARD, PX_PACKED_MAP);
-    char *map = v && v->type == PX_STRING && v->data.string ? strdup(v->data.string) : map_from_hosts(p);
+    struct px_value *v = get_server_value(p, PX_RANK_WILDCARD, PX_PACKED_MAP);
+    char *map =
+        v && v->type == PX_STRING && v->data.string ? strdup(v->data.string) : build_map_from_hosts(p);
     if (v)
         value_free(v);
     if (!map)
@@ -228,13 +229,13 @@ static int pmix_connect(struct pmix *p)
                        "program, unset PMIX_NAMESPACE to run it alone.",
                        px.Error_string(status), status);
     int64_t n;
-    if (!server_number(p, PX_RANK_WILDCARD, PX_JOB_SIZE, 1, &n) || (uint64_t)n <= p->me.rank)
+    if (!get_server_number(p, PX_RANK_WILDCARD, PX_JOB_SIZE, 1, &n) || (uint64_t)n <= p->me.rank)
         return err_set(MPI_ERR_OTHER, "The PMIx launcher does not report how many ranks the job has.");
     p->boot.rank = p->me.rank;
     p->boot.size = (uint32_t)n;
-    if (server_number(p, p->me.rank, PX_APPNUM, 0, &n))
+    if (get_server_number(p, p->me.rank, PX_APPNUM, 0, &n))
         p->boot.appnum = (int)n;
-    if (server_number(p, PX_RANK_WILDCARD, PX_UNIV_SIZE, 1, &n))
+    if (get_server_number(p, PX_RANK_WILDCARD, PX_UNIV_SIZE, 1, &n))
         p->boot.universe_size = (int)n;
     int rc = program_parent(&p->boot);
     return rc ? rc : read_layout(p);
@@ -244,8 +245,9 @@ static int pmix_connect(struct pmix *p)
 static struct pmix *served;
 
 /* Events about other ranks are ignored; only the loss of our own server ends the process. */
-static void on_lost(size_t id, int status, const struct px_proc *source, struct px_info *info, size_t ninfo,
-                    struct px_info *results, size_t nresults, px_handled handled, void *event)
+static void on_server_lost(size_t id, int status, const struct px_proc *source, struct px_info *info,
+                           size_t ninfo, struct px_info *results, size_t nresults, px_handled handled,
+                           void *event)
 {
     struct pmix *p = __atomic_load_n(&served, __ATOMIC_ACQUIRE);
     (void)id;
@@ -254,15 +256,15 @@ static void on_lost(size_t id, int status, const struct px_proc *source, struct 
     (void)results;
     (void)nresults;
     if (p && status == PX_ERR_LOST_CONNECTION && source && strcmp(source->nspace, p->me.nspace) != 0)
-        watch_lost(&p->boot);
+        watch_end_process(&p->boot);
     if (handled)
         handled(PX_SUCCESS, NULL, 0, NULL, NULL, event);
 }
 
-static void on_registered(int status, size_t id, void *ctx)
+static void on_handler_registered(int status, size_t id, void *ctx)
 {
     (void)id;
-    answer_come(status, ctx);
+    answer_complete(status, ctx);
 }
 
 static void watch_server(struct pmix *p)
@@ -273,7 +275,8 @@ static void watch_server(struct pmix *p)
         return;
     __atomic_store_n(&served, p, __ATOMIC_RELEASE);
     /* Where that fails only the notice of a killed launcher is missing. */
-    int status = px.Register_event_handler(codes, COUNT_OF(codes), NULL, 0, on_lost, on_registered, w);
+    int status =
+        px.Register_event_handler(codes, COUNT_OF(codes), NULL, 0, on_server_lost, on_handler_registered, w);
     if (status != PX_SUCCESS || answer_wait(w))
         answer_free(w);
 }
@@ -344,7 +347,7 @@ static int pmix_fence(struct boot *b)
     struct answer *w = answer_new();
     if (!w)
         return err_set(MPI_ERR_NO_MEM, "Out of memory while waiting for the other ranks.");
-    status = px.Fence_nb(NULL, 0, &collect, 1, answer_come, w);
+    status = px.Fence_nb(NULL, 0, &collect, 1, answer_complete, w);
     if (status == PX_SUCCESS) {
         /* A late answer still writes through the pointer, so it is never freed. The job ends anyway. */
         if (!answer_wait(w))

@@ -17,7 +17,7 @@
 
 /* ---- the request ---- */
 
-static char **arguments_of(const struct boot_program *program, char *command)
+static char **copy_arguments(const struct boot_program *program, char *command)
 {
     size_t n = 0;
     while (program->argv && program->argv[n])
@@ -33,7 +33,7 @@ static char **arguments_of(const struct boot_program *program, char *command)
 
 /* The parents' port, whether anybody is on another node, and the lines of the info key env. The first word begins the memory
  * of all of them. */
-static char **environment_of(const struct boot_program *program, const struct boot *b, const char *port)
+static char **build_environment(const struct boot_program *program, const struct boot *b, const char *port)
 {
     const char *more = program_info(program, "env");
     bool several = b->several || b->nnodes > 1;
@@ -61,8 +61,8 @@ static bool app_fill(struct px_app *app, const struct boot_program *program, con
 {
     const char *host = program_info(program, "host"), *folder = program_info(program, "wdir");
     app->cmd = program_command(program);
-    app->argv = arguments_of(program, app->cmd);
-    app->env = environment_of(program, b, port);
+    app->argv = copy_arguments(program, app->cmd);
+    app->env = build_environment(program, b, port);
     app->cwd = folder ? strdup(folder) : getcwd(NULL, 0);
     app->maxprocs = program->count;
     app->info = host ? calloc(1, sizeof(*app->info)) : NULL;
@@ -99,7 +99,7 @@ static void on_started(int status, char *nspace, void *ctx)
     struct started *s = ctx;
     if (nspace)
         snprintf(s->id, sizeof(s->id), "%s", nspace);
-    answer_come(status, s->answer);
+    answer_complete(status, s->answer);
 }
 
 static int spawn_request(px_spawn_nb spawn, const struct px_app *apps, int n, char id[BOOT_SPAWN_ID])

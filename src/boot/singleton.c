@@ -165,7 +165,7 @@ static int singleton_poll(struct boot *b, const char *id)
     return singleton_spawn_poll(&container_of(b, struct singleton, boot)->spawned, id);
 }
 
-static void singleton_connected(struct boot *b, const char *id)
+static void singleton_record_connected(struct boot *b, const char *id)
 {
     singleton_spawn_connected(&container_of(b, struct singleton, boot)->spawned, id);
 }
@@ -181,4 +181,4 @@ const struct boot_backend boot_singleton = {.name = "singleton",
                                             .close = singleton_close,
                                             .spawn = singleton_spawn,
                                             .spawn_poll = singleton_poll,
-                                            .spawn_connected = singleton_connected};
+                                            .spawn_connected = singleton_record_connected};

@@ -36,7 +36,7 @@ struct words {
 };
 
 /* Appends an allocated word and owns it; NULL records that memory ran out. */
-static void words_take(struct words *w, char *word)
+static void words_append_owned(struct words *w, char *word)
 {
     char **more = realloc(w->v, (w->n + 2) * sizeof(*more));
     if (more)
@@ -50,16 +50,16 @@ static void words_take(struct words *w, char *word)
     w->v[w->n] = NULL;
 }
 
-static void words_add(struct words *w, const char *word)
+static void words_append_copy(struct words *w, const char *word)
 {
-    words_take(w, strdup(word));
+    words_append_owned(w, strdup(word));
 }
 
 static void add_option(struct words *w, const char *name, const char *value)
 {
     if (value) {
-        words_add(w, name);
-        words_add(w, value);
+        words_append_copy(w, name);
+        words_append_copy(w, value);
     }
 }
 
@@ -76,8 +76,8 @@ static void add_variables(struct words *w, const char *lines)
     while (lines && *lines) {
         size_t len = strcspn(lines, "\n");
         if (len > 0) {
-            words_add(w, "-env");
-            words_take(w, strndup(lines, len));
+            words_append_copy(w, "-env");
+            words_append_owned(w, strndup(lines, len));
         }
         lines += len + (lines[len] == '\n');
     }
@@ -93,14 +93,14 @@ static int add_program(struct words *w, const struct boot_program *program)
                host ? host : "localhost"); /* not those of a batch system: a single process shares memory */
     add_option(w, "-wdir", program_info(program, "wdir"));
     add_variables(w, program_info(program, "env"));
-    words_take(w, program_command(program));
+    words_append_owned(w, program_command(program));
     for (char *const *arg = program->argv; arg && *arg; arg++) {
         if (strcmp(*arg, ":") == 0)
             return err_set(MPI_ERR_SPAWN,
                            "An argument of %s is \":\", which mpiexec takes for the beginning of another "
                            "program. Start this program with mpiexec, too.",
                            program->command);
-        words_add(w, *arg);
+        words_append_copy(w, *arg);
     }
     return 0;
 }
@@ -133,7 +133,7 @@ static int find_mpiexec(char **path)
 
 /* ---- its start ---- */
 
-static atomic_uchar *state_of(const struct singleton_spawn *s, unsigned id)
+static atomic_uchar *spawn_state(const struct singleton_spawn *s, unsigned id)
 {
     return &s->book->state[id % KEEP_SPAWNS];
 }
@@ -148,7 +148,7 @@ struct start {
 
 /* Moves the given files to descriptors 3 and up; -1 closes that number. Runs between fork and exec of a program that
  * may have threads, so it must not allocate or take locks. */
-static void place_files(const int *files, int n)
+static void place_descriptors(const int *files, int n)
 {
     int above[KEEP_COMMAND_FD + 1];
     for (int i = 0; i < n; i++)
@@ -161,7 +161,7 @@ static void place_files(const int *files, int n)
     child_close_files(KEEP_COMMAND_FD + 1);
 }
 
-_Noreturn static void become_mpiexec(const struct start *s, int program)
+_Noreturn static void exec_mpiexec(const struct start *s, int program)
 {
     const int files[] = {
         [KEEP_PROGRAM_FD - 3] = program, [KEEP_BOOK_FD - 3] = s->book, [KEEP_COMMAND_FD - 3] = s->command};
@@ -170,7 +170,7 @@ _Noreturn static void become_mpiexec(const struct start *s, int program)
     signal(SIGPIPE, SIG_DFL);
     if (nothing >= 0)
         dup2(nothing, STDIN_FILENO); /* the program's input is not for the spawned processes */
-    place_files(files, COUNT_OF(files));
+    place_descriptors(files, COUNT_OF(files));
     execve(s->argv[0], s->argv, s->envp);
     atomic_store(s->state, KEEP_ENDED);
     _exit(127);
@@ -180,10 +180,10 @@ static bool start_mpiexec(const struct start *s)
 {
     pid_t program = getpid(), child = fork();
     if (child == 0) {
-        int program_fd = keep_watch(program); /* now: it waits for this process */
+        int program_fd = keep_open_pidfd(program); /* now: it waits for this process */
         pid_t mpiexec = fork();
         if (mpiexec == 0)
-            become_mpiexec(s, program_fd);
+            exec_mpiexec(s, program_fd);
         _exit(mpiexec < 0);
     }
     int status = 0;
@@ -194,7 +194,7 @@ static bool start_mpiexec(const struct start *s)
 
 /* ---- for the back end ---- */
 
-static int open_book(struct singleton_spawn *s)
+static int create_spawn_record(struct singleton_spawn *s)
 {
     if (s->book)
         return 0;
@@ -219,7 +219,7 @@ static int write_command(const struct boot_program *programs, int n, int *fd)
     int rc = 0;
     for (int i = 0; i < n && !rc; i++) {
         if (i > 0)
-            words_add(&words, ":");
+            words_append_copy(&words, ":");
         rc = add_program(&words, &programs[i]);
     }
     *fd = rc || words.failed ? -1 : command_write(words.v);
@@ -237,8 +237,8 @@ static int run_mpiexec(struct singleton_spawn *s, char *path, const char *port, 
     snprintf(kept, sizeof(kept), "%d:%u", getpid(), count);
     snprintf(file, sizeof(file), "%d", KEEP_COMMAND_FD);
     for (char **at = environ; at && *at; at++)
-        words_add(&env, *at);
-    words_take(&env, asprintf(&parent, ENV_PARENT "=%s", port) < 0 ? NULL : parent);
+        words_append_copy(&env, *at);
+    words_append_owned(&env, asprintf(&parent, ENV_PARENT "=%s", port) < 0 ? NULL : parent);
     int rc =
         env.failed ? err_set(MPI_ERR_NO_MEM, "Out of memory for the environment of spawned processes.") : 0;
     if (!rc) {
@@ -247,7 +247,7 @@ static int run_mpiexec(struct singleton_spawn *s, char *path, const char *port, 
             .envp = env.v,
             .command = command,
             .book = s->book_fd,
-            .state = state_of(s, count)};
+            .state = spawn_state(s, count)};
         s->count = count;
         atomic_store(start.state, KEEP_COMING);
         if (!start_mpiexec(&start))
@@ -264,7 +264,7 @@ int singleton_spawn_start(struct singleton_spawn *s, const struct boot_program *
     int command = -1;
     int rc = find_mpiexec(&path);
     rc = rc ? rc : write_command(programs, n, &command);
-    rc = rc ? rc : open_book(s);
+    rc = rc ? rc : create_spawn_record(s);
     rc = rc ? rc : run_mpiexec(s, path, port, command);
     if (!rc)
         snprintf(id, BOOT_SPAWN_ID, "%u", s->count);
@@ -274,14 +274,14 @@ int singleton_spawn_start(struct singleton_spawn *s, const struct boot_program *
     return rc;
 }
 
-static unsigned number_of(const char *id)
+static unsigned parse_spawn_id(const char *id)
 {
     return (unsigned)strtoul(id, NULL, 10);
 }
 
 int singleton_spawn_poll(const struct singleton_spawn *s, const char *id)
 {
-    if (atomic_load(state_of(s, number_of(id))) != KEEP_ENDED)
+    if (atomic_load(spawn_state(s, parse_spawn_id(id))) != KEEP_ENDED)
         return 0;
     return err_set(MPI_ERR_SPAWN,
                    "The mpiexec that was to start the new processes has ended; it has said why.");
@@ -290,7 +290,7 @@ int singleton_spawn_poll(const struct singleton_spawn *s, const char *id)
 void singleton_spawn_connected(const struct singleton_spawn *s, const char *id)
 {
     unsigned char coming = KEEP_COMING;
-    atomic_compare_exchange_strong(state_of(s, number_of(id)), &coming, KEEP_MET);
+    atomic_compare_exchange_strong(spawn_state(s, parse_spawn_id(id)), &coming, KEEP_MET);
 }
 
 void singleton_spawn_finish(const struct singleton_spawn *s)

@@ -53,7 +53,7 @@ static uint32_t count_addresses(const char *list)
     return n;
 }
 
-static bool one_machine(const struct softib_node *nodes, uint32_t n)
+static bool nodes_share_machine(const struct softib_node *nodes, uint32_t n)
 {
     for (uint32_t i = 1; i < n; i++)
         if (strcmp(nodes[i].machine, nodes[0].machine) != 0)
@@ -93,7 +93,7 @@ char *softib_describe(const struct softib_node *nodes, uint32_t n, uint64_t job)
     FILE *f = open_memstream(&text, &size);
     if (!f)
         return NULL;
-    if (one_machine(nodes, n)) {
+    if (nodes_share_machine(nodes, n)) {
         fprintf(f, "nodes=%u name=%016llx", n, (unsigned long long)job);
     } else {
         fprintf(f, "nodes=%u ports=%u wire=tcp base=%u name=%016llx", n, softib_count_rails(nodes, n), base,
@@ -113,7 +113,7 @@ static int publish_node(struct boot *b)
     struct softib_node me;
     memset(&me, 0, sizeof(me));
     machine_name(me.machine, sizeof(me.machine));
-    own_addresses(me.addresses, sizeof(me.addresses), ADDRESSES_MAX);
+    addresses_format_list(me.addresses, sizeof(me.addresses), ADDRESSES_MAX);
     return boot_put(b, "softib.node", &me, sizeof(me));
 }
 
@@ -154,7 +154,7 @@ static int collect_nodes(struct boot *b, struct softib_node *nodes)
     return 0;
 }
 
-static uint64_t hash_of(const char *text)
+static uint64_t hash_string(const char *text)
 {
     uint64_t h = 0xcbf29ce484222325u;
     for (; *text; text++)
@@ -174,14 +174,14 @@ static int publish_fabric(struct boot *b, bool asked_for)
     if (!nodes)
         return err_set(MPI_ERR_NO_MEM, "Out of memory for the description of %u nodes.", b->nnodes);
     int rc = collect_nodes(b, nodes);
-    char *text = rc ? NULL : softib_describe(nodes, b->nnodes, hash_of(b->job));
+    char *text = rc ? NULL : softib_describe(nodes, b->nnodes, hash_string(b->job));
     if (rc == 0 && !text)
         rc = err_set(MPI_ERR_NO_MEM, "Out of memory for the description of %u nodes.", b->nnodes);
     if (rc == 0) {
         rc = boot_put(b, "softib.fabric", text, strlen(text));
         if (!asked_for)
             log_warn("no InfiniBand or RoCE port is active: the %u nodes are connected by software over %s",
-                     b->nnodes, one_machine(nodes, b->nnodes) ? "this machine's memory" : "TCP");
+                     b->nnodes, nodes_share_machine(nodes, b->nnodes) ? "this machine's memory" : "TCP");
     }
     free(text);
     free(nodes);
@@ -204,7 +204,7 @@ static int publish_key(struct boot *b)
     return boot_put(b, "softib.key", text, sizeof(text));
 }
 
-static int take_key(struct boot *b)
+static int fetch_key(struct boot *b)
 {
     void *text = NULL;
     size_t len;
@@ -219,7 +219,7 @@ static int take_key(struct boot *b)
 }
 
 /* True if the fabric uses TCP, or a file that may select it, and the user gave no key. */
-static bool wants_key(const char *fabric)
+static bool needs_published_key(const char *fabric)
 {
     return !env_get(ENV_SOFTIB_KEY) && !env_get(ENV_SOFTIB_KEY "_FILE") &&
            (strstr(fabric, "wire=tcp") || *fabric == '/' || *fabric == '.');
@@ -236,7 +236,7 @@ int boot_softib_describe(struct boot *b, bool asked_for)
     if (b->nnodes < 2)
         return 0;
     int rc = fabric ? 0 : publish_fabric(b, asked_for);
-    return rc == 0 && (!fabric || wants_key(fabric)) ? publish_key(b) : rc;
+    return rc == 0 && (!fabric || needs_published_key(fabric)) ? publish_key(b) : rc;
 }
 
 int boot_softib_fetch_key(struct boot *b)
@@ -248,15 +248,15 @@ int boot_softib_fetch_key(struct boot *b)
     if (b->nnodes < 2)
         return 0;
     if (fabric)
-        return wants_key(fabric) ? take_key(b) : 0;
+        return needs_published_key(fabric) ? fetch_key(b) : 0;
     int rc = boot_get(b, 0, "softib.fabric", &text, &len);
     if (rc)
         return rc;
     snprintf(node, sizeof(node), "%u", b->node);
     if (setenv(ENV_SOFTIB_FABRIC, text, 1) != 0 || setenv(ENV_SOFTIB_NODE, node, 1) != 0)
         rc = err_set(MPI_ERR_NO_MEM, "Out of memory for the description of the nodes.");
-    if (rc == 0 && wants_key(text))
-        rc = take_key(b);
+    if (rc == 0 && needs_published_key(text))
+        rc = fetch_key(b);
     free(text);
     return rc;
 }

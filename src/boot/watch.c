@@ -14,7 +14,7 @@
 
 #define STACK (64 * 1024)
 
-_Noreturn void watch_lost(const struct boot *b)
+_Noreturn void watch_end_process(const struct boot *b)
 {
     if (b->local_rank == 0)
         fprintf(stderr, "fishplate: The launcher of this job is gone; its %u rank%s on %s end%s.\n",
@@ -22,7 +22,7 @@ _Noreturn void watch_lost(const struct boot *b)
     _exit(1);
 }
 
-static void *watch_body(void *arg)
+static void *watch_thread_body(void *arg)
 {
     struct watch *w = arg;
     for (;;) {
@@ -32,7 +32,7 @@ static void *watch_body(void *arg)
         if (p[1].revents)
             return NULL;
         if (p[0].revents)
-            watch_lost(w->boot);
+            watch_end_process(w->boot);
     }
 }
 
@@ -48,7 +48,7 @@ void watch_start(struct watch *w, const struct boot *b, int fd)
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, STACK);
-    w->running = pthread_create(&w->thread, &attr, watch_body, w) == 0;
+    w->running = pthread_create(&w->thread, &attr, watch_thread_body, w) == 0;
     pthread_attr_destroy(&attr);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (!w->running)

@@ -23,6 +23,6 @@ void watch_start(struct watch *w, const struct boot *b, int fd);
 void watch_stop(struct watch *w);
 
 /* One rank of the node prints that the launcher is lost; then the process ends without clean-up. */
-_Noreturn void watch_lost(const struct boot *b);
+_Noreturn void watch_end_process(const struct boot *b);
 
 #endif

@@ -54,6 +54,6 @@ int coll_laboratory_created(struct comm *c) __attribute__((weak));
 
 /* FISHPLATE_COLL has changed while the program runs, at every rank: what communicators remember of the choice is void. p may be
  * NULL. */
-int coll_choose_again(struct proc *p);
+int coll_reselect_algorithms(struct proc *p);
 
 #endif

@@ -116,7 +116,7 @@ static const char *op_name(uint64_t handle)
     return "user-defined";
 }
 
-static const char *kind_of_root(int root)
+static const char *root_constant_name(int root)
 {
     return root == ROOT_SELF ? "MPI_ROOT" : "MPI_PROC_NULL";
 }
@@ -134,7 +134,7 @@ static void record_print(FILE *out, const struct record *r)
     if (r->rooted && r->root >= 0)
         fprintf(out, ", root %d", r->root);
     else if (r->rooted)
-        fprintf(out, ", root %s", kind_of_root(r->root));
+        fprintf(out, ", root %s", root_constant_name(r->root));
 }
 
 static void comparison_report(const struct comparison *c)
@@ -167,7 +167,7 @@ static void order_report(const struct comm *c, const struct record *theirs)
              comm_label(c), call, theirs->rank, theirs->name, call, c->rank);
 }
 
-void debug_look_at(const struct comm *c, const void *record, uint64_t length)
+void debug_check_record(const struct comm *c, const void *record, uint64_t length)
 {
     struct record theirs;
     if (length != sizeof(theirs) || !record)
@@ -179,7 +179,7 @@ void debug_look_at(const struct comm *c, const void *record, uint64_t length)
 }
 
 /* One of the two messages, or the call that started them, has ended. */
-static void part_over(struct comparison *c)
+static void on_message_finished(struct comparison *c)
 {
     if (--c->pending > 0)
         return;
@@ -194,12 +194,12 @@ static void part_over(struct comparison *c)
 
 static void message_done(struct request *m)
 {
-    part_over(m->user);
+    on_message_finished(m->user);
 }
 
 static void comparison_watch_request(struct comparison *c, struct request *m)
 {
-    if (request_leave(m, message_done, c))
+    if (request_detach(m, message_done, c))
         c->pending++;
     else
         request_free(m);
@@ -209,7 +209,7 @@ static int comparison_exchange(struct comparison *cmp, struct comm *c, int tag)
 {
     struct request *in, *out;
     struct peer *next;
-    int rc = comm_peer(c, (c->rank + 1) % c->size, &next);
+    int rc = comm_get_peer(c, (c->rank + 1) % c->size, &next);
     if (!rc)
         rc = p2p_irecv(c->proc->p2p, &cmp->theirs, sizeof(cmp->theirs), byte_type(),
                        comm_coll_envelope(c, (c->rank + c->size - 1) % c->size, tag), &in);
@@ -228,7 +228,7 @@ int debug_check(const struct coll_args *args, const struct call *call, bool wait
     struct comm *c = args->comm->remote ? args->comm->local_comm : args->comm;
     struct coll_state *state = args->comm->coll;
     const uint32_t number =
-        coll_number(state, args, call->form, 0); /* everywhere, also where nobody listens */
+        coll_number_call(state, args, call->form, 0); /* everywhere, also where nobody listens */
     state->past[call->form][number % COLL_PAST] = COLL_KIND_SAID;
     if (c->size == 1)
         return 0;
@@ -238,12 +238,12 @@ int debug_check(const struct coll_args *args, const struct call *call, bool wait
     record_fill(&cmp->mine, args, call);
     cmp->comm = args->comm;
     cmp->pending = 1; /* until both are started */
-    int rc = comparison_exchange(cmp, c, coll_tag_of(COLL_KIND_DEBUG, 0, call->form, number));
+    int rc = comparison_exchange(cmp, c, coll_make_tag(COLL_KIND_DEBUG, 0, call->form, number));
     if (rc)
         return rc; /* what was started may still write into cmp, so it is left behind */
     cmp->detached = !wait && cmp->pending > 1;
     const bool left_alone = cmp->detached;
-    part_over(cmp);
+    on_message_finished(cmp);
     if (left_alone)
         return 0;
     net_wait(c->proc->net, &cmp->done);

@@ -102,7 +102,7 @@ static bool is_empty(const struct coll_side *side)
 }
 
 /* Blocks of one buffer are in one kind of memory, unless the buffer is MPI_BOTTOM. */
-static bool side_on_device(const struct coll_args *args, const struct coll_side *side, bool is_send)
+static bool is_side_on_device(const struct coll_args *args, const struct coll_side *side, bool is_send)
 {
     if (is_empty(side))
         return false;
@@ -123,12 +123,12 @@ static bool side_on_device(const struct coll_args *args, const struct coll_side 
 
 bool coll_args_on_device(const struct coll_args *args)
 {
-    return side_on_device(args, &args->send, true) || side_on_device(args, &args->recv, false);
+    return is_side_on_device(args, &args->send, true) || is_side_on_device(args, &args->recv, false);
 }
 
 /* The size from which calls use GPU kernels. Processes that use a GPU in turns wait for each other, so it grows with
  * their number (docs/gpu.md). */
-uint64_t coll_device_least(int ranks)
+uint64_t coll_device_min_bytes(int ranks)
 {
     return (uint64_t)least.value * (uint64_t)MAX(ranks - 1, 1);
 }
@@ -137,7 +137,7 @@ uint64_t coll_device_least(int ranks)
 static bool is_dense(const struct coll_side *side)
 {
     MPI_Aint offset;
-    return is_empty(side) || (!side->types && dt_is_block(side->type, 2, &offset) && offset == 0);
+    return is_empty(side) || (!side->types && dt_is_contiguous_block(side->type, 2, &offset) && offset == 0);
 }
 
 static uint64_t count_bytes(const struct coll_args *args, const struct coll_side *side, bool is_send)
@@ -161,15 +161,15 @@ bool coll_device_is_direct(const struct coll_args *args)
     if (!is_dense(send) || !is_dense(recv))
         return false;
     if (MAX(count_bytes(args, send, true), count_bytes(args, recv, false)) <
-        coll_device_least(args->comm->size))
+        coll_device_min_bytes(args->comm->size))
         return false;
     if (!kind_reduces(args->kind))
         return true;
     /* One operand in host memory: to compute there costs less than to copy step by step. */
     const bool has_result = args->kind != COLL_REDUCE || args->root == args->comm->rank;
     return !args->comm->remote && op_has_kernel(args->op, send->type) &&
-           (args->in_place || side_on_device(args, send, true)) &&
-           (!has_result || side_on_device(args, recv, false));
+           (args->in_place || is_side_on_device(args, send, true)) &&
+           (!has_result || is_side_on_device(args, recv, false));
 }
 
 static int out_of_memory(const struct coll_args *args)
@@ -232,7 +232,7 @@ static int open_side(struct copied_side *s, const struct coll_args *args, struct
                      bool is_send)
 {
     int rc = 0;
-    if (!side_on_device(args, side, is_send))
+    if (!is_side_on_device(args, side, is_send))
         return 0;
     if (kind_reduces(args->kind))
         open_reduction(s, side, count_reduced(args, is_send));
@@ -259,7 +259,7 @@ static void close_side(struct copied_side *s)
 
 /* True if blocks of the receive buffer keep their contents: one's own in place, those of MPI_PROC_NULL, the first
  * rank's in an exclusive scan. */
-static bool reads_recv(const struct coll_args *args, bool is_root)
+static bool reads_receive_buffer(const struct coll_args *args, bool is_root)
 {
     return args->in_place || args->kind >= COLL_NEIGHBOR_ALLGATHER || args->kind == COLL_EXSCAN ||
            (args->kind == COLL_BCAST && is_root);
@@ -275,7 +275,7 @@ static int copies_open(struct copies *c, const struct coll_args *args)
 {
     const bool is_root = args->comm->remote ? args->root == MPI_ROOT : args->root == args->comm->rank;
     *c = (struct copies){.args = *args};
-    c->reads_recv = reads_recv(args, is_root);
+    c->reads_recv = reads_receive_buffer(args, is_root);
     c->writes_recv = args->kind != COLL_BCAST || !is_root;
     int rc = open_side(&c->send, args, &c->args.send, true);
     if (!rc)
@@ -303,7 +303,7 @@ static int copies_fill(const struct copies *c)
     return rc || !c->reads_recv ? rc : fill_side(&c->recv);
 }
 
-static int copies_return(const struct copies *c)
+static int copies_write_back(const struct copies *c)
 {
     const struct copied_side *s = &c->recv;
     int rc = 0;
@@ -325,29 +325,29 @@ struct copies_request {
     struct copies copies;
 };
 
-static void end(struct copies_request *r)
+static void copies_request_end(struct copies_request *r)
 {
     const int error = r->inner->error;
-    request_complete(&r->base, error ? error : copies_return(&r->copies));
+    request_complete(&r->base, error ? error : copies_write_back(&r->copies));
 }
 
-static void inner_done(struct request *inner)
+static void on_inner_complete(struct request *inner)
 {
-    end(inner->user);
+    copies_request_end(inner->user);
 }
 
 /* Called after the inner request was started, which may be complete already. */
 static void watch_inner(struct copies_request *r)
 {
     if (atomic_load_explicit(&r->inner->complete, memory_order_acquire)) {
-        end(r);
+        copies_request_end(r);
         return;
     }
-    r->inner->on_complete = inner_done;
+    r->inner->on_complete = on_inner_complete;
     r->inner->user = r;
 }
 
-static int start(struct request *base)
+static int copies_request_start(struct request *base)
 {
     struct copies_request *r = container_of(base, struct copies_request, base);
     base->active = true;
@@ -361,13 +361,13 @@ static int start(struct request *base)
     return rc;
 }
 
-static struct request *const *parts(const struct request *base, int *count)
+static struct request *const *copies_request_parts(const struct request *base, int *count)
 {
     *count = 1;
     return &container_of(base, struct copies_request, base)->inner;
 }
 
-static void release(struct request *base)
+static void copies_request_release(struct request *base)
 {
     struct copies_request *r = container_of(base, struct copies_request, base);
     request_free(r->inner);
@@ -377,9 +377,11 @@ static void release(struct request *base)
 }
 
 static const struct request_ops copies_ops = {
-    .name = "collective in GPU memory", .parts = parts, .release = release};
-static const struct request_ops copies_persistent_ops = {
-    .name = "persistent collective in GPU memory", .start = start, .parts = parts, .release = release};
+    .name = "collective in GPU memory", .parts = copies_request_parts, .release = copies_request_release};
+static const struct request_ops copies_persistent_ops = {.name = "persistent collective in GPU memory",
+                                                         .start = copies_request_start,
+                                                         .parts = copies_request_parts,
+                                                         .release = copies_request_release};
 
 int coll_device_run(const struct coll_args *args, coll_device_call *run, void *arg)
 {
@@ -391,7 +393,7 @@ int coll_device_run(const struct coll_args *args, coll_device_call *run, void *a
     if (!rc)
         rc = run(arg, &copies.args, NULL);
     if (!rc)
-        rc = copies_return(&copies);
+        rc = copies_write_back(&copies);
     copies_close(&copies);
     return rc;
 }

@@ -21,7 +21,7 @@ static inline bool coll_is_on_device(const struct coll_args *args)
 bool coll_device_is_direct(const struct coll_args *args);
 
 /* Fewest bytes of a collective call (struct coll_where) among `ranks` ranks that runs on GPU memory as it is; the same at every rank. */
-uint64_t coll_device_least(int ranks);
+uint64_t coll_device_min_bytes(int ranks);
 
 /* Carries out the call on these copies: request NULL if it blocks, else the request is made. ERR_AGAIN: declined, nothing was done. */
 typedef int coll_device_call(void *arg, const struct coll_args *copies, struct request **request);

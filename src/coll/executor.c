@@ -13,7 +13,7 @@ struct copied_run {
     const struct coll_choice *choice;
 };
 
-static int run_copied(void *arg, const struct coll_args *copies, struct request **request)
+static int run_on_copies(void *arg, const struct coll_args *copies, struct request **request)
 {
     const struct copied_run *run = arg;
     struct call call = *run->call;
@@ -35,8 +35,9 @@ static bool run_on_device(const struct coll_executor *e, struct call *call, cons
         call->device_agreed = true;
         return false;
     }
-    *rc = call->form == FORM_BLOCKING ? coll_device_run(call->args, run_copied, &run)
-                                      : coll_device_make(call->args, call->form, run_copied, &run, request);
+    *rc = call->form == FORM_BLOCKING
+              ? coll_device_run(call->args, run_on_copies, &run)
+              : coll_device_make(call->args, call->form, run_on_copies, &run, request);
     return *rc != ERR_AGAIN;
 }
 
@@ -51,7 +52,7 @@ bool executor_try(struct call *call, const struct coll_choice *choice, struct re
 }
 
 /* The next choice after an executor has declined. */
-static struct coll_choice choose_next(struct call *call)
+static struct coll_choice choose_next_executor(struct call *call)
 {
     struct coll_choice next = coll_select(&call->shape, &call->where, call->form == FORM_BLOCKING);
     const struct coll_algorithm *tree =
@@ -70,7 +71,7 @@ int executor_run(struct call *call, const struct coll_choice *choice, struct req
             call->where.one_node = false;
         else
             call->where.nodes = false;
-        next = choose_next(call);
+        next = choose_next_executor(call);
     }
     return rc;
 }

@@ -25,12 +25,12 @@ struct known {
     bool remote; /* rank counts in the other group of an intercommunicator */
 };
 
-static bool known_differs(const struct known *mine, const struct known *theirs)
+static bool known_calls_differ(const struct known *mine, const struct known *theirs)
 {
     return mine->kind != theirs->kind || mine->root % COLL_TAG_ROOTS != theirs->root;
 }
 
-static void known_describe(const struct comm *c, const struct known *k, char *out, size_t size)
+static void describe_known_call(const struct comm *c, const struct known *k, char *out, size_t size)
 {
     char root[48] = "";
     if (kind_has_root(k->kind) && !c->remote)
@@ -44,13 +44,13 @@ static __attribute__((noinline, cold)) void report(const struct comm *c, const s
                                                    const struct known *theirs)
 {
     char sentence[640], one[128], other[128];
-    known_describe(c, mine, one, sizeof(one));
-    known_describe(c, theirs, other, sizeof(other));
+    describe_known_call(c, mine, one, sizeof(one));
+    describe_known_call(c, theirs, other, sizeof(other));
     snprintf(
         sentence, sizeof(sentence),
         "collective calls do not match on %s: %s, but %s%s; run it with FISHPLATE_DEBUG=coll to see counts "
         "and datatypes",
-        comm_label(c), one, other, known_differs(mine, theirs) ? "" : " (in another way)");
+        comm_label(c), one, other, known_calls_differ(mine, theirs) ? "" : " (in another way)");
     boot_abort(c->proc->boot, MPI_ERR_OTHER, sentence); /* as errors with the same cause do */
 }
 
@@ -65,14 +65,14 @@ static bool call_numbered(const struct comm *c, enum coll_form form, uint32_t nu
     const uint64_t past = c->coll->past[form][(calls - 1 - age) % COLL_PAST];
     *out = (struct known){.rank = c->rank,
                           .kind = past & 0xff,
-                          .root = coll_past_root(past),
+                          .root = coll_get_past_root(past),
                           .form = form,
                           .other = (past & COLL_PAST_OTHER) != 0};
     return out->kind != COLL_KIND_SAID;
 }
 
 /* The communicator whose calls are numbered in the tags of this context. */
-static struct comm *numbered_by(struct proc *p, uint64_t context, bool local)
+static struct comm *find_numbering_comm(struct proc *p, uint64_t context, bool local)
 {
     struct comm *c = comm_of_context(p, context);
     if (!c || !local)
@@ -84,8 +84,8 @@ static struct comm *numbered_by(struct proc *p, uint64_t context, bool local)
 }
 
 /* Checks the announcement of rank 0's first call through shared memory against a rank that is in another call. */
-static void look_at_agreement(const struct comm *c, const struct known *mine, int source,
-                              const struct coll_agreement *first)
+static void check_agreement(const struct comm *c, const struct known *mine, int source,
+                            const struct coll_agreement *first)
 {
     const struct known theirs = {.rank = source,
                                  .kind = first->kind,
@@ -95,39 +95,39 @@ static void look_at_agreement(const struct comm *c, const struct known *mine, in
 }
 
 /* Another rank's call as its messages' envelope describes it. */
-static struct known known_of_envelope(const struct comm *c, struct envelope env)
+static struct known known_call_from_envelope(const struct comm *c, struct envelope env)
 {
     return (struct known){.rank = env.source,
                           .kind = (unsigned)env.tag >> COLL_TAG_KIND_SHIFT,
                           .root = env.tag >> COLL_TAG_ROOT_SHIFT & (COLL_TAG_ROOTS - 1),
-                          .form = coll_tag_form(env.tag),
+                          .form = coll_get_tag_form(env.tag),
                           .remote = c->remote && !(env.tag & COLL_TAG_LOCAL)};
 }
 
 /* Checks a message that waits for its receive. */
-static void look_at_message(void *arg, struct envelope env, const void *payload, uint64_t length)
+static void check_message(void *arg, struct envelope env, const void *payload, uint64_t length)
 {
     struct proc *p = arg;
     if (!(env.context & 1) || env.tag < 0 || env.tag >= ASSEMBLY_TAG_FIRST)
         return;
     const bool local = (env.tag & COLL_TAG_LOCAL) != 0;
-    const struct comm *c = numbered_by(p, env.context, local);
-    const enum coll_form form = coll_tag_form(env.tag);
+    const struct comm *c = find_numbering_comm(p, env.context, local);
+    const enum coll_form form = coll_get_tag_form(env.tag);
     const unsigned kind = (unsigned)env.tag >> COLL_TAG_KIND_SHIFT;
     struct known mine;
     if (c && c->coll && kind == COLL_KIND_DEBUG && c->coll->look_at_record)
         c->coll->look_at_record(c, payload, length);
     if (!c || !call_numbered(c, form, (uint32_t)env.tag & COLL_TAG_MASK, &mine))
         return;
-    const struct known theirs = known_of_envelope(c, env);
+    const struct known theirs = known_call_from_envelope(c, env);
     if (theirs.kind == COLL_KIND_AGREE && length == sizeof(struct coll_agreement))
-        look_at_agreement(c, &mine, env.source, payload);
-    else if (theirs.kind < COLL_KINDS && (known_differs(&mine, &theirs) || mine.other))
+        check_agreement(c, &mine, env.source, payload);
+    else if (theirs.kind < COLL_KINDS && (known_calls_differ(&mine, &theirs) || mine.other))
         report(c, &mine, &theirs);
 }
 
 /* Checks the flags in shared memory, which are invisible to a rank that waits for a message and to one that has left. */
-static void look_at_shared(const struct comm *c)
+static void check_shared_flags(const struct comm *c)
 {
     const struct shared_head *head = c->coll->shared->head;
     for (int r = 0; r < c->size; r++) {
@@ -140,52 +140,53 @@ static void look_at_shared(const struct comm *c)
         if (r == c->rank || !entered || number >= c->coll_sequence[FORM_BLOCKING] ||
             !call_numbered(c, FORM_BLOCKING, number & COLL_TAG_MASK, &mine))
             continue;
-        if (!mine.other || known_differs(&mine, &theirs))
+        if (!mine.other || known_calls_differ(&mine, &theirs))
             report(c, &mine, &theirs);
     }
 }
 
-void mismatch_look(struct proc *p)
+void mismatch_check_all(struct proc *p)
 {
-    p2p_each_unexpected(p->p2p, MESSAGES_MAX, look_at_message, p);
+    p2p_visit_unexpected(p->p2p, MESSAGES_MAX, check_message, p);
     for (int i = 0; i < CONTEXT_IDS; i++) {
         const struct comm *c = p->comms[i];
         if (c && c->coll && c->coll->shared)
-            look_at_shared(c);
+            check_shared_flags(c);
     }
 }
 
-void mismatch_look_at(const struct comm *c)
+void mismatch_check_comm(const struct comm *c)
 {
-    p2p_each_unexpected(c->proc->p2p, MESSAGES_MAX, look_at_message, c->proc);
+    p2p_visit_unexpected(c->proc->p2p, MESSAGES_MAX, check_message, c->proc);
     if (c->coll->shared)
-        look_at_shared(c);
+        check_shared_flags(c);
 }
 
 struct comm *mismatch_comm(struct proc *p, struct envelope env)
 {
-    return (env.context & 1) && env.tag >= 0 ? numbered_by(p, env.context, (env.tag & COLL_TAG_LOCAL) != 0)
-                                             : NULL;
+    return (env.context & 1) && env.tag >= 0
+               ? find_numbering_comm(p, env.context, (env.tag & COLL_TAG_LOCAL) != 0)
+               : NULL;
 }
 
 bool mismatch_compare(const struct comm *c, struct envelope env)
 {
-    const enum coll_form form = coll_tag_form(env.tag);
-    const struct known theirs = known_of_envelope(c, env);
+    const enum coll_form form = coll_get_tag_form(env.tag);
+    const struct known theirs = known_call_from_envelope(c, env);
     struct known mine;
     if (form >= COLL_FORMS || theirs.kind >= COLL_KINDS || !call_is_made(c->coll_sequence[form], env.tag))
         return false;
     if (call_numbered(c, form, (uint32_t)env.tag & COLL_TAG_MASK, &mine) &&
-        (known_differs(&mine, &theirs) || mine.other))
+        (known_calls_differ(&mine, &theirs) || mine.other))
         report(c, &mine, &theirs);
     return true;
 }
 
 void mismatch_report_absent(const struct comm *c, struct envelope env)
 {
-    const struct known theirs = known_of_envelope(c, env);
+    const struct known theirs = known_call_from_envelope(c, env);
     char sentence[480], other[128];
-    known_describe(c, &theirs, other, sizeof(other));
+    describe_known_call(c, &theirs, other, sizeof(other));
     snprintf(sentence, sizeof(sentence),
              "collective calls do not match on %s: %s, and rank %d called MPI_Finalize without it",
              comm_label(c), other, c->rank);
@@ -194,11 +195,11 @@ void mismatch_report_absent(const struct comm *c, struct envelope env)
 
 void mismatch_report_crossed(const struct comm *c, int tag, struct envelope env)
 {
-    const struct known theirs = known_of_envelope(c, env);
-    const struct known mine = known_of_envelope(c, (struct envelope){.source = c->rank, .tag = tag});
+    const struct known theirs = known_call_from_envelope(c, env);
+    const struct known mine = known_call_from_envelope(c, (struct envelope){.source = c->rank, .tag = tag});
     char sentence[640], one[128], other[128];
-    known_describe(c, &mine, one, sizeof(one));
-    known_describe(c, &theirs, other, sizeof(other));
+    describe_known_call(c, &mine, one, sizeof(one));
+    describe_known_call(c, &theirs, other, sizeof(other));
     snprintf(sentence, sizeof(sentence),
              "collective calls do not match on %s: %s and waits for rank %d, which has not called it; %s and "
              "waits for rank %d, which has not called it (blocking and nonblocking calls do not match each "

@@ -45,23 +45,23 @@ static inline bool kind_has_root(unsigned kind)
            (1u << COLL_BCAST | 1u << COLL_GATHER | 1u << COLL_SCATTER | 1u << COLL_REDUCE) >> kind & 1;
 }
 
-static inline int coll_tag_of(unsigned kind, int root, enum coll_form form, uint32_t number)
+static inline int coll_make_tag(unsigned kind, int root, enum coll_form form, uint32_t number)
 {
     return (int)(kind << COLL_TAG_KIND_SHIFT |
                  ((unsigned)root & (COLL_TAG_ROOTS - 1)) << COLL_TAG_ROOT_SHIFT |
                  (unsigned)form << COLL_TAG_FORM_SHIFT | (number & COLL_TAG_MASK));
 }
-static inline enum coll_form coll_tag_form(int tag)
+static inline enum coll_form coll_get_tag_form(int tag)
 {
     return (enum coll_form)((unsigned)tag >> COLL_TAG_FORM_SHIFT & 3);
 }
 
 /* how: 0 or COLL_PAST_OTHER. */
-static inline uint64_t coll_past_of(unsigned kind, int root, unsigned how)
+static inline uint64_t coll_make_past(unsigned kind, int root, unsigned how)
 {
     return (uint64_t)(uint32_t)root << COLL_PAST_ROOT_SHIFT | how | kind;
 }
-static inline int coll_past_root(uint64_t past)
+static inline int coll_get_past_root(uint64_t past)
 {
     return (int)(past >> COLL_PAST_ROOT_SHIFT);
 }
@@ -79,9 +79,9 @@ struct coll_agreement {
 };
 
 /* Checks now. Ends the job with a message that names both calls if they do not match. */
-void mismatch_look(struct proc *p);
+void mismatch_check_all(struct proc *p);
 /* The same check for one communicator without calls in progress. */
-void mismatch_look_at(const struct comm *c);
+void mismatch_check_comm(const struct comm *c);
 
 /* The communicator whose call this envelope names; NULL: none, or it is freed. */
 struct comm *mismatch_comm(struct proc *p, struct envelope env);

@@ -14,25 +14,25 @@
 #define PATIENCE_NS UINT64_C(1000000000)
 #define RECEIVERS   16 /* of one round of queries */
 
-static const struct coll_request *scheduled(const struct request *r)
+static const struct coll_request *schedule_of_request(const struct request *r)
 {
     const bool is = r && !r->complete && (r->ops == &coll_request_ops || r->ops == &coll_persistent_ops);
     return is ? container_of(r, struct coll_request, base) : NULL;
 }
 
 /* The schedule that this wait cannot end without, or NULL. */
-static const struct coll_request *awaited_schedule(const struct net_waiter *w)
+static const struct coll_request *find_awaited_schedule(const struct net_waiter *w)
 {
     const struct coll_request *found = NULL;
     if (w->what == NET_FLAG) { /* of a request, or of something smaller */
         uint32_t magic;
         const struct request *r = container_of((const char *)w->of, struct request, complete);
         memcpy(&magic, (const char *)r + offsetof(struct request, obj.magic), sizeof(magic));
-        return magic == MAGIC_REQUEST ? scheduled(r) : NULL;
+        return magic == MAGIC_REQUEST ? schedule_of_request(r) : NULL;
     }
     const struct request_set *set = w->of;
     for (int i = 0; w->what == NET_ALL_OF && i < set->count && !found; i++)
-        found = scheduled(request_from(set->handles[i]));
+        found = schedule_of_request(request_from(set->handles[i]));
     return found;
 }
 
@@ -42,14 +42,14 @@ static bool is_awaited(const struct coll_request *r, struct comm *c, int rank, i
 }
 
 /* Lost if there is no room: a later one follows. */
-static void query_send(const struct coll_request *r, struct comm *c, int rank, int tag)
+static void send_query(const struct coll_request *r, struct comm *c, int rank, int tag)
 {
     struct peer *peer;
     const struct frame_header h = {
         .kind = P2P_FRAME_CALL, .context = c->context + 1, .source = c->rank, .tag = tag};
     struct call_query q = {.blocked = !r->comm->proc->threaded};
     memcpy(q.calls, r->comm->coll_sequence, sizeof(q.calls));
-    if (comm_peer(c, rank, &peer) == 0 && !net_is_lost(c->proc->net, peer->rank))
+    if (comm_get_peer(c, rank, &peer) == 0 && !net_is_lost(c->proc->net, peer->rank))
         (void)peer_send(peer, &h, &q, sizeof(q));
 }
 
@@ -67,7 +67,7 @@ static void query_senders(const struct coll_request *r)
         const int rank = remote ? PEER_REMOTE(step->peer) : step->peer;
         const int tag = c == r->comm ? r->tag : r->tag | COLL_TAG_LOCAL;
         if (rank != c->rank && is_awaited(r, c, rank, tag)) {
-            query_send(r, c, rank, tag);
+            send_query(r, c, rank, tag);
             most--;
         }
     }
@@ -77,17 +77,18 @@ static void query_senders(const struct coll_request *r)
 static void check_crossed(const struct coll_request *r, struct query_state *q)
 {
     struct comm *c = r->comm;
-    if (!q->query.blocked || c->proc->threaded || c->remote || coll_tag_form(r->tag) >= COLL_FORMS ||
-        call_is_made(c->coll_sequence[coll_tag_form(q->tag)], q->tag) ||
-        call_is_made(q->query.calls[coll_tag_form(r->tag)], r->tag) || !is_awaited(r, c, q->source, r->tag))
+    if (!q->query.blocked || c->proc->threaded || c->remote || coll_get_tag_form(r->tag) >= COLL_FORMS ||
+        call_is_made(c->coll_sequence[coll_get_tag_form(q->tag)], q->tag) ||
+        call_is_made(q->query.calls[coll_get_tag_form(r->tag)], r->tag) ||
+        !is_awaited(r, c, q->source, r->tag))
         return;
     mismatch_report_crossed(c, r->tag, comm_coll_envelope(c, q->source, q->tag));
 }
 
 static void query_wait(void *arg, const struct net_waiter *w)
 {
-    const struct coll_request *r = awaited_schedule(w);
-    mismatch_look(arg);
+    const struct coll_request *r = find_awaited_schedule(w);
+    mismatch_check_all(arg);
     if (!r || w->begun == 0)
         return;
     struct query_state *q = &r->state->query;
@@ -112,7 +113,7 @@ static void query_arrived(void *arg, struct peer *from, const struct frame_heade
     CHECK(len == sizeof(q), "a query about a collective call has a wrong length");
     memcpy(&q, payload, sizeof(q));
     struct comm *c = mismatch_comm(p, env);
-    if (!c || coll_tag_form(env.tag) >= COLL_FORMS || env.source < 0)
+    if (!c || coll_get_tag_form(env.tag) >= COLL_FORMS || env.source < 0)
         return;
     const struct group *g = c->remote && !(env.tag & COLL_TAG_LOCAL) ? c->remote : c->group;
     if (env.source >= g->size || group_job_rank(g, env.source) != from->rank || mismatch_compare(c, env))

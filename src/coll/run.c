@@ -53,7 +53,7 @@ int coll_run(const struct coll_args *args)
     coll_cached *const cached = state->cached[args->kind];
     if (likely(cached != NULL && !on_device) && cached(args, state, &rc))
         return likely(rc == 0) ? 0 : fail(args, rc);
-    page_comm_kind(state->page, args->kind);
+    page_comm_record_kind(state->page, args->kind);
     rc = coll_execute(args, state, FORM_BLOCKING, on_device, NULL);
     return likely(rc == 0) ? 0 : fail(args, rc);
 }

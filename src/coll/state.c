@@ -13,7 +13,7 @@
 #include "obj/context.h"
 #include "obj/fault.h"
 
-static bool on_one_node(const struct comm *c)
+static bool is_on_one_node(const struct comm *c)
 {
     const struct boot *boot = c->proc->boot;
     if (!c->proc->net->area || c->remote)
@@ -26,7 +26,7 @@ static bool on_one_node(const struct comm *c)
     return true;
 }
 
-static bool on_several_nodes(const struct comm *c)
+static bool is_on_several_nodes(const struct comm *c)
 {
     const struct boot *boot = c->proc->boot;
     bool several = false;
@@ -64,7 +64,7 @@ static int count_nodes(const struct comm *c)
 
 int coll_state_open(struct comm *c, struct coll_state **out)
 {
-    int rc = comm_whole(c);
+    int rc = comm_check_not_broken(c);
     rc = rc ? rc : coll_open(c->proc);
     if (rc)
         return rc;
@@ -76,10 +76,10 @@ int coll_state_open(struct comm *c, struct coll_state **out)
     }
     state->comm = c;
     /* A rank that dies at a flag leaves the others there. Where the job goes on without it, collectives are messages. */
-    state->one_node = !c->proc->net->lost && on_one_node(c);
-    state->nodes = !c->proc->net->lost && on_several_nodes(c);
+    state->one_node = !c->proc->net->lost && is_on_one_node(c);
+    state->nodes = !c->proc->net->lost && is_on_several_nodes(c);
     state->node_count = nodes;
-    state->look_at_record = debug_coll ? debug_look_at : NULL;
+    state->look_at_record = debug_coll ? debug_check_record : NULL;
     state->page = page_comm_open(c->proc->page, c->context, c->rank, c->size, comm_label(c));
     if (!state->page)
         state->page = &state->own;
@@ -93,7 +93,7 @@ static void coll_state_close(struct comm *c)
     if (!state)
         return;
     if (c->coll)
-        mismatch_look_at(c); /* no call of this communicator will receive the messages that wait now */
+        mismatch_check_comm(c); /* no call of this communicator will receive the messages that wait now */
     tuning_close(state);
     for (const struct coll_executor *const *e = coll_executors; *e; e++)
         (*e)->close(state);
@@ -117,7 +117,7 @@ int coll_open(struct proc *p)
     return rc;
 }
 
-int coll_choose_again(struct proc *p)
+int coll_reselect_algorithms(struct proc *p)
 {
     for (int i = 0; p && i < CONTEXT_IDS; i++)
         if (p->comms[i] && p->comms[i]->coll)

@@ -31,9 +31,9 @@ struct coll_state {
     int node_count;                  /* 0: not known */
     struct page_comm *page; /* where calls are counted for readers; own when there is no such place */
     struct page_comm own;
-    uint64_t past[COLL_FORMS][COLL_PAST]; /* calls by form and number: see coll_past_of */
+    uint64_t past[COLL_FORMS][COLL_PAST]; /* calls by form and number: see coll_make_past */
     void (*look_at_record)(const struct comm *c, const void *record,
-                           uint64_t length); /* NULL, or debug_look_at */
+                           uint64_t length); /* NULL, or debug_check_record */
     struct query_state query;                /* of waits that last */
     bool order_reported; /* by debug.c: ranks call blocking and nonblocking ones in different orders */
     bool neighbors;      /* the lists below are filled */
@@ -72,19 +72,19 @@ static inline int coll_state(struct comm *c, struct coll_state **out)
     return coll_state_open(c, out);
 }
 
-/* Numbers a call among those of its form on its communicator and remembers what it is; how: see coll_past_of. In an
+/* Numbers a call among those of its form on its communicator and remembers what it is; how: see coll_make_past. In an
  * intercommunicator's groups the root goes by different names. */
-static inline uint32_t coll_number(struct coll_state *state, const struct coll_args *args,
-                                   enum coll_form form, unsigned how)
+static inline uint32_t coll_number_call(struct coll_state *state, const struct coll_args *args,
+                                        enum coll_form form, unsigned how)
 {
     struct comm *c = state->comm;
     /* A program that never waits long would never make the check otherwise. */
     if (unlikely(c->coll_sequence[form] % COLL_PAST == COLL_PAST - 1) &&
         p2p_unexpected_length(c->proc->p2p) > 0)
-        mismatch_look(c->proc);
+        mismatch_check_all(c->proc);
     const uint32_t number = c->coll_sequence[form]++;
     const int root = kind_has_root(args->kind) && !c->remote ? args->root : 0;
-    state->past[form][number % COLL_PAST] = coll_past_of(args->kind, root, how);
+    state->past[form][number % COLL_PAST] = coll_make_past(args->kind, root, how);
     return number;
 }
 

@@ -20,7 +20,7 @@ static int out_of_memory(void)
     return err_set(MPI_ERR_NO_MEM, "out of memory for the description of a datatype");
 }
 
-static int too_large(void)
+static int report_array_too_large(void)
 {
     return err_set(MPI_ERR_ARG, "the array would span more than 2^63 bytes");
 }
@@ -31,14 +31,14 @@ static int array_begin(struct array *a, struct dtype *old)
     if (rc)
         return rc;
     a->step = old->extent;
-    dtype_mark(a->type, 0, a->step);
+    dtype_set_bounds(a->type, 0, a->step);
     return 0;
 }
 
 static int array_grow(struct array *a, MPI_Count size)
 {
     if (!checked_mul(a->step, size, &a->step))
-        return too_large();
+        return report_array_too_large();
     return 0;
 }
 
@@ -55,11 +55,11 @@ static int array_replace(struct array *a, struct dt_shape *shape)
 }
 
 /* `count` indices from `start` of a dimension. */
-static int array_slice(struct array *a, MPI_Count start, MPI_Count count)
+static int array_add_slice(struct array *a, MPI_Count start, MPI_Count count)
 {
     MPI_Aint offset;
     if (!checked_mul(start, a->step, &offset))
-        return too_large();
+        return report_array_too_large();
     struct dt_shape *s = dt_shape_new(1, 0, 1);
     if (s)
         s->part[0] = (struct dt_part){count, offset, a->type};
@@ -71,7 +71,7 @@ static int array_close(struct array *a, MPI_Count size)
 {
     int rc = array_grow(a, size);
     if (!rc)
-        dtype_mark(a->type, 0, a->step);
+        dtype_set_bounds(a->type, 0, a->step);
     return rc;
 }
 
@@ -139,7 +139,7 @@ int dtype_subarray(int ndims, struct ivec sizes, struct ivec subsizes, struct iv
         return rc;
     for (int i = 0; !rc && i < ndims; i++) {
         int d = array_fast_dimension(i, ndims, order);
-        rc = array_slice(&a, ivec_get(starts, d), ivec_get(subsizes, d));
+        rc = array_add_slice(&a, ivec_get(starts, d), ivec_get(subsizes, d));
         if (!rc)
             rc = array_close(&a, ivec_get(sizes, d));
     }
@@ -192,7 +192,7 @@ static int check_darray(const struct darray *a)
     return rc;
 }
 
-static struct share share_of(const struct darray *a, int d)
+static struct share compute_share(const struct darray *a, int d)
 {
     struct share s = {.size = ivec_get(a->gsizes, d), .procs = a->psizes[d]};
     /* The grid is numbered row by row, whatever the order of the array. */
@@ -212,11 +212,11 @@ static struct share share_of(const struct darray *a, int d)
 
 /* Adds this process's blocks: its whole blocks, one in each round over all processes, then its part of the last round.
  * A block distribution is a cyclic one that ends in the first round. */
-static int array_share(struct array *a, const struct share *s)
+static int array_add_share(struct array *a, const struct share *s)
 {
     MPI_Count start, round;
     if (!checked_mul(s->block, s->mine, &start) || !checked_mul(s->block, s->procs, &round))
-        return too_large();
+        return report_array_too_large();
     MPI_Count left = s->size > start ? s->size - start : 0;
     MPI_Count whole = left / round, rest = MIN(left % round, s->block);
     if (rest == s->block) {
@@ -228,7 +228,7 @@ static int array_share(struct array *a, const struct share *s)
     if ((left > 0 && !checked_mul(start, a->step, &first)) ||
         (whole > 1 && !checked_mul(round, a->step, &stride)) ||
         (rest > 0 && !checked_mul(start + whole * round, a->step, &last)))
-        return too_large();
+        return report_array_too_large();
     struct dt_shape *shape = dt_shape_new(whole, stride, 1);
     struct dtype *inner = a->type, *blocks;
     if (shape)
@@ -274,8 +274,8 @@ int dtype_darray(const struct darray *d, struct dtype *old, struct dtype **out)
     if (rc)
         return rc;
     for (int i = 0; !rc && i < d->ndims; i++) {
-        struct share s = share_of(d, array_fast_dimension(i, d->ndims, d->order));
-        rc = array_share(&a, &s);
+        struct share s = compute_share(d, array_fast_dimension(i, d->ndims, d->order));
+        rc = array_add_share(&a, &s);
         if (!rc)
             rc = array_close(&a, s.size);
     }

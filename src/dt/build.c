@@ -86,7 +86,7 @@ struct measure {
     bool any, bad;
 };
 
-static void measure_part(struct measure *m, const struct dt_part *part)
+static void measure_add_part(struct measure *m, const struct dt_part *part)
 {
     const struct dtype *t = part->type;
     MPI_Count size, elements;
@@ -110,7 +110,7 @@ static bool measure_shape(const struct dt_shape *s, struct measure *m)
 {
     *m = (struct measure){.align = 1};
     for (MPI_Count i = 0; s->repeat > 0 && i < s->count; i++)
-        measure_part(m, &s->part[i]);
+        measure_add_part(m, &s->part[i]);
     range_repeat(&m->data, s->repeat, s->stride);
     range_repeat(&m->copies, s->repeat, s->stride);
     range_repeat(&m->marks, s->repeat, s->stride);
@@ -182,7 +182,7 @@ int dtype_strided(MPI_Count count, MPI_Count blocklength, MPI_Aint stride, struc
     return dtype_new(s, out);
 }
 
-void dtype_mark(struct dtype *t, MPI_Aint lb, MPI_Aint extent)
+void dtype_set_bounds(struct dtype *t, MPI_Aint lb, MPI_Aint extent)
 {
     t->lb = lb;
     t->extent = extent;

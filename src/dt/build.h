@@ -33,7 +33,7 @@ int dtype_strided(MPI_Count count, MPI_Count blocklength, MPI_Aint stride, struc
                   struct dtype **out);
 
 /* Sets lb and ub explicitly (MPI_Type_create_resized): types made of this one inherit them without padding. */
-void dtype_mark(struct dtype *t, MPI_Aint lb, MPI_Aint extent);
+void dtype_set_bounds(struct dtype *t, MPI_Aint lb, MPI_Aint extent);
 
 /* The constructors. `wide`: the user called the `_c` form, which MPI_Type_get_envelope returns. */
 int dtype_contiguous(MPI_Count count, struct dtype *old, bool wide, struct dtype **out);

@@ -9,12 +9,12 @@
 #include "dt/build.h"
 #include "dt/recipe.h"
 
-static int bad_count(const char *what, MPI_Count value)
+static int report_negative_count(const char *what, MPI_Count value)
 {
     return err_set(MPI_ERR_COUNT, "%s is %lld; it must not be negative", what, (long long)value);
 }
 
-static int bad_reach(void)
+static int report_displacement_overflow(void)
 {
     return err_set(MPI_ERR_ARG, "a displacement of the datatype does not fit in 64 bits");
 }
@@ -35,7 +35,7 @@ int dtype_contiguous(MPI_Count count, struct dtype *old, bool wide, struct dtype
 {
     struct dtype *t;
     if (count < 0)
-        return bad_count("count", count);
+        return report_negative_count("count", count);
     int rc = dtype_strided(1, count, 0, old, &t);
     if (rc)
         return rc;
@@ -53,9 +53,9 @@ int dtype_vector(MPI_Count count, MPI_Count blocklength, MPI_Count stride, struc
     struct dtype *t;
     MPI_Count bytes;
     if (count < 0 || blocklength < 0)
-        return bad_count(count < 0 ? "count" : "blocklength", MIN(count, blocklength));
+        return report_negative_count(count < 0 ? "count" : "blocklength", MIN(count, blocklength));
     if (!checked_mul(stride, old->extent, &bytes))
-        return bad_reach();
+        return report_displacement_overflow();
     int rc = dtype_strided(count, blocklength, bytes, old, &t);
     if (rc)
         return rc;
@@ -74,7 +74,7 @@ int dtype_hvector(MPI_Count count, MPI_Count blocklength, MPI_Count stride, stru
 {
     struct dtype *t;
     if (count < 0 || blocklength < 0)
-        return bad_count(count < 0 ? "count" : "blocklength", MIN(count, blocklength));
+        return report_negative_count(count < 0 ? "count" : "blocklength", MIN(count, blocklength));
     int rc = dtype_strided(count, blocklength, stride, old, &t);
     if (rc)
         return rc;
@@ -97,16 +97,16 @@ struct blocks {
     struct dtype *old;
 };
 
-static int blocks_part(const struct blocks *b, MPI_Count i, struct dt_part *part)
+static int blocks_get_part(const struct blocks *b, MPI_Count i, struct dt_part *part)
 {
     MPI_Count n = b->blocklengths.p ? ivec_get(b->blocklengths, (size_t)i) : b->blocklength, offset;
     struct dtype *type = b->types ? dtype_from(b->types[i]) : b->old;
     if (n < 0)
-        return bad_count("a block length", n);
+        return report_negative_count("a block length", n);
     if (!type)
         return err_set(MPI_ERR_TYPE, "entry %lld of array_of_types is not a datatype", (long long)i);
     if (!checked_mul(ivec_get(b->displacements, (size_t)i), b->unit, &offset))
-        return bad_reach();
+        return report_displacement_overflow();
     *part = (struct dt_part){n, offset, type};
     return 0;
 }
@@ -114,10 +114,10 @@ static int blocks_part(const struct blocks *b, MPI_Count i, struct dt_part *part
 static int make_blocks(const struct blocks *b, struct dtype **out)
 {
     if (b->count < 0)
-        return bad_count("count", b->count);
+        return report_negative_count("count", b->count);
     struct dt_shape *s = dt_shape_new(1, 0, b->count);
     for (MPI_Count i = 0; s && i < b->count; i++) {
-        int rc = blocks_part(b, i, &s->part[i]);
+        int rc = blocks_get_part(b, i, &s->part[i]);
         if (rc) {
             free(s);
             return rc;
@@ -179,7 +179,7 @@ int dtype_indexed_block(MPI_Count count, MPI_Count blocklength, struct ivec disp
 {
     struct blocks b = {count, blocklength, old->extent, {NULL, false}, displacements, NULL, old};
     if (blocklength < 0)
-        return bad_count("blocklength", blocklength);
+        return report_negative_count("blocklength", blocklength);
     return build_blocks(&b, MPI_COMBINER_INDEXED_BLOCK, displacements.wide, false, out);
 }
 
@@ -188,7 +188,7 @@ int dtype_hindexed_block(MPI_Count count, MPI_Count blocklength, struct ivec dis
 {
     struct blocks b = {count, blocklength, 1, {NULL, false}, displacements, NULL, old};
     if (blocklength < 0)
-        return bad_count("blocklength", blocklength);
+        return report_negative_count("blocklength", blocklength);
     return build_blocks(&b, MPI_COMBINER_HINDEXED_BLOCK, wide, true, out);
 }
 
@@ -206,7 +206,7 @@ int dtype_struct(MPI_Count count, struct ivec blocklengths, struct ivec displace
 }
 
 /* Makes a duplicate: a type of one element of the old type. */
-static int make_same(struct dtype *old, struct dtype **out)
+static int make_duplicate(struct dtype *old, struct dtype **out)
 {
     int rc = dtype_strided(1, 1, 0, old, out);
     if (rc)
@@ -221,11 +221,11 @@ int dtype_resized(struct dtype *old, MPI_Count lb, MPI_Count extent, bool wide, 
     struct dtype *t;
     MPI_Count ub;
     if (!checked_add(lb, extent, &ub))
-        return bad_reach();
-    int rc = make_same(old, &t);
+        return report_displacement_overflow();
+    int rc = make_duplicate(old, &t);
     if (rc)
         return rc;
-    dtype_mark(t, lb, extent);
+    dtype_set_bounds(t, lb, extent);
     struct dt_recipe *r = recipe_new(MPI_COMBINER_RESIZED, 0, wide ? 0 : 2, wide ? 2 : 0, 1);
     if (r) {
         recipe_bytes(r, wide, lb);
@@ -238,7 +238,7 @@ int dtype_resized(struct dtype *old, MPI_Count lb, MPI_Count extent, bool wide, 
 int dtype_dup(struct dtype *old, struct dtype **out)
 {
     struct dtype *t;
-    int rc = make_same(old, &t);
+    int rc = make_duplicate(old, &t);
     if (rc)
         return rc;
     struct dt_recipe *r = recipe_new(MPI_COMBINER_DUP, 0, 0, 0, 1);

@@ -15,9 +15,9 @@ void dt_get_count(const struct dtype *t, MPI_Count bytes, MPI_Count *count)
 }
 
 /* Converts bytes of a sequence of t to basic elements (to_elements), or elements to bytes; -1 if `in` ends inside of one. */
-static MPI_Count count_convert(const struct dtype *t, MPI_Count in, bool to_elements);
+static MPI_Count convert_count(const struct dtype *t, MPI_Count in, bool to_elements);
 
-static MPI_Count convert_shape(const struct dtype *t, MPI_Count in, bool to_elements)
+static MPI_Count convert_count_within_shape(const struct dtype *t, MPI_Count in, bool to_elements)
 {
     const struct dt_shape *s = t->shape;
     MPI_Count unit_in = (to_elements ? t->size : t->elements) / s->repeat;
@@ -30,7 +30,7 @@ static MPI_Count convert_shape(const struct dtype *t, MPI_Count in, bool to_elem
         MPI_Count part_in = part->count * (to_elements ? p->size : p->elements);
         if (part_in == 0)
             continue;
-        MPI_Count more = count_convert(p, MIN(in, part_in), to_elements);
+        MPI_Count more = convert_count(p, MIN(in, part_in), to_elements);
         if (more < 0)
             return -1;
         out += more;
@@ -39,7 +39,7 @@ static MPI_Count convert_shape(const struct dtype *t, MPI_Count in, bool to_elem
     return out;
 }
 
-static MPI_Count count_convert(const struct dtype *t, MPI_Count in, bool to_elements)
+static MPI_Count convert_count(const struct dtype *t, MPI_Count in, bool to_elements)
 {
     MPI_Count unit_in = to_elements ? t->size : t->elements, unit_out = to_elements ? t->elements : t->size;
     MPI_Count whole, rest = in % unit_in;
@@ -49,7 +49,7 @@ static MPI_Count count_convert(const struct dtype *t, MPI_Count in, bool to_elem
         return whole;
     if (!t->shape)
         return -1;
-    MPI_Count more = convert_shape(t, rest, to_elements);
+    MPI_Count more = convert_count_within_shape(t, rest, to_elements);
     return more < 0 || !checked_add(whole, more, &whole) ? -1 : whole;
 }
 
@@ -59,7 +59,7 @@ void dt_get_elements(const struct dtype *t, MPI_Count bytes, MPI_Count *elements
         *elements = bytes == 0 ? 0 : MPI_UNDEFINED;
         return;
     }
-    MPI_Count n = count_convert(t, bytes, true);
+    MPI_Count n = convert_count(t, bytes, true);
     *elements = n < 0 ? MPI_UNDEFINED : n;
 }
 
@@ -67,7 +67,7 @@ int dt_set_elements(const struct dtype *t, MPI_Count elements, MPI_Count *bytes)
 {
     if (t->size == 0 && elements > 0)
         return err_set(MPI_ERR_ARG, "the datatype has no elements");
-    *bytes = elements == 0 ? 0 : count_convert(t, elements, false);
+    *bytes = elements == 0 ? 0 : convert_count(t, elements, false);
     return *bytes >= 0 ? 0
                        : err_set(MPI_ERR_COUNT, "%lld elements of the datatype have more than 2^63 bytes",
                                  (long long)elements);

@@ -20,7 +20,7 @@ struct walk {
 };
 _Static_assert(sizeof(struct walk) <= sizeof(((struct dt_cursor *)0)->state), "the walk fits the cursor");
 
-static struct walk *walk_of(struct dt_cursor *c)
+static struct walk *cursor_walk(struct dt_cursor *c)
 {
     return (struct walk *)(void *)c->state;
 }
@@ -34,7 +34,7 @@ void dt_cursor_open(struct dt_cursor *c, const struct dtype *t, MPI_Count count,
     c->position = 0;
     c->is_device = false;
     c->error = 0;
-    struct walk *w = walk_of(c);
+    struct walk *w = cursor_walk(c);
     memset(c->state, 0, sizeof(c->state));
     dt_layout_top(t, count, &w->top, &w->offset);
 }
@@ -52,7 +52,7 @@ void dt_cursor_seek(struct dt_cursor *c, uint64_t position)
 
 size_t dt_cursor_pack(struct dt_cursor *c, void *out, size_t len)
 {
-    struct walk *w = walk_of(c);
+    struct walk *w = cursor_walk(c);
     uint64_t left = c->position < w->top.size ? w->top.size - c->position : 0;
     size_t n = len < left ? len : left;
     if (unlikely(c->is_device))
@@ -64,7 +64,7 @@ size_t dt_cursor_pack(struct dt_cursor *c, void *out, size_t len)
 
 size_t dt_cursor_unpack(struct dt_cursor *c, const void *in, size_t len)
 {
-    struct walk *w = walk_of(c);
+    struct walk *w = cursor_walk(c);
     uint64_t left = c->position < w->top.size ? w->top.size - c->position : 0;
     size_t n = len < left ? len : left;
     if (unlikely(c->is_device))
@@ -88,13 +88,13 @@ static uint64_t find_entry(const char *starts, size_t step, uint64_t count, uint
     return low;
 }
 
-static const struct dt_node *run_node(const struct walk *w)
+static const struct dt_node *run_current_node(const struct walk *w)
 {
     return w->node ? w->node : &w->top;
 }
 
 /* Descends from the root of the layout to the node whose blocks contain packed byte `at`. */
-static void run_open(struct walk *w, char *base, uint64_t at)
+static void run_seek(struct walk *w, char *base, uint64_t at)
 {
     const struct dt_node *n = &w->top;
     w->position = at;
@@ -131,9 +131,9 @@ static void run_open(struct walk *w, char *base, uint64_t at)
 }
 
 /* The current block of the run. */
-static void run_block(const struct walk *w, int64_t *offset, uint64_t *length)
+static void run_get_block(const struct walk *w, int64_t *offset, uint64_t *length)
 {
-    const struct dt_node *n = run_node(w);
+    const struct dt_node *n = run_current_node(w);
     uint64_t i = w->index;
     switch (n->type) {
     case NODE_LOOP:
@@ -154,23 +154,23 @@ static void run_block(const struct walk *w, int64_t *offset, uint64_t *length)
     }
 }
 
-static bool run_last(const struct walk *w)
+static bool run_is_at_last(const struct walk *w)
 {
-    const struct dt_node *n = run_node(w);
+    const struct dt_node *n = run_current_node(w);
     /* count is the first member of every variant but a block's, which is a run of one. */
     return n->type == NODE_BLOCK || w->index + 1 == n->loop.count;
 }
 
 size_t dt_cursor_next(struct dt_cursor *c, size_t max, void **piece)
 {
-    struct walk *w = walk_of(c);
+    struct walk *w = cursor_walk(c);
     int64_t offset;
     uint64_t length;
     if (c->position >= w->top.size || max == 0)
         return 0;
     if (!w->open || w->position != c->position)
-        run_open(w, ptr_add(c->buffer, w->offset), c->position);
-    run_block(w, &offset, &length);
+        run_seek(w, ptr_add(c->buffer, w->offset), c->position);
+    run_get_block(w, &offset, &length);
     *piece = ptr_add(w->base, offset + (int64_t)w->done);
     size_t n = MIN(length - w->done, max);
     w->done += n;
@@ -178,7 +178,7 @@ size_t dt_cursor_next(struct dt_cursor *c, size_t max, void **piece)
     w->position = c->position;
     if (w->done == length) {
         w->done = 0;
-        if (run_last(w))
+        if (run_is_at_last(w))
             w->open = false;
         else
             w->index++;

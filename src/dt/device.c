@@ -81,7 +81,8 @@ static int move_blocks(const struct device_move *m, struct dt_cursor *c, size_t 
 }
 
 /* True if the range consists of whole rows of equal distance; *device is the address of the first one. */
-static bool is_rows(const struct dt_cursor *c, size_t len, char **device, int64_t *stride, size_t *width)
+static bool find_whole_rows(const struct dt_cursor *c, size_t len, char **device, int64_t *stride,
+                            size_t *width)
 {
     struct dt_node top;
     int64_t offset;
@@ -97,7 +98,7 @@ static bool is_rows(const struct dt_cursor *c, size_t len, char **device, int64_
 }
 
 /* Copies memory of several kinds: each block separately. */
-static int move_mixed(const struct device_move *m, struct dt_cursor *c, size_t len)
+static int copy_blocks_separately(const struct device_move *m, struct dt_cursor *c, size_t len)
 {
     int rc = 0;
     for (size_t done = 0; done < len && rc == 0;) {
@@ -116,7 +117,7 @@ static int device_copy(struct dt_cursor *c, void *dense, size_t len, bool unpack
     int64_t stride;
     size_t width;
     void *first;
-    if (is_rows(c, len, &device, &stride, &width)) {
+    if (find_whole_rows(c, len, &device, &stride, &width)) {
         const int rc = move_rows(&m, device, stride, width, len / width);
         c->position += rc == 0 ? len : 0;
         return rc;
@@ -126,7 +127,7 @@ static int device_copy(struct dt_cursor *c, void *dense, size_t len, bool unpack
         return move_block(&m, first, dense, len);
     dt_cursor_seek(c, start);
     if (c->buffer == MPI_BOTTOM)
-        return move_mixed(&m, c, len);
+        return copy_blocks_separately(&m, c, len);
     struct gpu_range range;
     m.segments = gpu_get_staging();
     if (gpu_find_range(dense, &range) != 0)
@@ -151,14 +152,14 @@ int dt_device_unpack(struct dt_cursor *c, const void *in, size_t len)
     return len ? device_copy(c, (void *)(uintptr_t)in, len, true) : 0;
 }
 
-bool dt_device_holds(const struct dtype *t, MPI_Count count, const void *buffer)
+bool dt_device_is_buffer(const struct dtype *t, MPI_Count count, const void *buffer)
 {
     struct dt_cursor c;
     void *piece;
     MPI_Aint offset;
     if (count == 0 || t->size == 0)
         return false;
-    if (buffer != MPI_BOTTOM || dt_is_block(t, count, &offset))
+    if (buffer != MPI_BOTTOM || dt_is_contiguous_block(t, count, &offset))
         return gpu_memory_is_device(ptr_add(buffer, t->true_lb));
     dt_cursor_open(&c, t, count, buffer);
     while (dt_cursor_next(&c, SIZE_MAX, &piece) > 0)
@@ -167,7 +168,7 @@ bool dt_device_holds(const struct dtype *t, MPI_Count count, const void *buffer)
     return false;
 }
 
-static size_t record_move(struct dt_cursor *c, uint64_t start, size_t len, int rc)
+static size_t finish_partial_move(struct dt_cursor *c, uint64_t start, size_t len, int rc)
 {
     if (rc && !c->error)
         c->error = rc;
@@ -178,13 +179,13 @@ static size_t record_move(struct dt_cursor *c, uint64_t start, size_t len, int r
 size_t dt_device_pack_some(struct dt_cursor *c, void *out, size_t len)
 {
     const uint64_t start = c->position;
-    return record_move(c, start, len, dt_device_pack(c, out, len));
+    return finish_partial_move(c, start, len, dt_device_pack(c, out, len));
 }
 
 size_t dt_device_unpack_some(struct dt_cursor *c, const void *in, size_t len)
 {
     const uint64_t start = c->position;
-    return record_move(c, start, len, dt_device_unpack(c, in, len));
+    return finish_partial_move(c, start, len, dt_device_unpack(c, in, len));
 }
 
 int dt_device_pack_all(const struct dtype *t, MPI_Count count, const void *buffer, void *out)
@@ -211,9 +212,9 @@ int dt_device_copy(const void *from, MPI_Count from_count, const struct dtype *f
         return 0;
     dt_cursor_init(&source, from_type, from_count, from);
     dt_cursor_init(&target, to_type, to_count, to);
-    if (source.is_device && dt_is_block(to_type, to_count, &offset))
+    if (source.is_device && dt_is_contiguous_block(to_type, to_count, &offset))
         return dt_device_pack(&source, ptr_add(to, offset), len);
-    if (target.is_device && dt_is_block(from_type, from_count, &offset))
+    if (target.is_device && dt_is_contiguous_block(from_type, from_count, &offset))
         return dt_device_unpack(&target, ptr_add(from, offset), len);
     void *window = gpu_get_staging();
     if (!window)

@@ -10,10 +10,10 @@
 
 /* True if a byte of the data is in device memory. MPI_BOTTOM with a datatype of absolute addresses may mix kinds of memory; any
  * other buffer is of one kind. */
-bool dt_device_holds(const struct dtype *t, MPI_Count count, const void *buffer);
+bool dt_device_is_buffer(const struct dtype *t, MPI_Count count, const void *buffer);
 static inline bool dt_is_device(const void *buffer, MPI_Count count, const struct dtype *t)
 {
-    return gpu_may_have_memory() && dt_device_holds(t, count, buffer);
+    return gpu_may_have_memory() && dt_device_is_buffer(t, count, buffer);
 }
 
 /* Copies the next `len` packed bytes of a cursor over device memory to or from dense memory of any kind. Returns 0 or

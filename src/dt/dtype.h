@@ -57,7 +57,7 @@ static inline struct dtype *dtype_from(MPI_Datatype handle)
     if (handle_is_predefined(handle))
         return dt_predefined((uint32_t)(uintptr_t)handle);
     struct dtype *t = (struct dtype *)handle;
-    return object_is(t, MAGIC_DTYPE) ? t : NULL;
+    return object_has_magic(t, MAGIC_DTYPE) ? t : NULL;
 }
 
 static inline MPI_Datatype dtype_handle(const struct dtype *t)
@@ -79,7 +79,7 @@ static inline void dtype_release(struct dtype *t)
 }
 
 /* True if `count` elements at a buffer are one contiguous block; *offset is its start relative to the buffer. */
-static inline bool dt_is_block(const struct dtype *t, MPI_Count count, MPI_Aint *offset)
+static inline bool dt_is_contiguous_block(const struct dtype *t, MPI_Count count, MPI_Aint *offset)
 {
     *offset = t->true_lb;
     return t->contiguous || (t->dense && (count <= 1 || t->extent == t->size));

@@ -67,7 +67,7 @@ static bool is_signed_kind(const struct dt_kind_info *k)
 }
 
 #if NUM_HAVE_F128 && LDBL_MANT_DIG == 64
-static void long_double_out(char *to, const char *from)
+static void long_double_encode(char *to, const char *from)
 {
     long double native;
     memcpy(&native, from, sizeof(native));
@@ -75,7 +75,7 @@ static void long_double_out(char *to, const char *from)
     external_swap_bytes(to, (const char *)&quad, sizeof(quad));
 }
 
-static void long_double_in(char *to, const char *from)
+static void long_double_decode(char *to, const char *from)
 {
     num_f128 quad;
     external_swap_bytes((char *)&quad, from, sizeof(quad));
@@ -83,12 +83,12 @@ static void long_double_in(char *to, const char *from)
     memcpy(to, &native, sizeof(native));
 }
 #else
-static void long_double_out(char *to, const char *from)
+static void long_double_encode(char *to, const char *from)
 {
     external_swap_bytes(to, from, sizeof(long double));
 }
 
-static void long_double_in(char *to, const char *from)
+static void long_double_decode(char *to, const char *from)
 {
     external_swap_bytes(to, from, sizeof(long double));
 }
@@ -104,7 +104,7 @@ struct conversion {
     int rc;
 };
 
-static int visit_out(void *context, struct dtype *basic, MPI_Count count, char *at)
+static int visit_encode(void *context, struct dtype *basic, MPI_Count count, char *at)
 {
     struct conversion *c = context;
     const struct dt_kind_info *k = &dt_kinds[basic->kind];
@@ -119,7 +119,7 @@ static int visit_out(void *context, struct dtype *basic, MPI_Count count, char *
     for (MPI_Count i = 0; i < count * n; i++, at += inner, c->outside += outer) {
         int rc = 0;
         if (extended)
-            long_double_out(c->outside, at);
+            long_double_encode(c->outside, at);
         else if (inner == outer)
             external_swap_bytes(c->outside, at, inner);
         else
@@ -129,7 +129,7 @@ static int visit_out(void *context, struct dtype *basic, MPI_Count count, char *
     return 0;
 }
 
-static int visit_in(void *context, struct dtype *basic, MPI_Count count, char *at)
+static int visit_decode(void *context, struct dtype *basic, MPI_Count count, char *at)
 {
     struct conversion *c = context;
     const struct dt_kind_info *k = &dt_kinds[basic->kind];
@@ -143,7 +143,7 @@ static int visit_in(void *context, struct dtype *basic, MPI_Count count, char *a
     }
     for (MPI_Count i = 0; i < count * n; i++, at += inner, c->outside += outer) {
         if (extended)
-            long_double_in(at, c->outside);
+            long_double_decode(at, c->outside);
         else if (inner == outer)
             external_swap_bytes(at, c->outside, inner);
         else
@@ -155,13 +155,13 @@ static int visit_in(void *context, struct dtype *basic, MPI_Count count, char *a
 int dt_external_pack(struct dtype *t, MPI_Count count, const void *buffer, void *out)
 {
     struct conversion c = {.outside = out};
-    dt_walk(t, count, (void *)buffer, WALK_BASIC, visit_out, &c);
+    dt_walk(t, count, (void *)buffer, WALK_BASIC, visit_encode, &c);
     return c.rc;
 }
 
 int dt_external_unpack(struct dtype *t, MPI_Count count, void *buffer, const void *in)
 {
     struct conversion c = {.outside = (char *)in};
-    dt_walk(t, count, buffer, WALK_BASIC, visit_in, &c);
+    dt_walk(t, count, buffer, WALK_BASIC, visit_decode, &c);
     return 0;
 }

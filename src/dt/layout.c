@@ -121,7 +121,7 @@ static void collect_add(struct collect *c, int64_t offset, uint64_t size, struct
 
 /* The node of the previous piece, with a reference, if it describes the same loop: long lists of equal parts share one
  * node. */
-static struct dt_node *share_last(const struct collect *c, const struct dt_node *loop)
+static struct dt_node *share_previous_node(const struct collect *c, const struct dt_node *loop)
 {
     struct dt_node *last = c->count ? c->item[c->count - 1].node : NULL;
     if (!last || last->type != NODE_LOOP || loop->type != NODE_LOOP || last->loop.child != loop->loop.child ||
@@ -151,7 +151,7 @@ static void collect_loop(struct collect *c, int64_t offset, uint64_t count, int6
         for (uint64_t i = 0; i < loop.blocks.count; i++)
             collect_add(c, offset + e[i].offset, e[i + 1].start - e[i].start, NULL);
     } else {
-        struct dt_node *made = share_last(c, &loop);
+        struct dt_node *made = share_previous_node(c, &loop);
         if (!made) {
             n->refs++;
             made = node_loop(count, stride, n);
@@ -163,7 +163,7 @@ static void collect_loop(struct collect *c, int64_t offset, uint64_t count, int6
     }
 }
 
-static void collect_drop(struct collect *c)
+static void collect_free(struct collect *c)
 {
     for (size_t i = 0; i < c->count; i++)
         node_release(c->item[i].node);
@@ -179,7 +179,7 @@ struct survey {
     bool steady; /* offsets advance by `step` */
 };
 
-static struct survey collect_survey(const struct collect *c)
+static struct survey collect_summarize_pieces(const struct collect *c)
 {
     const struct placed *p = c->item;
     struct survey s = {.blocks = true, .equal = true, .steady = true};
@@ -239,7 +239,7 @@ static struct dt_node *piece_node(const struct placed *p)
     return p->node;
 }
 
-static struct dt_node *make_list(const struct collect *c, uint64_t size)
+static struct dt_node *make_list_node(const struct collect *c, uint64_t size)
 {
     struct dt_node *n = node_new(NODE_LIST, size);
     struct dt_child *entry = malloc((c->count + 1) * sizeof(*entry));
@@ -269,14 +269,14 @@ static struct dt_node *collect_node(const struct collect *c)
 {
     if (c->count == 1)
         return piece_node(&c->item[0]);
-    struct survey s = collect_survey(c);
+    struct survey s = collect_summarize_pieces(c);
     if (s.equal && s.steady) {
         struct dt_node *one = piece_node(&c->item[0]);
         return one ? node_loop(c->count, s.step, one) : NULL;
     }
     if (s.blocks)
         return s.equal ? make_index(c, s.size) : make_blocks(c, s.size);
-    return make_list(c, s.size);
+    return make_list_node(c, s.size);
 }
 
 /* Computes the layout of a type that has data: a node and its offset. */
@@ -296,7 +296,7 @@ static struct dt_node *layout_build(const struct dt_shape *shape, int64_t *offse
     }
     struct dt_node *node = c.failed ? NULL : collect_node(&c);
     *offset = node ? c.item[0].offset : 0;
-    collect_drop(&c);
+    collect_free(&c);
     return node ? node_loop((uint64_t)shape->repeat, shape->stride, node) : NULL;
 }
 

@@ -76,8 +76,8 @@ FORCE_INLINE void move_gather(char *mem, const int64_t *offset, uint64_t count, 
         move_bytes(mem + offset[i], buf + i * len, len, unpack);
 }
 
-FORCE_INLINE void move_index(char *mem, const int64_t *offset, uint64_t count, char *buf, uint64_t len,
-                             bool unpack)
+FORCE_INLINE void move_indexed_blocks(char *mem, const int64_t *offset, uint64_t count, char *buf,
+                                      uint64_t len, bool unpack)
 {
     switch (len) {
     case 4:
@@ -96,7 +96,7 @@ FORCE_INLINE void move_index(char *mem, const int64_t *offset, uint64_t count, c
 
 /* Short blocks of unlike lengths are the fields of structures: two words that may overlap beat a call to
  * memcpy. */
-FORCE_INLINE void move_field(char *mem, char *buf, size_t len, bool unpack)
+FORCE_INLINE void move_structure_field(char *mem, char *buf, size_t len, bool unpack)
 {
     if (len > 16) {
         move_bytes(mem, buf, len, unpack);
@@ -117,7 +117,7 @@ FORCE_INLINE void move_field(char *mem, char *buf, size_t len, bool unpack)
 FORCE_INLINE void move_blocks(char *mem, const struct dt_block *e, uint64_t count, char *buf, bool unpack)
 {
     for (uint64_t i = 0; i < count; i++)
-        move_field(mem + e[i].offset, buf + e[i].start, e[i + 1].start - e[i].start, unpack);
+        move_structure_field(mem + e[i].offset, buf + e[i].start, e[i + 1].start - e[i].start, unpack);
 }
 
 static void pack_range(const struct dt_node *n, char *mem, uint64_t from, uint64_t to, char *buf);
@@ -149,7 +149,8 @@ FORCE_INLINE void move_children(const struct dt_node *child, int64_t stride, uin
         return;
     case NODE_INDEX:
         for (uint64_t i = 0; i < count; i++, mem += stride, buf += size)
-            move_index(mem, child->index.offsets, child->index.count, buf, child->index.length, unpack);
+            move_indexed_blocks(mem, child->index.offsets, child->index.count, buf, child->index.length,
+                                unpack);
         return;
     case NODE_BLOCKS:
         for (uint64_t i = 0; i < count; i++, mem += stride, buf += size)
@@ -198,7 +199,7 @@ FORCE_INLINE void range_index(const struct dt_node *n, char *mem, uint64_t from,
         first++;
     }
     uint64_t whole = (to - from) / len, tail = to - from - whole * len;
-    move_index(mem, offset + first, whole, buf, len, unpack);
+    move_indexed_blocks(mem, offset + first, whole, buf, len, unpack);
     if (tail)
         move_bytes(mem + offset[first + whole], buf + whole * len, tail, unpack);
 }
@@ -246,8 +247,8 @@ FORCE_INLINE void range_list(const struct dt_node *n, char *mem, uint64_t from, 
     }
 }
 
-FORCE_INLINE void move_range(const struct dt_node *n, char *mem, uint64_t from, uint64_t to, char *buf,
-                             bool unpack)
+FORCE_INLINE void move_packed_range(const struct dt_node *n, char *mem, uint64_t from, uint64_t to, char *buf,
+                                    bool unpack)
 {
     switch (n->type) {
     case NODE_BLOCK:
@@ -270,12 +271,12 @@ FORCE_INLINE void move_range(const struct dt_node *n, char *mem, uint64_t from, 
 
 static void pack_range(const struct dt_node *n, char *mem, uint64_t from, uint64_t to, char *buf)
 {
-    move_range(n, mem, from, to, buf, false);
+    move_packed_range(n, mem, from, to, buf, false);
 }
 
 static void unpack_range(const struct dt_node *n, char *mem, uint64_t from, uint64_t to, char *buf)
 {
-    move_range(n, mem, from, to, buf, true);
+    move_packed_range(n, mem, from, to, buf, true);
 }
 
 void dt_node_pack(const struct dt_node *node, const char *mem, uint64_t from, uint64_t to, char *out)

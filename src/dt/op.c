@@ -127,7 +127,7 @@ int op_check(const struct op *op, const struct dtype *t)
 }
 
 /* Stops at the first element whose predefined type does not match the first one's. */
-static int visit_same(void *context, struct dtype *basic, MPI_Count count, char *address)
+static int visit_compare_type(void *context, struct dtype *basic, MPI_Count count, char *address)
 {
     struct dtype **first = context;
     if (!*first)
@@ -144,7 +144,7 @@ int op_check_accumulate(const struct op *op, const struct dtype *t, MPI_Count co
     if (t->obj.predefined)
         return op_check(op, t);
     struct dtype *basic = t->kind == KIND_MIXED ? NULL : dt_predefined(dt_kinds[t->kind].handle);
-    if (!basic && dt_walk((struct dtype *)t, 1, NULL, WALK_PREDEFINED, visit_same, &basic))
+    if (!basic && dt_walk((struct dtype *)t, 1, NULL, WALK_PREDEFINED, visit_compare_type, &basic))
         return err_set(MPI_ERR_TYPE, "the datatype holds values of several predefined types");
     return op_check(op, basic);
 }
@@ -173,7 +173,7 @@ struct runs {
     intptr_t shift;
 };
 
-static int visit_run(void *context, struct dtype *basic, MPI_Count count, char *address)
+static int visit_apply_kernel(void *context, struct dtype *basic, MPI_Count count, char *address)
 {
     struct runs *r = context;
     op_kernel *kernel = find_kernel(r->op, basic);
@@ -202,7 +202,7 @@ void op_apply(const struct op *op, const void *in, void *inout, MPI_Count count,
         return;
     }
     struct runs r = {op, (intptr_t)((uintptr_t)in - (uintptr_t)inout)};
-    dt_walk(t, count, inout, WALK_PREDEFINED, visit_run, &r);
+    dt_walk(t, count, inout, WALK_PREDEFINED, visit_apply_kernel, &r);
 }
 
 bool op_apply3(const struct op *op, const void *left, const void *right, void *out, MPI_Count count,

@@ -32,7 +32,7 @@ static inline struct op *op_from(MPI_Op handle)
     if (handle_is_predefined(handle))
         return op_predefined((uint32_t)(uintptr_t)handle);
     struct op *op = (struct op *)handle;
-    return object_is(op, MAGIC_OP) ? op : NULL;
+    return object_has_magic(op, MAGIC_OP) ? op : NULL;
 }
 
 static inline MPI_Op op_handle(const struct op *op)

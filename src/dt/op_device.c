@@ -21,7 +21,7 @@ static const char *const number_names[] = {
     [NUM_F64] = "F64", [NUM_C32] = "C32", [NUM_C64] = "C64",
 };
 
-static const char *name_number(const struct dtype *t)
+static const char *number_type_name(const struct dtype *t)
 {
     const enum dt_num num = dt_kinds[t->kind].num;
     return (size_t)num < COUNT_OF(number_names) ? number_names[num] : NULL;
@@ -34,10 +34,10 @@ static bool find_name(const struct op *op, const struct dtype *t, char *name, si
     if (!op->handle || !t->obj.predefined || op->code >= COUNT_OF(op_names))
         return false;
     if (op->code < OP_ARITHMETIC_LIMIT) {
-        first = name_number(t);
+        first = number_type_name(t);
     } else {
-        first = t->shape ? name_number(t->shape->part[0].type) : NULL;
-        second = t->shape ? name_number(t->shape->part[1].type) : NULL;
+        first = t->shape ? number_type_name(t->shape->part[0].type) : NULL;
+        second = t->shape ? number_type_name(t->shape->part[1].type) : NULL;
     }
     if (!first || !second)
         return false;
@@ -46,7 +46,7 @@ static bool find_name(const struct op *op, const struct dtype *t, char *name, si
 }
 
 /* GPUs access device memory, managed memory and pinned host memory. */
-static bool is_reachable(const void *address)
+static bool is_gpu_accessible(const void *address)
 {
     struct gpu_range range;
     return gpu_find_range(address, &range) == 0;
@@ -56,8 +56,8 @@ static int apply_by_kernel(const struct op *op, const void *left, const void *ri
                            MPI_Count count, const struct dtype *t)
 {
     char name[32];
-    if (!find_name(op, t, name, sizeof(name)) || !is_reachable(left) || !is_reachable(right) ||
-        !is_reachable(out))
+    if (!find_name(op, t, name, sizeof(name)) || !is_gpu_accessible(left) || !is_gpu_accessible(right) ||
+        !is_gpu_accessible(out))
         return ERR_AGAIN;
     return gpu_reduce(name, left, right, out, (size_t)count, t->align);
 }

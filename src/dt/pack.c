@@ -10,8 +10,8 @@
 #define WINDOW 8192
 
 /* The root of the layout of `count` elements. One element needs no loop node around its layout. */
-static const struct dt_node *top_of(const struct dtype *t, MPI_Count count, struct dt_node *space,
-                                    int64_t *offset)
+static const struct dt_node *layout_root(const struct dtype *t, MPI_Count count, struct dt_node *space,
+                                         int64_t *offset)
 {
     if (count == 1) {
         *offset = t->layout->offset;
@@ -27,7 +27,7 @@ int dt_pack_all(const struct dtype *t, MPI_Count count, const void *buffer, void
     int64_t offset;
     if (unlikely(dt_is_device(buffer, count, t)))
         return dt_device_pack_all(t, count, buffer, out);
-    const struct dt_node *top = top_of(t, count, &space, &offset);
+    const struct dt_node *top = layout_root(t, count, &space, &offset);
     dt_node_pack(top, ptr_add(buffer, offset), 0, top->size, out);
     return 0;
 }
@@ -38,7 +38,7 @@ int dt_unpack_all(const struct dtype *t, MPI_Count count, void *buffer, const vo
     int64_t offset;
     if (unlikely(dt_is_device(buffer, count, t)))
         return dt_device_unpack_all(t, count, buffer, in, len);
-    const struct dt_node *top = top_of(t, count, &space, &offset);
+    const struct dt_node *top = layout_root(t, count, &space, &offset);
     dt_node_unpack(top, ptr_add(buffer, offset), 0, MIN(len, top->size), in);
     return 0;
 }

@@ -17,7 +17,7 @@ struct kept {
 };
 static struct kept *kept;
 
-static bool same_recipe(const struct dt_recipe *a, const struct dt_recipe *b)
+static bool recipes_are_equal(const struct dt_recipe *a, const struct dt_recipe *b)
 {
     bool same = a->combiner == b->combiner && a->integers == b->integers && a->types == b->types;
     for (MPI_Count i = 0; same && i < a->integers; i++)
@@ -28,10 +28,10 @@ static bool same_recipe(const struct dt_recipe *a, const struct dt_recipe *b)
 }
 
 /* The type kept for this recipe, or a new one of this shape. Owns both afterwards. */
-static int unnamed_cache(struct dt_recipe *r, struct dt_shape *shape, struct dtype **out)
+static int find_or_cache_type(struct dt_recipe *r, struct dt_shape *shape, struct dtype **out)
 {
     for (struct kept *k = kept; r && k; k = k->next) {
-        if (same_recipe(k->type->recipe, r)) {
+        if (recipes_are_equal(k->type->recipe, r)) {
             recipe_free(r);
             free(shape);
             *out = k->type;
@@ -62,7 +62,7 @@ static int unnamed_cache(struct dt_recipe *r, struct dt_shape *shape, struct dty
     return 0;
 }
 
-static int keep_alias(int combiner, int n, const int *numbers, enum dt_kind kind, struct dtype **out)
+static int cache_alias(int combiner, int n, const int *numbers, enum dt_kind kind, struct dtype **out)
 {
     struct dt_recipe *r = recipe_new(combiner, n, 0, 0, 0);
     for (int i = 0; r && i < n; i++)
@@ -70,7 +70,7 @@ static int keep_alias(int combiner, int n, const int *numbers, enum dt_kind kind
     struct dt_shape *shape = dt_shape_new(1, 0, 1);
     if (shape)
         shape->part[0] = (struct dt_part){1, 0, dt_predefined(dt_kinds[kind].handle)};
-    return unnamed_cache(r, shape, out);
+    return find_or_cache_type(r, shape, out);
 }
 
 /* What SELECTED_REAL_KIND and SELECTED_INT_KIND of the Fortran compiler choose from, smallest first. */
@@ -92,34 +92,34 @@ static const struct {
 } integers[] = {
     {2, KIND_INTEGER1}, {4, KIND_INTEGER2}, {9, KIND_INTEGER4}, {18, KIND_INTEGER8}, {38, KIND_INTEGER16}};
 
-static int f90_floating(int combiner, int p, int r, struct dtype **out)
+static int find_f90_floating(int combiner, int p, int r, struct dtype **out)
 {
     const int numbers[2] = {p, r};
     if (p == MPI_UNDEFINED && r == MPI_UNDEFINED)
         return err_set(MPI_ERR_ARG, "p and r are both MPI_UNDEFINED");
     for (size_t i = 0; i < COUNT_OF(reals); i++) {
         if ((p == MPI_UNDEFINED || p <= reals[i].precision) && (r == MPI_UNDEFINED || r <= reals[i].range))
-            return keep_alias(combiner, 2, numbers,
-                              combiner == MPI_COMBINER_F90_REAL ? reals[i].real : reals[i].complex, out);
+            return cache_alias(combiner, 2, numbers,
+                               combiner == MPI_COMBINER_F90_REAL ? reals[i].real : reals[i].complex, out);
     }
     return err_set(MPI_ERR_ARG, "no Fortran kind has %d decimal digits and an exponent range of %d", p, r);
 }
 
 int dtype_f90_real(int p, int r, struct dtype **out)
 {
-    return f90_floating(MPI_COMBINER_F90_REAL, p, r, out);
+    return find_f90_floating(MPI_COMBINER_F90_REAL, p, r, out);
 }
 
 int dtype_f90_complex(int p, int r, struct dtype **out)
 {
-    return f90_floating(MPI_COMBINER_F90_COMPLEX, p, r, out);
+    return find_f90_floating(MPI_COMBINER_F90_COMPLEX, p, r, out);
 }
 
 int dtype_f90_integer(int r, struct dtype **out)
 {
     for (size_t i = 0; i < COUNT_OF(integers); i++) {
         if (r <= integers[i].range)
-            return keep_alias(MPI_COMBINER_F90_INTEGER, 1, &r, integers[i].kind, out);
+            return cache_alias(MPI_COMBINER_F90_INTEGER, 1, &r, integers[i].kind, out);
     }
     return err_set(MPI_ERR_ARG, "no Fortran integer kind has a range of %d decimal digits", r);
 }
@@ -161,7 +161,7 @@ int dtype_value_index(struct dtype *value, struct dtype *index, struct dtype **o
         shape->part[0] = (struct dt_part){1, 0, value};
         shape->part[1] = (struct dt_part){1, ALIGN_UP(value->size, index->align), index};
     }
-    return unnamed_cache(r, shape, out);
+    return find_or_cache_type(r, shape, out);
 }
 
 /* Half precision is here too: gfortran has no such kind, other compilers and languages do. */

@@ -19,7 +19,7 @@
 
 #define SILENCE_SECONDS 600u
 
-static uint64_t deadline_in(uint64_t seconds)
+static uint64_t deadline_after_seconds(uint64_t seconds)
 {
     return clock_ns() + seconds * 1000000000u;
 }
@@ -30,12 +30,12 @@ int channel_poll(struct proc *p, struct pollfd *fds, unsigned n, struct net_wait
     if (ready != 0 || net_progress(p->net) > 0)
         return ready;
     if (p->net->doctor)
-        net_wait_observe(p->net, w, clock_ns());
+        net_wait_update_idle(p->net, w, clock_ns());
     if (p->net->lock)
-        biglock_drop(p->net->lock);
+        biglock_unlock(p->net->lock);
     ready = poll(fds, n, 1);
     if (p->net->lock)
-        biglock_take(p->net->lock);
+        biglock_lock(p->net->lock);
     return ready;
 }
 
@@ -94,7 +94,8 @@ static int read_all(struct channel *c, void *data, size_t len, uint64_t deadline
     return 0;
 }
 
-void channel_adopt(struct channel *c, struct proc *p, int fd, bool own_fd, const struct handshake *h)
+void channel_init_from_handshake(struct channel *c, struct proc *p, int fd, bool own_fd,
+                                 const struct handshake *h)
 {
     *c = (struct channel){.proc = p, .fd = fd, .own_fd = own_fd, .accepts = h->accepts};
     memcpy(c->session, h->session, sizeof(c->session));
@@ -109,7 +110,7 @@ int channel_open(struct channel *c, struct proc *p, int fd, bool own_fd, bool ac
                  const uint8_t key[HANDSHAKE_KEY])
 {
     struct handshake h;
-    const uint64_t deadline = deadline_in(SILENCE_SECONDS);
+    const uint64_t deadline = deadline_after_seconds(SILENCE_SECONDS);
     *c = (struct channel){.proc = p, .fd = fd, .own_fd = own_fd};
     int rc = handshake_begin(&h, accepts, key);
     while (!rc) {
@@ -121,7 +122,7 @@ int channel_open(struct channel *c, struct proc *p, int fd, bool own_fd, bool ac
     if (rc)
         channel_close(c);
     else
-        channel_adopt(c, p, fd, own_fd, &h);
+        channel_init_from_handshake(c, p, fd, own_fd, &h);
     secret_wipe(&h, sizeof(h));
     return rc;
 }
@@ -158,7 +159,7 @@ int channel_send(struct channel *c, const void *data, size_t len)
 {
     uint8_t code[SHA256_SIZE];
     uint32_t length = (uint32_t)len;
-    uint64_t deadline = deadline_in(SILENCE_SECONDS);
+    uint64_t deadline = deadline_after_seconds(SILENCE_SECONDS);
     channel_seal_frame(c, c->accepts, c->sent++, data, length, code);
     int rc = write_all(c, &length, sizeof(length), deadline);
     rc = rc ? rc : write_all(c, data, len, deadline);
@@ -169,7 +170,7 @@ int channel_receive(struct channel *c, void **data, size_t *len)
 {
     uint8_t code[SHA256_SIZE], want[SHA256_SIZE];
     uint32_t length;
-    uint64_t deadline = deadline_in(SILENCE_SECONDS);
+    uint64_t deadline = deadline_after_seconds(SILENCE_SECONDS);
     int rc = read_all(c, &length, sizeof(length), deadline);
     if (rc)
         return rc;

@@ -37,9 +37,10 @@ int channel_wait(struct proc *p, int fd, short events, uint64_t deadline);
 void channel_send_at_once(int fd);
 
 /* Makes a channel of a connected, nonblocking socket whose handshake is complete. */
-void channel_adopt(struct channel *c, struct proc *p, int fd, bool own_fd, const struct handshake *h);
+void channel_init_from_handshake(struct channel *c, struct proc *p, int fd, bool own_fd,
+                                 const struct handshake *h);
 
-/* As channel_adopt, with the handshake first. */
+/* As channel_init_from_handshake, with the handshake first. */
 int channel_open(struct channel *c, struct proc *p, int fd, bool own_fd, bool accepts,
                  const uint8_t key[HANDSHAKE_KEY]);
 void channel_close(struct channel *c);

@@ -28,13 +28,13 @@ static void compute_code(const struct handshake *h, const char *label, uint8_t o
     hmac_sha256_end(&m, out);
 }
 
-static void handshake_expect(struct handshake *h, size_t len)
+static void handshake_expect_bytes(struct handshake *h, size_t len)
 {
     h->in_len = len;
     h->in_done = 0;
 }
 
-static void send_later(struct handshake *h, const void *data, size_t len)
+static void queue_output(struct handshake *h, const void *data, size_t len)
 {
     if (h->out_done == h->out_len)
         h->out_len = h->out_done = 0;
@@ -46,7 +46,7 @@ static void send_code(struct handshake *h, const char *label)
 {
     uint8_t code[SHA256_SIZE];
     compute_code(h, label, code);
-    send_later(h, code, sizeof(code));
+    queue_output(h, code, sizeof(code));
 }
 
 int handshake_begin(struct handshake *h, bool accepts, const uint8_t key[HANDSHAKE_KEY])
@@ -55,20 +55,20 @@ int handshake_begin(struct handshake *h, bool accepts, const uint8_t key[HANDSHA
     memcpy(h->mine.magic, magic, sizeof(magic));
     if (getrandom(h->mine.nonce, HANDSHAKE_NONCE, 0) != HANDSHAKE_NONCE)
         return err_set(MPI_ERR_PORT, "the kernel gave no random bytes");
-    handshake_expect(h, accepts ? sizeof(h->theirs) : sizeof(h->theirs) + SHA256_SIZE);
+    handshake_expect_bytes(h, accepts ? sizeof(h->theirs) : sizeof(h->theirs) + SHA256_SIZE);
     if (!accepts)
-        send_later(h, &h->mine, sizeof(h->mine));
+        queue_output(h, &h->mine, sizeof(h->mine));
     return 0;
 }
 
-static bool is_code(const struct handshake *h, const char *label, const uint8_t *code)
+static bool is_code_valid(const struct handshake *h, const char *label, const uint8_t *code)
 {
     uint8_t want[SHA256_SIZE];
     compute_code(h, label, want);
     return secret_equal(code, want, SHA256_SIZE);
 }
 
-static bool take_greeting(struct handshake *h)
+static bool parse_greeting(struct handshake *h)
 {
     memcpy(&h->theirs, h->in, sizeof(h->theirs));
     h->has_greeting = memcmp(h->theirs.magic, magic, sizeof(magic)) == 0;
@@ -80,17 +80,17 @@ static bool handle_input(struct handshake *h)
 {
     const uint8_t *code = h->in;
     if (!h->has_greeting) {
-        if (!take_greeting(h))
+        if (!parse_greeting(h))
             return false;
         if (h->accepts) {
-            send_later(h, &h->mine, sizeof(h->mine));
+            queue_output(h, &h->mine, sizeof(h->mine));
             send_code(h, "accept");
-            handshake_expect(h, SHA256_SIZE);
+            handshake_expect_bytes(h, SHA256_SIZE);
             return true;
         }
         code += sizeof(h->theirs);
     }
-    h->has_verified = is_code(h, h->accepts ? "connect" : "accept", code);
+    h->has_verified = is_code_valid(h, h->accepts ? "connect" : "accept", code);
     if (h->has_verified && !h->accepts)
         send_code(h, "connect");
     compute_code(h, "session", h->session);

@@ -21,7 +21,7 @@ static int socket_failed(const char *what)
                    strerror(errno));
 }
 
-static int draw_lots(struct proc *p, int fd, bool *accepts)
+static int choose_accepting_side(struct proc *p, int fd, bool *accepts)
 {
     uint64_t mine, theirs = 0;
     do {
@@ -44,12 +44,12 @@ static int draw_lots(struct proc *p, int fd, bool *accepts)
     return 0;
 }
 
-int meet_join(struct proc *p, int fd, struct comm **out)
+int meet_join_socket(struct proc *p, int fd, struct comm **out)
 {
     static const struct meet_kind kind = {"joined with", true};
     struct channel channel = {.fd = -1};
     bool accepts;
-    int rc = draw_lots(p, fd, &accepts);
+    int rc = choose_accepting_side(p, fd, &accepts);
     rc = rc ? rc : channel_open(&channel, p, fd, false, accepts, no_key);
     return rc ? rc : meet_connect_groups(p->self, 0, &channel, 0, &kind, out);
 }

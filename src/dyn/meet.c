@@ -27,25 +27,25 @@ static struct dtype *byte_type(void)
     return dt_predefined((uint32_t)(uintptr_t)MPI_BYTE);
 }
 
-static struct coll_side side_of_bytes(const void *data, size_t len)
+static struct coll_side make_bytes_side(const void *data, size_t len)
 {
     return (struct coll_side){.buf = (void *)(uintptr_t)data, .count = (MPI_Count)len, .type = byte_type()};
 }
 
-int share_bytes(struct comm *comm, int root, void *data, size_t len)
+int broadcast_bytes(struct comm *comm, int root, void *data, size_t len)
 {
     struct coll_args a = {.kind = COLL_BCAST,
                           .name = "MPI_Bcast",
                           .comm = comm,
                           .root = root,
-                          .recv = side_of_bytes(data, len)};
+                          .recv = make_bytes_side(data, len)};
     return coll_run(&a);
 }
 
 int share_error(struct comm *comm, int root, int error)
 {
-    struct verdict v = verdict_of(error);
-    int rc = share_bytes(comm, root, &v, sizeof(v));
+    struct verdict v = verdict_from_error(error);
+    int rc = broadcast_bytes(comm, root, &v, sizeof(v));
     return rc ? rc : verdict_error(&v);
 }
 
@@ -62,8 +62,8 @@ static int meet_gather_entries(struct comm *comm, int root, const struct entry *
                           .name = "MPI_Gather",
                           .comm = comm,
                           .root = root,
-                          .send = side_of_bytes(mine, sizeof(*mine)),
-                          .recv = side_of_bytes(comm->rank == root ? all : NULL, sizeof(*mine))};
+                          .send = make_bytes_side(mine, sizeof(*mine)),
+                          .recv = make_bytes_side(comm->rank == root ? all : NULL, sizeof(*mine))};
     if (comm->rank != root)
         a.recv = (struct coll_side){0};
     return coll_run(&a);
@@ -78,8 +78,8 @@ static int first_error(const struct entry *all, int n)
 }
 
 /* At the root: exchanges verdicts with the other root. their_cards: allocated; NULL if none are expected. */
-static int meet_swap_verdicts(struct channel *c, const struct verdict *mine, const struct net_card *cards,
-                              struct verdict *theirs, struct net_card **their_cards)
+static int meet_exchange_verdicts(struct channel *c, const struct verdict *mine, const struct net_card *cards,
+                                  struct verdict *theirs, struct net_card **their_cards)
 {
     const size_t size = sizeof(*mine) + mine->count * sizeof(*cards);
     const struct net_card *came;
@@ -109,8 +109,8 @@ static int meet_swap_verdicts(struct channel *c, const struct verdict *mine, con
 }
 
 /* First exchange: the processes of both groups. */
-static int swap_cards(struct comm *comm, struct channel *c, const struct entry *all, struct verdict *theirs,
-                      struct net_card **their_cards)
+static int exchange_cards(struct comm *comm, struct channel *c, const struct entry *all,
+                          struct verdict *theirs, struct net_card **their_cards)
 {
     struct verdict mine = {.count = (uint32_t)comm->size, .root = comm->rank};
     struct net_card *cards = malloc((size_t)comm->size * sizeof(*cards));
@@ -120,13 +120,13 @@ static int swap_cards(struct comm *comm, struct channel *c, const struct entry *
                              "of %d processes",
                              comm->size);
     if (rc)
-        mine = verdict_of(rc);
+        mine = verdict_from_error(rc);
     for (int i = 0; i < comm->size && !rc; i++)
         cards[i] = all[i].card;
     if (getrandom(&mine.tag, sizeof(mine.tag), 0) < 0)
         mine.tag = (int32_t)comm->proc->net->world;
     mine.tag &= 0x3fffffff;
-    int swapped = meet_swap_verdicts(c, &mine, cards, theirs, their_cards);
+    int swapped = meet_exchange_verdicts(c, &mine, cards, theirs, their_cards);
     free(cards);
     if (c->accepts)
         theirs->tag = mine.tag;
@@ -135,8 +135,8 @@ static int swap_cards(struct comm *comm, struct channel *c, const struct entry *
 
 /* Adds the other group's processes to the peers and holds them until the communicator does: another thread may
  * disconnect meanwhile and remove processes that nothing holds. */
-static int learn_cards(struct comm *comm, const struct verdict *v, const struct net_card *cards,
-                       bool independent, uint32_t *numbers)
+static int add_remote_processes(struct comm *comm, const struct verdict *v, const struct net_card *cards,
+                                bool independent, uint32_t *numbers)
 {
     struct net *net = comm->proc->net;
     int rc = 0;
@@ -144,10 +144,10 @@ static int learn_cards(struct comm *comm, const struct verdict *v, const struct 
         rc = net_guest_add(net, &cards[i], &numbers[i]);
         if (rc)
             break;
-        net_guest_hold(net, numbers[i]);
+        net_guest_retain(net, numbers[i]);
         if (independent)
             net_guest_watch(net, numbers[i]);
-        rc = net_guest_reach(net, numbers[i]);
+        rc = net_guest_check_reachable(net, numbers[i]);
     }
     return rc;
 }
@@ -155,21 +155,21 @@ static int learn_cards(struct comm *comm, const struct verdict *v, const struct 
 /* Second exchange: whether all processes can reach each other. */
 static int meet_check_reachable(struct comm *comm, int root, struct channel *c, int error)
 {
-    struct entry mine = {.verdict = verdict_of(error)};
+    struct entry mine = {.verdict = verdict_from_error(error)};
     struct entry *all = comm->rank == root ? calloc((size_t)comm->size, sizeof(*all)) : NULL;
     int rc = meet_gather_entries(comm, root, &mine, all);
     if (comm->rank == root) {
         struct verdict theirs;
         rc = rc ? rc : first_error(all, comm->size);
-        struct verdict v = verdict_of(rc);
-        int swapped = meet_swap_verdicts(c, &v, NULL, &theirs, NULL);
+        struct verdict v = verdict_from_error(rc);
+        int swapped = meet_exchange_verdicts(c, &v, NULL, &theirs, NULL);
         rc = rc ? verdict_error(&v) : swapped;
     }
     free(all);
     return share_error(comm, root, rc);
 }
 
-static int build_met(struct creation *c)
+static int build_connected_comm(struct creation *c)
 {
     return creation_make(c, group_retain(c->agree.round.gang.members), group_retain(c->group));
 }
@@ -188,8 +188,8 @@ static void watch_channel(struct creation *c, struct channel *channel)
     while (!atomic_load_explicit(&c->request.complete, memory_order_acquire)) {
         if (!lost && channel_is_lost(channel)) {
             lost = true;
-            assembly_lose_other(round);
-            net_lost_guest(net, other);
+            assembly_mark_other_lost(round);
+            net_lost_mark_guest(net, other);
         }
         net_wait_step(net, &w);
     }
@@ -199,11 +199,11 @@ static void watch_channel(struct creation *c, struct channel *channel)
 
 /* Sends the last, empty message on the channel: this side no longer needs the other. A user's socket (MPI_Comm_join)
  * must be empty afterwards. */
-static void take_leave(struct channel *channel)
+static void send_final_message(struct channel *channel)
 {
     struct verdict theirs;
-    const struct verdict mine = verdict_of(0);
-    meet_swap_verdicts(channel, &mine, NULL, &theirs, NULL);
+    const struct verdict mine = verdict_from_error(0);
+    meet_exchange_verdicts(channel, &mine, NULL, &theirs, NULL);
 }
 
 /* Agrees on the context as for any intercommunicator, once both groups know each other's processes. */
@@ -215,7 +215,7 @@ static int meet_agree_groups(struct comm *comm, int root, struct channel *channe
     int rc = group_from_table(comm->proc->rank, numbers, (int)v->count, &remote);
     if (rc)
         return rc;
-    rc = creation_open(comm, kind->how, build_met, &c);
+    rc = creation_open(comm, kind->how, build_connected_comm, &c);
     if (rc) {
         group_release(remote);
         return rc;
@@ -235,25 +235,25 @@ static int meet_agree_groups(struct comm *comm, int root, struct channel *channe
         watch_channel(c, channel);
     rc = creation_wait(c, out);
     if (comm->rank == root && !rc)
-        take_leave(channel);
+        send_final_message(channel);
     return rc;
 }
 
-static int meet_others(struct comm *comm, int root, struct channel *channel, struct verdict *v,
-                       struct net_card *cards, const struct meet_kind *kind, struct comm **out)
+static int connect_other_group(struct comm *comm, int root, struct channel *channel, struct verdict *v,
+                               struct net_card *cards, const struct meet_kind *kind, struct comm **out)
 {
     /* 0 where there is none yet: a process of this world, which needs no reference */
     uint32_t *numbers = calloc((size_t)v->count + 1, sizeof(*numbers));
-    int rc = share_bytes(comm, root, cards, v->count * sizeof(*cards));
+    int rc = broadcast_bytes(comm, root, cards, v->count * sizeof(*cards));
     if (!rc)
-        rc = numbers ? learn_cards(comm, v, cards, kind->independent, numbers)
+        rc = numbers ? add_remote_processes(comm, v, cards, kind->independent, numbers)
                      : err_set(MPI_ERR_NO_MEM, "out of memory for %u processes", v->count);
     KILL_POINT(meet_cards_learned);
     rc = meet_check_reachable(comm, root, channel, rc);
     KILL_POINT(meet_settled);
     rc = rc ? rc : meet_agree_groups(comm, root, channel, v, numbers, kind, out);
     for (uint32_t i = 0; numbers && i < v->count; i++)
-        net_guest_drop(comm->proc->net, numbers[i]);
+        net_guest_release(comm->proc->net, numbers[i]);
     free(numbers);
     return rc;
 }
@@ -272,23 +272,23 @@ int meet_connect_groups(struct comm *comm, int root, struct channel *channel, in
         channel_close(channel); /* so that the other side does not wait, when one of this side has died */
         return rc;
     }
-    mine.verdict = verdict_of(net_card(comm->proc->net, &mine.card));
+    mine.verdict = verdict_from_error(net_fill_card(comm->proc->net, &mine.card));
     if (is_root)
         all = calloc((size_t)comm->size, sizeof(*all));
     rc = meet_gather_entries(comm, root, &mine, all);
     if (is_root) {
-        rc = rc ? rc : swap_cards(comm, channel, all, &v, &cards);
+        rc = rc ? rc : exchange_cards(comm, channel, all, &v, &cards);
         if (rc)
-            v = verdict_of(rc);
+            v = verdict_from_error(rc);
     }
     free(all);
-    rc = share_bytes(comm, root, &v, sizeof(v));
+    rc = broadcast_bytes(comm, root, &v, sizeof(v));
     rc = rc ? rc : verdict_error(&v);
     if (!rc && !is_root) {
         cards = malloc(((size_t)v.count + 1) * sizeof(*cards));
         CHECK_MEMORY(cards, "the processes of another job");
     }
-    rc = rc ? rc : meet_others(comm, root, channel, &v, cards, kind, out);
+    rc = rc ? rc : connect_other_group(comm, root, channel, &v, cards, kind, out);
     free(cards);
     if (is_root)
         channel_close(channel);
@@ -298,7 +298,7 @@ int meet_connect_groups(struct comm *comm, int root, struct channel *channel, in
 static const struct meet_kind meet_clients = {"clients of", true};
 const struct meet_kind meet_servers = {"server of", true};
 
-int meet_accept(struct comm *comm, int root, const char *port, struct comm **out)
+int meet_accept_connection(struct comm *comm, int root, const char *port, struct comm **out)
 {
     struct channel channel = {.fd = -1};
     int rc = comm->rank == root ? port_accept(comm->proc, port, NULL, &channel) : 0;

@@ -21,13 +21,13 @@ int meet_connect_groups(struct comm *comm, int root, struct channel *channel, in
 
 /* MPI_Comm_accept, MPI_Comm_connect, MPI_Comm_join. info: of the root, with the key timeout (seconds); may be NULL. */
 extern const struct meet_kind meet_servers;
-int meet_accept(struct comm *comm, int root, const char *port, struct comm **out);
+int meet_accept_connection(struct comm *comm, int root, const char *port, struct comm **out);
 int meet_connect(struct comm *comm, int root, const char *port, const struct info *info,
                  const struct meet_kind *kind, struct comm **out);
-int meet_join(struct proc *p, int fd, struct comm **out);
+int meet_join_socket(struct proc *p, int fd, struct comm **out);
 
 /* Broadcasts `len` bytes and an error class with its text from the root to all ranks of the communicator. */
-int share_bytes(struct comm *comm, int root, void *data, size_t len);
+int broadcast_bytes(struct comm *comm, int root, void *data, size_t len);
 int share_error(struct comm *comm, int root, int error);
 
 #endif

@@ -85,7 +85,7 @@ static int write_failed(int error)
     return err_set(MPI_ERR_OTHER, "the name cannot be written to the folder %s: %s", path, strerror(error));
 }
 
-static void file_of(const char *service, char file[HEX_SIZE])
+static void service_file_name(const char *service, char file[HEX_SIZE])
 {
     uint8_t digest[SHA256_SIZE];
     struct sha256 s;
@@ -97,7 +97,7 @@ static void file_of(const char *service, char file[HEX_SIZE])
 }
 
 /* Where a process can be checked by its number: the boot of the machine and the process-id namespace. */
-static void this_machine(char out[MACHINE_SIZE])
+static void get_machine_id(char out[MACHINE_SIZE])
 {
     char boot[40] = "unknown", space[24] = "";
     FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
@@ -111,7 +111,7 @@ static void this_machine(char out[MACHINE_SIZE])
 }
 
 /* The start time of a process in ticks; 0 if there is no such process. */
-static unsigned long long start_of(long pid)
+static unsigned long long process_start_time(long pid)
 {
     char path[64], line[1024] = "";
     snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
@@ -126,11 +126,11 @@ static unsigned long long start_of(long pid)
 }
 
 /* True if the publisher may still run. A process of another machine counts as running: only that machine can check. */
-static bool owner_lives(const struct owner *o)
+static bool is_owner_alive(const struct owner *o)
 {
     char machine[MACHINE_SIZE];
-    this_machine(machine);
-    return strcmp(machine, o->machine) != 0 || start_of(o->pid) == o->started;
+    get_machine_id(machine);
+    return strcmp(machine, o->machine) != 0 || process_start_time(o->pid) == o->started;
 }
 
 /* Reads the publisher of a name and the port. False: the file has another format. */
@@ -156,9 +156,9 @@ static bool file_read(int fd, struct owner *o, char *port)
 static int file_write(int folder, const char *file, const char *port)
 {
     char text[FILE_MAX], machine[MACHINE_SIZE];
-    this_machine(machine);
+    get_machine_id(machine);
     const int len = snprintf(text, sizeof(text), "fishplate-name 1 %s %ld %llu\n%s\n", machine,
-                             (long)getpid(), start_of(getpid()), port);
+                             (long)getpid(), process_start_time(getpid()), port);
     const int fd = ownfile_create(folder, file, O_WRONLY);
     if (fd < 0)
         return errno;
@@ -190,7 +190,7 @@ static bool file_remove_stale(int folder, const char *file)
     if (fd < 0)
         return errno == ENOENT || unlinkat(folder, file, 0) == 0;
     if (fcntl(fd, F_OFD_SETLKW, &lock) == 0 && is_same_file(fd, folder, file)) {
-        runs = file_read(fd, &o, port) && owner_lives(&o);
+        runs = file_read(fd, &o, port) && is_owner_alive(&o);
         if (!runs)
             unlinkat(folder, file, 0);
     }
@@ -199,7 +199,7 @@ static bool file_remove_stale(int folder, const char *file)
 }
 
 /* Returns 0, EEXIST (published by a process that runs) or another errno. */
-static int publish_in(int folder, const char *file, const char *port)
+static int publish_in_folder(int folder, const char *file, const char *port)
 {
     char fresh[HEX_SIZE + 32];
     uint64_t number; /* a process's number is not unique among hosts and containers that share the folder */
@@ -218,16 +218,16 @@ static int publish_in(int folder, const char *file, const char *port)
 
 int name_publish(struct proc *p, const char *service, const char *port)
 {
-    struct dyn *d = dyn_of(p);
+    struct dyn *d = dyn_get_state(p);
     struct name *name = d ? calloc(1, sizeof(*name)) : NULL;
     if (!name)
         return err_set(MPI_ERR_NO_MEM, "out of memory: cannot publish a name");
-    file_of(service, name->file);
+    service_file_name(service, name->file);
     int rc = 0, error = ENOENT;
     for (int tries = 0; !rc && error == ENOENT && tries < FOLDER_TRIES; tries++) {
         const int folder = folder_open(true);
         if (folder >= 0) {
-            error = publish_in(folder, name->file, port);
+            error = publish_in_folder(folder, name->file, port);
             close(folder);
         } else if (errno != ENOENT) {
             rc = folder_failed(errno);
@@ -264,7 +264,7 @@ int name_unpublish(struct proc *p, const char *service, const char *port)
 {
     char file[HEX_SIZE];
     (void)port;
-    file_of(service, file);
+    service_file_name(service, file);
     if (p->dyn)
         list_foreach(pos, &p->dyn->names)
         {
@@ -278,14 +278,14 @@ int name_unpublish(struct proc *p, const char *service, const char *port)
 }
 
 /* Returns 0 or an errno. */
-static int lookup_in(int folder, const char *file, char *port)
+static int lookup_in_folder(int folder, const char *file, char *port)
 {
     char found[MPI_MAX_PORT_NAME];
     struct owner o;
     const int fd = ownfile_open(folder, file, O_RDONLY);
     if (fd < 0)
         return errno;
-    const bool good = file_read(fd, &o, found) && owner_lives(&o);
+    const bool good = file_read(fd, &o, found) && is_owner_alive(&o);
     close(fd);
     if (good)
         strcpy(port, found);
@@ -301,8 +301,8 @@ int name_lookup(struct proc *p, const char *service, char *port)
     if (folder < 0 && error != ENOENT)
         return folder_failed(error);
     if (folder >= 0) {
-        file_of(service, file);
-        error = lookup_in(folder, file, port);
+        service_file_name(service, file);
+        error = lookup_in_folder(folder, file, port);
         close(folder);
     }
     folder_path(path, sizeof(path));

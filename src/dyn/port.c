@@ -61,7 +61,7 @@ static void dyn_close(struct proc *p)
     p->dyn = NULL;
 }
 
-struct dyn *dyn_of(struct proc *p)
+struct dyn *dyn_get_state(struct proc *p)
 {
     if (!p->dyn) {
         struct dyn *d = calloc(1, sizeof(*d));
@@ -95,7 +95,7 @@ static int listen_failed(void)
     return err_set(MPI_ERR_PORT, "a port cannot be opened: %s", err_reason(errno));
 }
 
-static int listen_here(struct port *port, uint64_t local)
+static int listen_locally(struct port *port, uint64_t local)
 {
     struct sockaddr_un address;
     const socklen_t len = port_name_local_address(local, &address);
@@ -112,7 +112,7 @@ static void close_listeners(struct port *port, int from)
         close(port->listeners[--port->count]);
 }
 
-static uint16_t number_of(int fd)
+static uint16_t socket_port_number(int fd)
 {
     struct sockaddr_in address;
     socklen_t len = sizeof(address);
@@ -135,7 +135,7 @@ static bool listen_at_all(struct port *port, struct port_name *name, const struc
             return false;
         port->listeners[port->count++] = fd;
         if (name->count == 0)
-            name->port = number_of(fd);
+            name->port = socket_port_number(fd);
         name->addresses[name->count++] = addresses[i];
     }
     return true;
@@ -145,7 +145,7 @@ static bool listen_at_all(struct port *port, struct port_name *name, const struc
 static int listen_to_network(struct port *port, struct port_name *name)
 {
     struct in_addr addresses[PORT_ADDRESSES];
-    const int n = own_address_list(addresses, PORT_ADDRESSES);
+    const int n = addresses_list_ipv4(addresses, PORT_ADDRESSES);
     for (int tries = 0; tries < SAME_TRIES; tries++) {
         if (listen_at_all(port, name, addresses, n))
             return 0;
@@ -220,7 +220,7 @@ static int port_advance(struct port *port)
     int error = 0;
     acceptor_expire(&port->acceptor, now);
     for (int i = 0; i < port->count && !error; i++)
-        error = acceptor_take(&port->acceptor, port->listeners[i], now);
+        error = acceptor_accept_pending(&port->acceptor, port->listeners[i], now);
     for (struct acceptor_caller *c = port->acceptor.first, *next; c; c = next) {
         next = c->next;
         caller_advance((struct caller *)c);
@@ -268,11 +268,11 @@ static void port_free(struct port *port)
 
 static int make_name(enum port_scope scope, struct port *port)
 {
-    struct port_name name = {.network = port_name_this_network()};
+    struct port_name name = {.network = port_name_network_id()};
     if (getrandom(name.key, sizeof(name.key), 0) != (ssize_t)sizeof(name.key) ||
         getrandom(&name.local, sizeof(name.local), 0) != (ssize_t)sizeof(name.local))
         return err_set(MPI_ERR_PORT, "the kernel gave no random bytes for the key of a port");
-    int rc = listen_here(port, name.local);
+    int rc = listen_locally(port, name.local);
     rc = rc || scope == PORT_MACHINE ? rc : listen_to_network(port, &name);
     memcpy(port->key, name.key, sizeof(port->key));
     port_name_write(&name, port->name);
@@ -282,7 +282,7 @@ static int make_name(enum port_scope scope, struct port *port)
 
 int port_open(struct proc *p, enum port_scope scope, char *name)
 {
-    struct dyn *d = dyn_of(p);
+    struct dyn *d = dyn_get_state(p);
     struct port *port = d ? calloc(1, sizeof(*port)) : NULL;
     if (!port)
         return err_set(MPI_ERR_NO_MEM, "out of memory for a port");
@@ -332,7 +332,7 @@ static int accept_at(struct proc *p, struct port *port, const struct port_watch 
         if (!list_empty(&port->proved)) {
             struct caller *c = list_entry(port->proved.next, struct caller, proved);
             list_remove(&c->proved);
-            channel_adopt(out, p, c->fd, true, &c->handshake);
+            channel_init_from_handshake(out, p, c->fd, true, &c->handshake);
             c->fd = -1;
             caller_free(c);
             return 0;

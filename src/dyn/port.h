@@ -15,7 +15,7 @@ struct dyn {
 };
 
 /* Made when first needed; NULL: no memory. Closed with the process. */
-struct dyn *dyn_of(struct proc *p);
+struct dyn *dyn_get_state(struct proc *p);
 
 /* Who can connect: processes of this machine and user, or processes of any machine in a network of this one. */
 enum port_scope { PORT_MACHINE, PORT_NETWORK };

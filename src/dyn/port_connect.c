@@ -133,9 +133,9 @@ static void line_advance(struct connector *c, struct line *l)
     }
 }
 
-static void add_lines(struct connector *c)
+static void add_address_lines(struct connector *c)
 {
-    if (c->name.network == port_name_this_network()) {
+    if (c->name.network == port_name_network_id()) {
         struct line *l = &c->lines[c->n++];
         c->is_local = true;
         l->len = port_name_local_address(c->name.local, &l->address.local);
@@ -204,12 +204,12 @@ int port_connect(struct proc *p, const char *name, unsigned seconds, struct chan
     bool alive, late = false;
     if (!port_name_parse(name, &c.name))
         return err_set(MPI_ERR_PORT, "\"%.60s\" is not the name of a port", name);
-    add_lines(&c);
+    add_address_lines(&c);
     while (!(proved = connector_advance(&c, &alive)) && alive && !(late = clock_ns() > deadline))
         wait_for_lines(p, &c, &w);
     net_wait_end(p->net, &w);
     if (proved) {
-        channel_adopt(out, p, proved->fd, true, &proved->handshake);
+        channel_init_from_handshake(out, p, proved->fd, true, &proved->handshake);
         proved->fd = -1;
     }
     for (int i = 0; i < c.n; i++)

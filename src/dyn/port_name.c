@@ -16,7 +16,7 @@
 
 #define HEAD "fishplate:2:"
 
-uint64_t port_name_this_network(void)
+uint64_t port_name_network_id(void)
 {
     char text[128] = "";
     uint64_t hash = HASH_START;

@@ -26,7 +26,7 @@ struct port_name {
 void port_name_write(const struct port_name *name, char *text);
 bool port_name_parse(const char *text, struct port_name *out);
 
-uint64_t port_name_this_network(void);
+uint64_t port_name_network_id(void);
 
 /* The Unix socket, in the abstract name space. Returns the length of the address. */
 socklen_t port_name_local_address(uint64_t local, struct sockaddr_un *out);

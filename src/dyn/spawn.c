@@ -28,7 +28,7 @@ static bool read_int(const char **at, int *out)
     return true;
 }
 
-int spawn_soft(const char *text, int most)
+int spawn_parse_soft(const char *text, int most)
 {
     int best = 0;
     for (const char *at = text; *at;) {
@@ -50,13 +50,13 @@ int spawn_soft(const char *text, int most)
     return best;
 }
 
-static int count_of(const struct spawn_program *program, int *count)
+static int spawn_process_count(const struct spawn_program *program, int *count)
 {
     const char *soft = program->info ? info_get(program->info, "soft") : NULL;
     *count = program->maxprocs;
     if (!soft)
         return 0;
-    *count = spawn_soft(soft, program->maxprocs);
+    *count = spawn_parse_soft(soft, program->maxprocs);
     if (*count < 0)
         return err_set(MPI_ERR_INFO_VALUE,
                        "the info key soft is \"%.60s\", which is not a list such as 1,4:10:2", soft);
@@ -81,7 +81,7 @@ static int spawn_translate_program(const struct spawn_program *from, struct boot
     }
     *to = (struct boot_program){
         .command = from->command, .argv = from->argv, .keys = words, .values = words + n, .nkeys = n};
-    return count_of(from, &to->count);
+    return spawn_process_count(from, &to->count);
 }
 
 static int spawn_check_programs(const struct spawn_program *programs, int n)
@@ -139,7 +139,7 @@ static int spawn_poll_answer(void *arg)
 }
 
 /* True if all children will run on this machine; the info key file may name other hosts. */
-static bool spawns_here(const struct proc *p, const struct spawn_program *programs, int n)
+static bool spawns_on_this_machine(const struct proc *p, const struct spawn_program *programs, int n)
 {
     static const char *const keys[] = {"host", "hosts", "file"};
     for (int i = 0; i < n; i++)
@@ -154,7 +154,7 @@ static int spawn_start(struct proc *p, const struct spawn_program *programs, int
     char port[MPI_MAX_PORT_NAME];
     struct waiting w = {.proc = p};
     struct port_watch watch = {spawn_poll_answer, &w};
-    int rc = port_open(p, spawns_here(p, programs, n) ? PORT_MACHINE : PORT_NETWORK, port);
+    int rc = port_open(p, spawns_on_this_machine(p, programs, n) ? PORT_MACHINE : PORT_NETWORK, port);
     if (rc)
         return rc;
     KILL_POINT(spawn_port_open);
@@ -184,7 +184,7 @@ int spawn_programs(struct comm *comm, int root, const struct spawn_program *prog
     int total = 0;
     for (int i = 0; is_root && i < n; i++)
         total += MAX(programs[i].maxprocs, 0);
-    int shared = share_bytes(comm, root, &total, sizeof(total));
+    int shared = broadcast_bytes(comm, root, &total, sizeof(total));
     int started = rc ? 0 : (*out)->remote->size;
     for (int i = 0; i < total && !shared; i++)
         errcodes[i] = rc ? rc : i < started ? MPI_SUCCESS : MPI_ERR_SPAWN;

@@ -25,7 +25,7 @@ int spawn_meet_parents(struct proc *p);
 
 /* Evaluates the info key soft, such as "1,4:10:2,16": the largest listed number that is at most `most`; 0 if there is
  * none; -1 for a malformed list. */
-int spawn_soft(const char *text, int most);
+int spawn_parse_soft(const char *text, int most);
 
 /* A copy of a program's info in which the keys of its `file` replace that key, and without `arch`. NULL for NULL. */
 int spawn_info(const struct info *given, struct info **out);

@@ -23,7 +23,7 @@ static char *spawn_info_trim(char *text)
 }
 
 /* Adds a line of the key file, such as "wdir = /tmp". Keys that the program has set take precedence. */
-static int take_line(struct info *info, char *line, const char *path, int number)
+static int add_info_line(struct info *info, char *line, const char *path, int number)
 {
     char *key = spawn_info_trim(line), *equals = strchr(key, '=');
     if (*key == '\0' || *key == '#')
@@ -49,7 +49,7 @@ static int read_file(struct info *info, const char *path)
         return err_set(MPI_ERR_INFO_VALUE, "cannot open %.200s, the info key file: %s", path,
                        strerror(errno));
     for (int number = 1; !rc && getline(&line, &room, f) >= 0; number++)
-        rc = take_line(info, line, path, number);
+        rc = add_info_line(info, line, path, number);
     free(line);
     fclose(f);
     return rc;

@@ -11,7 +11,7 @@
 
 #define TAG_MASK 0x3fffffff
 
-struct verdict verdict_of(int error)
+struct verdict verdict_from_error(int error)
 {
     struct verdict v = {.error = error};
     if (error)

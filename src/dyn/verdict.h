@@ -21,7 +21,7 @@ struct verdict {
 };
 
 /* error: 0, or an error class whose text is the last one that this thread has set. */
-struct verdict verdict_of(int error);
+struct verdict verdict_from_error(int error);
 
 /* Sets the text of a verdict's error and returns its class. */
 int verdict_error(const struct verdict *v);

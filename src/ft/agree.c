@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* The parts of data[]. */
-static uint64_t *agree_mine(struct agree *a) /* contributed here */
+static uint64_t *agree_own_words(struct agree *a) /* contributed here */
 {
     return a->data;
 }
@@ -14,7 +14,7 @@ static uint64_t *agree_sum(struct agree *a) /* AND of what is known in this epoc
 {
     return a->data + a->nwords;
 }
-static uint64_t *agree_value(struct agree *a) /* the decision */
+static uint64_t *agree_result_words(struct agree *a) /* the decision */
 {
     return a->data + 2 * (size_t)a->nwords;
 }
@@ -73,25 +73,25 @@ void agree_init(struct agree *a, uint32_t n, uint32_t me, uint32_t nwords)
     sum_clear(a);
 }
 
-void agree_most(struct agree *a, uint32_t nmost)
+void agree_set_max_words(struct agree *a, uint32_t nmost)
 {
     a->nmost = nmost;
     sum_clear(a);
 }
 
-const uint64_t *agree_words(const struct agree *a)
+const uint64_t *agree_get_result(const struct agree *a)
 {
-    return agree_value((struct agree *)(uintptr_t)a);
+    return agree_result_words((struct agree *)(uintptr_t)a);
 }
 
-bool agree_gone(const struct agree *a, uint32_t rank)
+bool agree_is_gone(const struct agree *a, uint32_t rank)
 {
     return set_contains(GONE((struct agree *)(uintptr_t)a), rank);
 }
 
 /* ---- the tree: places among the living members ---- */
 
-static uint32_t place_of(struct agree *a, uint32_t rank)
+static uint32_t rank_place(struct agree *a, uint32_t rank)
 {
     uint32_t place = 0;
     for (uint32_t i = 0; i < rank; i++)
@@ -99,7 +99,7 @@ static uint32_t place_of(struct agree *a, uint32_t rank)
     return place;
 }
 
-static uint32_t rank_at(struct agree *a, uint32_t place)
+static uint32_t place_rank(struct agree *a, uint32_t place)
 {
     for (uint32_t i = 0; i < a->n; i++)
         if (!set_contains(DEAD(a), i) && place-- == 0)
@@ -108,14 +108,14 @@ static uint32_t rank_at(struct agree *a, uint32_t place)
 }
 
 /* The number of places in the subtree of `place`: those that have its bits and more below its lowest one. */
-static uint32_t span_of(uint32_t place, uint32_t n)
+static uint32_t subtree_size(uint32_t place, uint32_t n)
 {
     return place ? place & -place : n;
 }
 
 static bool subtree_is_here(struct agree *a, uint32_t place)
 {
-    uint32_t span = span_of(place, a->n), at = 0;
+    uint32_t span = subtree_size(place, a->n), at = 0;
     for (uint32_t i = 0; i < a->n; i++) {
         if (set_contains(DEAD(a), i))
             continue;
@@ -134,7 +134,7 @@ static void agree_send_frame(struct agree *a, const struct agree_out *out, uint3
     struct agree_message *m = out->scratch;
     const size_t words = a->nwords * sizeof(uint64_t), bits = a->nbits * sizeof(uint64_t);
     *m = (struct agree_message){.kind = kind, .epoch = a->epoch, .decided = decision};
-    memcpy(m->data, decision ? agree_value(a) : agree_sum(a), words);
+    memcpy(m->data, decision ? agree_result_words(a) : agree_sum(a), words);
     memcpy(m->data + a->nwords, HAVE(a), bits);
     memcpy(m->data + a->nwords + a->nbits, decision ? GONE(a) : DEAD(a), bits);
     out->send(out->arg, to, m);
@@ -150,8 +150,8 @@ static void agree_send_state(struct agree *a, const struct agree_out *out, uint3
 
 static void agree_notify_children(struct agree *a, const struct agree_out *out, uint32_t place)
 {
-    for (uint32_t bit = 1; bit < span_of(place, a->n) && bit < a->n; bit *= 2) {
-        uint32_t child = rank_at(a, place + bit);
+    for (uint32_t bit = 1; bit < subtree_size(place, a->n) && bit < a->n; bit *= 2) {
+        uint32_t child = place_rank(a, place + bit);
         if (child == a->n)
             break;
         agree_send_state(a, out, child);
@@ -172,7 +172,7 @@ static void try_to_decide(struct agree *a)
     }
     if (!a->begun || !subtree_is_here(a, 0))
         return;
-    memcpy(agree_value(a), agree_sum(a), a->nwords * sizeof(uint64_t));
+    memcpy(agree_result_words(a), agree_sum(a), a->nwords * sizeof(uint64_t));
     memcpy(GONE(a), DEAD(a), a->nbits * sizeof(uint64_t));
     agree_decide(a);
 }
@@ -180,7 +180,7 @@ static void try_to_decide(struct agree *a)
 /* Makes all progress that is possible without further messages. */
 static void agree_advance(struct agree *a, const struct agree_out *out)
 {
-    const uint32_t place = place_of(a, a->me);
+    const uint32_t place = rank_place(a, a->me);
     if (a->epoch == a->me)
         try_to_decide(a);
     if (a->decided && a->decided_epoch == a->epoch) {
@@ -189,7 +189,7 @@ static void agree_advance(struct agree *a, const struct agree_out *out)
     }
     if (a->epoch == a->me)
         return;
-    const uint32_t parent = rank_at(a, place & (place - 1));
+    const uint32_t parent = place_rank(a, place & (place - 1));
     if (a->sent_to == parent && !a->dirty)
         return;
     const bool decision = a->decided || a->has_received_decision;
@@ -204,7 +204,7 @@ static void agree_advance(struct agree *a, const struct agree_out *out)
 
 static void agree_contribute(struct agree *a)
 {
-    sum_add(a, agree_mine(a));
+    sum_add(a, agree_own_words(a));
     set_add(HAVE(a), a->me);
     a->dirty = true;
 }
@@ -231,13 +231,13 @@ static void enter_epoch(struct agree *a, uint32_t epoch)
 
 void agree_begin(struct agree *a, const uint64_t *words, const struct agree_out *out)
 {
-    memcpy(agree_mine(a), words, a->nwords * sizeof(uint64_t));
+    memcpy(agree_own_words(a), words, a->nwords * sizeof(uint64_t));
     a->begun = true;
     agree_contribute(a);
     agree_advance(a, out);
 }
 
-void agree_died(struct agree *a, uint32_t rank, const struct agree_out *out)
+void agree_member_died(struct agree *a, uint32_t rank, const struct agree_out *out)
 {
     if (rank >= a->n || rank == a->me || set_contains(DEAD(a), rank))
         return;
@@ -246,15 +246,15 @@ void agree_died(struct agree *a, uint32_t rank, const struct agree_out *out)
     agree_advance(a, out);
 }
 
-static void take_decision(struct agree *a, const struct agree_message *m)
+static void accept_decision(struct agree *a, const struct agree_message *m)
 {
     if (a->decided) /* the same, confirmed by a new root */
         return;
-    memcpy(agree_value(a), m->data, a->nwords * sizeof(uint64_t));
+    memcpy(agree_result_words(a), m->data, a->nwords * sizeof(uint64_t));
     memcpy(GONE(a), m->data + a->nwords + a->nbits, a->nbits * sizeof(uint64_t));
 }
 
-static void take_contributions(struct agree *a, const struct agree_message *m)
+static void merge_contributions(struct agree *a, const struct agree_message *m)
 {
     const uint64_t *theirs = m->data + a->nwords;
     sum_add(a, m->data);
@@ -272,16 +272,16 @@ void agree_receive(struct agree *a, uint32_t from, const struct agree_message *m
     if (m->epoch != a->epoch)
         return;
     if (m->kind == AGREE_DOWN) {
-        take_decision(a, m);
+        accept_decision(a, m);
         agree_decide(a);
     } else if (m->decided) {
         if (!a->has_received_decision) {
-            take_decision(a, m);
+            accept_decision(a, m);
             a->dirty = true;
         }
         a->has_received_decision = true;
     } else {
-        take_contributions(a, m);
+        merge_contributions(a, m);
     }
     agree_advance(a, out);
     if (m->kind == AGREE_UP && a->decided && a->decided_epoch == a->epoch)

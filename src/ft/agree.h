@@ -50,7 +50,7 @@ struct agree {
 size_t agree_size(uint32_t n, uint32_t nwords);
 void agree_init(struct agree *a, uint32_t n, uint32_t me, uint32_t nwords);
 /* Sets how many words are combined by maximum. Called before anything else, with the same value at all processes. */
-void agree_most(struct agree *a, uint32_t nmost);
+void agree_set_max_words(struct agree *a, uint32_t nmost);
 size_t agree_message_size(const struct agree *a);
 
 /* Sends one message. Messages must leave in the order of the calls; a process that dies may have sent only the first
@@ -65,10 +65,10 @@ struct agree_out {
 void agree_begin(struct agree *a, const uint64_t *words, const struct agree_out *out);
 void agree_receive(struct agree *a, uint32_t from, const struct agree_message *m,
                    const struct agree_out *out);
-void agree_died(struct agree *a, uint32_t rank, const struct agree_out *out);
+void agree_member_died(struct agree *a, uint32_t rank, const struct agree_out *out);
 
 /* The agreed words; valid once decided. */
-const uint64_t *agree_words(const struct agree *a);
-bool agree_gone(const struct agree *a, uint32_t rank);
+const uint64_t *agree_get_result(const struct agree *a);
+bool agree_is_gone(const struct agree *a, uint32_t rank);
 
 #endif

@@ -61,14 +61,14 @@ static bool set_has_bit(const uint64_t *set, uint32_t i)
 }
 
 /* Completes an agreement. words[0] is the flag; the others list processes whose deaths all members have learned of. */
-static void agree_over(struct ft_round *round, void *arg)
+static void complete_agreement(struct ft_round *round, void *arg)
 {
     struct ft_request *r = arg;
-    const uint64_t *words = agree_words(round->agree);
+    const uint64_t *words = agree_get_result(round->agree);
     int error = 0;
     *r->flag = (int)(uint32_t)words[0];
     for (uint32_t i = 0; i < round->members.n; i++)
-        if (agree_gone(round->agree, i) && !set_has_bit(words + 1, i))
+        if (agree_is_gone(round->agree, i) && !set_has_bit(words + 1, i))
             error = err_set(MPIX_ERR_PROC_FAILED,
                             "a process of %s has died, and not all other members have acknowledged it with "
                             "MPIX_Comm_ack_failed",
@@ -77,7 +77,7 @@ static void agree_over(struct ft_round *round, void *arg)
     request_complete(&r->base, error);
 }
 
-static uint64_t *agree_words_of(struct comm *c, int flag, uint32_t *nwords)
+static uint64_t *make_agreement_words(struct comm *c, int flag, uint32_t *nwords)
 {
     struct ft_members m;
     if (ft_members_open(c, &m) != 0)
@@ -98,11 +98,11 @@ int ft_agree_start(struct comm *c, int *flag, struct request **out)
 {
     struct ft_request *r = request_new(c);
     uint32_t nwords;
-    uint64_t *words = r ? agree_words_of(c, *flag, &nwords) : NULL;
+    uint64_t *words = r ? make_agreement_words(c, *flag, &nwords) : NULL;
     int rc = words ? 0 : err_set(MPI_ERR_NO_MEM, "out of memory for an agreement");
     if (!rc) {
         r->flag = flag;
-        rc = ft_round_begin(c, words, nwords, 0, agree_over, r);
+        rc = ft_round_begin(c, words, nwords, 0, complete_agreement, r);
     }
     free(words);
     if (rc && r)
@@ -112,7 +112,7 @@ int ft_agree_start(struct comm *c, int *flag, struct request **out)
     return rc;
 }
 
-static int wait_for(struct request *r)
+static int wait_and_free_request(struct request *r)
 {
     int rc = p2p_wait(r->p2p, r);
     request_free(r);
@@ -123,7 +123,7 @@ int ft_agree(struct comm *c, int *flag)
 {
     struct request *r;
     int rc = ft_agree_start(c, flag, &r);
-    return rc ? rc : wait_for(r);
+    return rc ? rc : wait_and_free_request(r);
 }
 
 /* ---- shrinking ---- */
@@ -143,10 +143,10 @@ static int group_living(struct comm *c, const struct group *side, const struct f
         uint32_t number = group_job_rank(side, i), at = 0;
         while (round->members.numbers[at] != number)
             at++;
-        if (!agree_gone(round->agree, at))
+        if (!agree_is_gone(round->agree, at))
             numbers[n++] = number;
         else if (!net_is_lost(c->proc->net, number))
-            net_lost_peer(c->proc->net, number);
+            net_lost_check_peer(c->proc->net, number);
     }
     int rc = group_from_table(c->proc->rank, numbers, n, out);
     free(numbers);
@@ -180,7 +180,7 @@ static int ft_request_make(struct ft_request *r, const struct ft_round *round, c
  * epoch. */
 enum { SHRINK_OFFERED = CONTEXT_SINGLE_WORDS, SHRINK_EPOCH, SHRINK_WORDS };
 
-static int shrink_hook(struct net_hook *hook)
+static int shrink_retry_hook(struct net_hook *hook)
 {
     struct ft_request *r = container_of(hook, struct ft_request, again);
     list_remove(&hook->link);
@@ -193,41 +193,41 @@ static int shrink_hook(struct net_hook *hook)
 /* Tries the shrink again from a progress hook: a process that is alone would otherwise loop inside progress, where the
  * other communicator is being made. The hook is put in front of the others because net_progress would run an appended
  * one in the same walk, which would not end. */
-static void shrink_later(struct ft_request *r)
+static void schedule_shrink_retry(struct ft_request *r)
 {
-    r->again.progress = shrink_hook;
+    r->again.progress = shrink_retry_hook;
     list_prepend(&r->comm->proc->net->hooks, &r->again.link);
 }
 
 /* Restarts a shrink for which no context id was free at all processes: another communicator was being made somewhere,
  * or retired ids have to be reused first. */
-static int shrink_again(struct ft_request *r, bool offered)
+static int restart_shrink(struct ft_request *r, bool offered)
 {
     if (offered && r->scraped)
         return err_set(MPI_ERR_OTHER, "more than %d communicators exist at once; free some",
                        64 * CONTEXT_SINGLE_WORDS);
     r->scraped = offered;
-    shrink_later(r);
+    schedule_shrink_retry(r);
     return MPI_SUCCESS;
 }
 
-static void shrink_over(struct ft_round *round, void *arg)
+static void complete_shrink(struct ft_round *round, void *arg)
 {
     struct ft_request *r = arg;
     struct proc *p = r->comm->proc;
-    const uint64_t *words = agree_words(round->agree);
+    const uint64_t *words = agree_get_result(round->agree);
     uint32_t ids[2];
     int wanted = r->comm->remote ? 2 : 1, error;
     if (r->single)
         p->context_busy = false;
     r->single = false;
-    if (context_pick(words, 0, CONTEXT_SINGLE_WORDS, 0, wanted, ids)) {
-        context_numbers(ids, wanted, words[SHRINK_EPOCH]);
+    if (context_pick_ids(words, 0, CONTEXT_SINGLE_WORDS, 0, wanted, ids)) {
+        context_add_epoch(ids, wanted, words[SHRINK_EPOCH]);
         for (int i = 0; i < wanted; i++)
             context_id_take(p, ids[i]);
         error = ft_request_make(r, round, ids);
     } else {
-        error = shrink_again(r, words[SHRINK_OFFERED]);
+        error = restart_shrink(r, words[SHRINK_OFFERED]);
         if (!error)
             return;
     }
@@ -245,7 +245,7 @@ static int shrink_begin(struct ft_request *r)
         words[SHRINK_OFFERED] = 1;
     }
     words[SHRINK_EPOCH] = p->context_epoch;
-    return ft_round_begin(r->comm, words, SHRINK_WORDS, 1, shrink_over, r);
+    return ft_round_begin(r->comm, words, SHRINK_WORDS, 1, complete_shrink, r);
 }
 
 static int shrink_new(struct comm *c, MPI_Comm *handle, struct ft_request **out)
@@ -293,20 +293,20 @@ static void ft_frame_arrived(void *arg, struct peer *from, const struct frame_he
     if (h->flags == FT_REVOKE)
         ft_revoke_arrived(p, comm_of_context(p, h->context), h->context, from->rank);
     else if (h->flags == FT_LEFT)
-        ft_round_left(p, h->context);
+        ft_round_drop_retired(p, h->context);
     else
         ft_round_arrived(p, from, h, payload, len);
 }
 
-static void member_died(struct proc *p, uint32_t number)
+static void on_member_died(struct proc *p, uint32_t number)
 {
-    ft_revoke_died(p, number);
+    ft_revoke_resend_after_death(p, number);
     ft_round_died(p, number);
 }
 
-static void comm_born(struct comm *c)
+static void on_comm_created(struct comm *c)
 {
-    ft_revoke_born(c->proc->ft, c);
+    ft_revoke_apply_early(c->proc->ft, c);
 }
 
 /* Waits in MPI_Finalize until no other process can need this one's replies. */
@@ -316,13 +316,13 @@ static int ft_quiesce(struct proc *p)
     return rc == MPIX_ERR_PROC_FAILED ? MPI_SUCCESS : rc;
 }
 
-static int ft_create_again(struct comm *c)
+static int ft_retry_creation(struct comm *c)
 {
     int flag = 1;
     return ft_agree(c, &flag);
 }
 
-static void ft_closing(struct proc *p)
+static void ft_close_proc(struct proc *p)
 {
     struct ft *ft = p->ft;
     p2p_on_fault_frame(p->p2p, NULL, NULL);
@@ -348,11 +348,11 @@ int ft_open(struct proc *p)
         return err_set(MPI_ERR_NO_MEM, "out of memory at start-up");
     list_init(&ft->rounds);
     list_init(&ft->early);
-    p->member_died = member_died;
-    p->comm_born = comm_born;
+    p->member_died = on_member_died;
+    p->comm_born = on_comm_created;
     p->comm_left = ft_round_leave;
-    p->ft_closing = ft_closing;
-    p->meet_again = ft_create_again;
+    p->ft_closing = ft_close_proc;
+    p->meet_again = ft_retry_creation;
     if (p->net->lost)
         p->quiesce = ft_quiesce;
     p2p_on_fault_frame(p->p2p, ft_frame_arrived, p);

@@ -10,15 +10,15 @@
 #include "ft/agree.h"
 
 /* The last word of a contribution. Words are combined by maximum; the complement makes it a minimum. */
-static inline uint64_t keep_word(uint32_t first_open)
+static inline uint64_t keep_encode_first_open(uint32_t first_open)
 {
     return ~(uint64_t)first_open;
 }
 
 /* The first agreement that some process may still need; valid once decided. */
-static inline uint32_t keep_from(const struct agree *a)
+static inline uint32_t keep_decode_first_open(const struct agree *a)
 {
-    return (uint32_t)~agree_words(a)[a->nwords - 1];
+    return (uint32_t)~agree_get_result(a)[a->nwords - 1];
 }
 
 #endif

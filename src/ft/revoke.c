@@ -56,7 +56,7 @@ static void revoke_remove_departed(struct proc *p)
     struct ft *ft = p->ft;
     uint32_t n = 0;
     for (uint32_t i = 0; i < ft->nrevoked; i++) {
-        if (ft->revoked[2 * i] == UINT32_MAX || context_is_gone(p, ft->revoked[2 * i]))
+        if (ft->revoked[2 * i] == UINT32_MAX || context_is_retired(p, ft->revoked[2 * i]))
             continue;
         ft->revoked[2 * n] = ft->revoked[2 * i];
         ft->revoked[2 * n++ + 1] = ft->revoked[2 * i + 1];
@@ -72,7 +72,7 @@ void ft_revoke_arrived(struct proc *p, struct comm *c, uint32_t context, uint32_
             ft_revoke(c);
         return;
     }
-    if (context_is_gone(p, context))
+    if (context_is_retired(p, context))
         return;
     revoke_remove_departed(p);
     uint32_t *grown = realloc(ft->revoked, 2 * (ft->nrevoked + 1) * sizeof(*grown));
@@ -83,7 +83,7 @@ void ft_revoke_arrived(struct proc *p, struct comm *c, uint32_t context, uint32_
 }
 
 /* Applies a revocation that arrived before this process had created the communicator. */
-void ft_revoke_born(struct ft *ft, struct comm *c)
+void ft_revoke_apply_early(struct ft *ft, struct comm *c)
 {
     for (uint32_t i = 0; i < ft->nrevoked; i++)
         if (ft->revoked[2 * i] == c->context && is_member(c, ft->revoked[2 * i + 1])) {
@@ -92,7 +92,7 @@ void ft_revoke_born(struct ft *ft, struct comm *c)
         }
 }
 
-void ft_revoke_died(struct proc *p, uint32_t number)
+void ft_revoke_resend_after_death(struct proc *p, uint32_t number)
 {
     for (uint32_t id = 0; id < CONTEXT_IDS; id++)
         if (p->comms[id] && comm_is_revoked(p->comms[id]) && is_member(p->comms[id], number))

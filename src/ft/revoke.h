@@ -9,7 +9,7 @@
 
 /* A revocation has arrived. c: NULL when this process has no such communicator. */
 void ft_revoke_arrived(struct proc *p, struct comm *c, uint32_t context, uint32_t from);
-void ft_revoke_born(struct ft *ft, struct comm *c);
-void ft_revoke_died(struct proc *p, uint32_t number);
+void ft_revoke_apply_early(struct ft *ft, struct comm *c);
+void ft_revoke_resend_after_death(struct proc *p, uint32_t number);
 
 #endif

@@ -23,7 +23,7 @@ struct parcel {
     char payload[];
 };
 
-static int parcel_resume(struct net_pending *item)
+static int parcel_resend(struct net_pending *item)
 {
     struct parcel *p = container_of(item, struct parcel, pending);
     int rc = peer_send_now(p->to, &p->header, p->payload, p->len);
@@ -40,7 +40,7 @@ void ft_send(struct proc *p, uint32_t number, const struct frame_header *h, cons
         return;
     struct parcel *parcel = malloc(sizeof(*parcel) + len);
     CHECK_MEMORY(parcel != NULL, "a fault-tolerance message");
-    *parcel = (struct parcel){.pending.resume = parcel_resume, .to = to, .header = *h, .len = len};
+    *parcel = (struct parcel){.pending.resume = parcel_resend, .to = to, .header = *h, .len = len};
     if (len)
         memcpy(parcel->payload, payload, len);
     peer_queue(to, &parcel->pending);
@@ -57,7 +57,7 @@ static int round_compare_by_name(const void *a, const void *b)
 }
 
 /* The two sides of an intercommunicator order their members by a name that is the same everywhere. */
-static void sort_both(struct net *net, struct ft_members *m)
+static void sort_both_sides(struct net *net, struct ft_members *m)
 {
     struct {
         struct net_name name;
@@ -65,7 +65,7 @@ static void sort_both(struct net *net, struct ft_members *m)
     } *all = malloc(m->n * sizeof(*all));
     CHECK_MEMORY(all != NULL, "the members of an intercommunicator");
     for (uint32_t i = 0; i < m->n; i++) {
-        all[i].name = net_name(net, m->numbers[i]);
+        all[i].name = net_process_name(net, m->numbers[i]);
         all[i].number = m->numbers[i];
     }
     qsort(all, m->n, sizeof(*all), round_compare_by_name);
@@ -85,7 +85,7 @@ int ft_members_open(struct comm *c, struct ft_members *out)
     for (int i = 0; c->remote && i < c->remote->size; i++)
         out->numbers[c->size + i] = group_job_rank(c->remote, i);
     if (c->remote)
-        sort_both(c->proc->net, out);
+        sort_both_sides(c->proc->net, out);
     while (out->numbers[out->me] != c->proc->rank)
         out->me++;
     return MPI_SUCCESS;
@@ -113,13 +113,13 @@ static void send_to(void *arg, uint32_t to, const struct agree_message *m)
     KILL_POINT(agree_sent);
 }
 
-static struct agree_out out_of(struct ft_round *r)
+static struct agree_out make_agree_output(struct ft_round *r)
 {
     return (struct agree_out){send_to, r, r->scratch};
 }
 
 /* All living members have decided the agreements below this number: frees their results. */
-static void forget_below(struct ft *ft, uint32_t context, uint32_t number)
+static void free_decided_rounds(struct ft *ft, uint32_t context, uint32_t number)
 {
     list_foreach(pos, &ft->rounds)
     {
@@ -130,7 +130,7 @@ static void forget_below(struct ft *ft, uint32_t context, uint32_t number)
 }
 
 /* The first agreement on this communicator that is not decided here. */
-static uint32_t first_open(const struct ft *ft, const struct comm *c)
+static uint32_t first_undecided_agreement(const struct ft *ft, const struct comm *c)
 {
     uint32_t first = c->agreements;
     list_foreach(pos, &ft->rounds)
@@ -149,12 +149,12 @@ static void round_check_deaths(struct ft_round *r)
     r->is_reported = true;
     r->over(r, r->arg);
     if (r->number != FT_FAREWELL)
-        forget_below(r->proc->ft, r->context, keep_from(r->agree));
+        free_decided_rounds(r->proc->ft, r->context, keep_decode_first_open(r->agree));
 }
 
 static void round_receive(struct ft_round *r, uint32_t from, const void *payload, size_t len)
 {
-    struct agree_out out = out_of(r);
+    struct agree_out out = make_agree_output(r);
     CHECK(len == agree_message_size(r->agree),
           "an agreement message has the wrong length: all processes of this communicator must make the same "
           "fault-tolerance calls in the same order");
@@ -203,7 +203,7 @@ static void ft_leave(struct proc *p)
     }
 }
 
-static void round_spend(struct ft *ft, uint32_t context)
+static void round_mark_freed(struct ft *ft, uint32_t context)
 {
     list_foreach(pos, &ft->rounds)
     {
@@ -234,7 +234,7 @@ static struct ft_round *round_new(struct comm *c, uint32_t nwords, uint32_t nmos
     r->agree = malloc(agree_size(r->members.n, nwords));
     if (r->agree) {
         agree_init(r->agree, r->members.n, r->members.me, nwords);
-        agree_most(r->agree, nmost);
+        agree_set_max_words(r->agree, nmost);
     }
     r->scratch = r->agree ? malloc(agree_message_size(r->agree)) : NULL;
     list_init(&r->link);
@@ -248,10 +248,10 @@ static struct ft_round *round_new(struct comm *c, uint32_t nwords, uint32_t nmos
 /* Before the first message: the members that are known to be dead. */
 static void round_report_dead(struct ft_round *r)
 {
-    struct agree_out out = out_of(r);
+    struct agree_out out = make_agree_output(r);
     for (uint32_t i = 0; i < r->members.n; i++)
         if (net_is_lost(r->proc->net, r->members.numbers[i]))
-            agree_died(r->agree, i, &out);
+            agree_member_died(r->agree, i, &out);
 }
 
 static void round_receive_early(struct ft *ft, struct ft_round *r)
@@ -281,7 +281,7 @@ static int too_large(const struct ft_round *r)
 static void round_start(struct ft_round *r, const uint64_t *words)
 {
     struct proc *p = r->proc;
-    struct agree_out out = out_of(r);
+    struct agree_out out = make_agree_output(r);
     ft_enter(p->ft);
     list_append(&p->ft->rounds, &r->link);
     round_report_dead(r);
@@ -304,7 +304,7 @@ int ft_round_begin(struct comm *c, const uint64_t *words, uint32_t nwords, uint3
         return rc;
     }
     memcpy(all, words, nwords * sizeof(*all));
-    all[nwords] = keep_word(first_open(c->proc->ft, c));
+    all[nwords] = keep_encode_first_open(first_undecided_agreement(c->proc->ft, c));
     r->number = c->agreements++;
     r->over = over;
     r->arg = arg;
@@ -319,7 +319,7 @@ int ft_round_begin(struct comm *c, const uint64_t *words, uint32_t nwords, uint3
 static void round_check_departed(struct ft_round *r, void *arg)
 {
     (void)arg;
-    round_spend(r->proc->ft, r->context);
+    round_mark_freed(r->proc->ft, r->context);
 }
 
 /* Handles processes of other jobs that have disconnected, whose death will not be reported. */
@@ -342,7 +342,7 @@ void ft_round_leave(struct comm *c)
     if (!p->net
              ->lost) { /* a farewell to a process of another job that has ended in the meantime could end this job */
         ft_enter(p->ft);
-        round_spend(p->ft, c->context);
+        round_mark_freed(p->ft, c->context);
         ft_leave(p);
         return;
     }
@@ -356,19 +356,19 @@ void ft_round_leave(struct comm *c)
     ft_leave(p);
 }
 
-void ft_round_left(struct proc *p, uint32_t context)
+void ft_round_drop_retired(struct proc *p, uint32_t context)
 {
-    if (!context_is_gone(p, context))
+    if (!context_is_retired(p, context))
         return;
     ft_enter(p->ft);
-    round_spend(p->ft, context);
+    round_mark_freed(p->ft, context);
     ft_leave(p);
 }
 
 /* ---- events ---- */
 
 /* Answers a late query: this process has freed the agreements of the communicator, so all members have left it. */
-static void answer_late(struct proc *p, struct peer *from, uint32_t context)
+static void answer_late_query(struct proc *p, struct peer *from, uint32_t context)
 {
     struct frame_header h = {.kind = P2P_FRAME_FAULT, .flags = FT_LEFT, .context = context};
     ft_send(p, from->rank, &h, NULL, 0);
@@ -387,9 +387,9 @@ void ft_round_arrived(struct proc *p, struct peer *peer, const struct frame_head
         ft_leave(p);
         return;
     }
-    if (!c && context_is_gone(p, h->context)) {
+    if (!c && context_is_retired(p, h->context)) {
         if (number == FT_FAREWELL)
-            answer_late(p, peer, h->context);
+            answer_late_query(p, peer, h->context);
         return;
     }
     if (c && number < c->agreements)
@@ -408,10 +408,10 @@ void ft_round_died(struct proc *p, uint32_t number)
     list_foreach(pos, &ft->rounds)
     {
         struct ft_round *r = list_entry(pos, struct ft_round, link);
-        struct agree_out out = out_of(r);
+        struct agree_out out = make_agree_output(r);
         for (uint32_t i = 0; i < r->members.n; i++)
             if (r->members.numbers[i] == number) {
-                agree_died(r->agree, i, &out);
+                agree_member_died(r->agree, i, &out);
                 round_check_deaths(r);
                 break;
             }

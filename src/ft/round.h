@@ -65,7 +65,7 @@ int ft_round_begin(struct comm *c, const uint64_t *words, uint32_t nwords, uint3
  * no process waits for. A process that receives a request for an agreement it has freed answers that all members have left (FT_LEFT). */
 void ft_round_leave(struct comm *c);
 /* All members have left the communicator: frees its agreements. */
-void ft_round_left(struct proc *p, uint32_t context);
+void ft_round_drop_retired(struct proc *p, uint32_t context);
 
 void ft_round_arrived(struct proc *p, struct peer *peer, const struct frame_header *h, const void *payload,
                       size_t len);

@@ -71,7 +71,7 @@ static bool cuda_open(bool required, const char **why)
 /* Memory of cuMemCreate: the driver reports the whole reservation as its range, of which parts may be mapped, each from an allocation of
  * its own. The range of the library is one mapping. Its buffer id is that of the allocation (on an H200, driver 580), so another
  * allocation that a program maps at the same address has another id. */
-static void limit_to_mapping(uintptr_t address, struct gpu_range *range)
+static void limit_range_to_mapping(uintptr_t address, struct gpu_range *range)
 {
     void *pool = NULL;
     uintptr_t start = 0;
@@ -118,7 +118,7 @@ bool cuda_find_range(uintptr_t address, struct gpu_range *out)
         .by_descriptor = ipc == 0,
     };
     if (out->kind == GPU_MEMORY_DEVICE && ipc == 0)
-        limit_to_mapping(address, out);
+        limit_range_to_mapping(address, out);
     return true;
 }
 
@@ -145,7 +145,7 @@ const struct gpu_ops gpu_cuda_ops = {
     .map_export = cuda_map_export,
     .unmap_export = cuda_unmap_export,
     .open_dmabuf = cuda_open_dmabuf,
-    .order_copies = cuda_order_copies,
+    .order_copies = cuda_synchronize_copies,
     .run_kernel = cuda_run_kernel,
     .find_current = cuda_find_current,
     .count_devices = cuda_count_devices,

@@ -65,7 +65,7 @@ void *cuda_find_context(const void *memory);
 void *cuda_alloc_device(const void *near, size_t size);
 void cuda_free_device(void *memory);
 int cuda_open_dmabuf(uintptr_t start, size_t size, int *fd);
-int cuda_order_copies(uintptr_t address, bool *lasts);
+int cuda_synchronize_copies(uintptr_t address, bool *lasts);
 
 /* cuda_share.c */
 int cuda_export_range(const struct gpu_range *range, struct gpu_export *out);

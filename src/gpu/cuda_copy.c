@@ -9,7 +9,7 @@
  * engine wait 140 us each time (H200, docs/gpu.md); rows go through a copy engine, which they do not wait for. */
 #define ROWS_BELOW ((size_t)32 << 10)
 
-static bool goes_in_rows(const void *to, const void *from, size_t size)
+static bool is_copied_in_rows(const void *to, const void *from, size_t size)
 {
     struct gpu_range range;
     return size > 1 && size < ROWS_BELOW && cuda_find_range((uintptr_t)to, &range) &&
@@ -47,7 +47,7 @@ int cuda_start_copy(void *to, const void *from, size_t size, struct gpu_transfer
     struct cuda_queue *q = cuda_get_copy_queue(to, from);
     cuda_result rc = q ? cuda.call.context_push(q->context) : CUDA_INVALID_CONTEXT;
     if (rc == CUDA_OK) {
-        rc = goes_in_rows(to, from, size)
+        rc = is_copied_in_rows(to, from, size)
                  ? copy_in_rows(to, from, size, q->stream)
                  : cuda.call.copy_async((cuda_pointer)to, (cuda_pointer)from, size, q->stream);
         if (rc == CUDA_OK && (rc = cuda_record_event(q, out)) != CUDA_OK)

@@ -62,7 +62,7 @@ int cuda_open_dmabuf(uintptr_t start, size_t size, int *fd)
 
 /* Makes the program's synchronous copies to this allocation return only when they are complete. Earlier ones may still
  * be in the legacy default stream. */
-int cuda_order_copies(uintptr_t address, bool *lasts)
+int cuda_synchronize_copies(uintptr_t address, bool *lasts)
 {
     const unsigned on = 1;
     cuda_context previous;

@@ -35,7 +35,7 @@ int cuda_export_range(const struct gpu_range *range, struct gpu_export *out)
 }
 
 /* A duplicate of a descriptor of another process, or -1. It needs the right that copies from that process's memory need. */
-static int take_descriptor(int pid, int fd)
+static int duplicate_descriptor(int pid, int fd)
 {
 #ifdef SYS_pidfd_getfd
     const int process = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -71,7 +71,7 @@ static cuda_result map_handle(cuda_vmm_handle handle, size_t size, cuda_pointer 
 static cuda_result map_descriptor(const struct gpu_export *exported, cuda_pointer *out)
 {
     cuda_vmm_handle handle;
-    const int fd = take_descriptor(exported->pid, exported->fd);
+    const int fd = duplicate_descriptor(exported->pid, exported->fd);
     if (fd < 0)
         return CUDA_INVALID_HANDLE;
     cuda_result rc = cuda.call.vmm_import(&handle, (void *)(intptr_t)fd, CUDA_HANDLE_POSIX_FD);

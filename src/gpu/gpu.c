@@ -47,10 +47,10 @@ static struct {
     const struct gpu_ops *ops; /* NULL: inactive */
     const char *reason;
     void (*on_activate)(void);
-    uint64_t hooks; /* nonzero: gpu_trust_hooks was called */
+    uint64_t hooks; /* nonzero: gpu_set_hooks_active was called */
     struct host_cache host;
     struct gpu_imports imports;
-    uint64_t ordered[ALLOCATIONS_CACHED];          /* by id: gpu_order_copies was called for it */
+    uint64_t ordered[ALLOCATIONS_CACHED];          /* by id: gpu_synchronize_copies was called for it */
     struct gpu_export exports[ALLOCATIONS_CACHED]; /* by id */
     struct gpu_buffers buffers;
     struct gpu_temporaries temporaries;
@@ -61,7 +61,7 @@ static void gpu_watch_libraries(void *const *what)
     __atomic_store_n(&gpu_watched, what, __ATOMIC_RELEASE);
 }
 
-static const struct gpu_ops *active_ops(void)
+static const struct gpu_ops *get_active_ops(void)
 {
     return __atomic_load_n(&gpu.ops, __ATOMIC_ACQUIRE);
 }
@@ -124,7 +124,7 @@ void gpu_close(void)
 
 bool gpu_is_active(void)
 {
-    return active_ops() != NULL;
+    return get_active_ops() != NULL;
 }
 
 bool gpu_is_off(void)
@@ -137,12 +137,12 @@ const char *gpu_reason_inactive(void)
     return gpu.reason;
 }
 
-void gpu_on_activate(void (*fn)(void))
+void gpu_set_activation_callback(void (*fn)(void))
 {
     gpu.on_activate = fn;
 }
 
-void gpu_trust_hooks(void)
+void gpu_set_hooks_active(void)
 {
     __atomic_store_n(&gpu.hooks, 1, __ATOMIC_RELEASE);
 }
@@ -158,13 +158,13 @@ enum gpu_memory_kind gpu_classify_address(const void *address)
     const uintptr_t at = (uintptr_t)address;
     if (host_cache_unit(at) == 0 || host_cache_has(&gpu.host, at))
         return GPU_MEMORY_HOST;
-    const struct gpu_ops *ops = active_ops();
+    const struct gpu_ops *ops = get_active_ops();
     if (!ops) { /* a library was loaded */
         pthread_mutex_lock(&gpu.lock);
         if (!gpu.ops)
             gpu_activate(false);
         pthread_mutex_unlock(&gpu.lock);
-        if (!(ops = active_ops()))
+        if (!(ops = get_active_ops()))
             return GPU_MEMORY_HOST;
     }
     struct gpu_range range;
@@ -178,23 +178,23 @@ enum gpu_memory_kind gpu_classify_address(const void *address)
 
 int gpu_find_range(const void *address, struct gpu_range *out)
 {
-    const struct gpu_ops *ops = active_ops();
+    const struct gpu_ops *ops = get_active_ops();
     if (!ops || !ops->find_range((uintptr_t)address, out))
         return err_set(MPI_ERR_BUFFER, "%p is not GPU memory", address);
     return 0;
 }
 
-bool gpu_can_reach(const void *address)
+bool gpu_is_accessible(const void *address)
 {
     struct gpu_range range;
-    const struct gpu_ops *ops = active_ops();
+    const struct gpu_ops *ops = get_active_ops();
     return ops && ops->find_range((uintptr_t)address, &range);
 }
 
 int gpu_check_buffer(const void *address, size_t size)
 {
     struct gpu_range range;
-    const struct gpu_ops *ops = active_ops();
+    const struct gpu_ops *ops = get_active_ops();
     const uintptr_t end = (uintptr_t)address + size;
     uintptr_t at = (uintptr_t)address;
     if (!ops || !ops->find_range(at, &range))
@@ -334,10 +334,10 @@ int gpu_open_dmabuf(const void *address, size_t size, int *fd, uint64_t *offset)
     return rc;
 }
 
-int gpu_order_copies(const void *address)
+int gpu_synchronize_copies(const void *address)
 {
     struct gpu_range range;
-    const struct gpu_ops *ops = active_ops();
+    const struct gpu_ops *ops = get_active_ops();
     if (!ops || !ops->find_range((uintptr_t)address, &range))
         return 0;
     uint64_t *ordered = &gpu.ordered[range.id % ALLOCATIONS_CACHED];
@@ -352,7 +352,7 @@ int gpu_order_copies(const void *address)
 
 bool gpu_find_current(char pci[16])
 {
-    const struct gpu_ops *ops = active_ops();
+    const struct gpu_ops *ops = get_active_ops();
     return ops && ops->find_current(pci);
 }
 

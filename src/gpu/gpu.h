@@ -69,7 +69,7 @@ static inline bool gpu_memory_is_device(const void *address)
 int gpu_find_range(const void *address, struct gpu_range *out);
 
 /* True if the GPU library knows the memory: GPUs copy it without the help of a processor. */
-bool gpu_can_reach(const void *address);
+bool gpu_is_accessible(const void *address);
 
 /* MPI_ERR_BUFFER unless all `size` bytes of device memory belong to one allocation, or to neighbouring ones that the program has mapped
  * itself. */
@@ -130,14 +130,14 @@ int gpu_open_dmabuf(const void *address, size_t size, int *fd, uint64_t *offset)
 /* Waits for copies to the allocation that the program has issued by synchronous functions of the GPU library, which may return before
  * the copy is complete, and makes later ones wait. For memory that another process or an adapter is about to read; costs GPU calls once
  * for each allocation. */
-int gpu_order_copies(const void *address);
+int gpu_synchronize_copies(const void *address);
 
 /* Called by the memory hooks for ranges that are unmapped: removes them from the cache of host memory. Without hooks
- * (gpu_trust_hooks was not called) nothing is cached. Async-signal-safe. */
+ * (gpu_set_hooks_active was not called) nothing is cached. Async-signal-safe. */
 void gpu_forget_range(void *unused, uintptr_t start, size_t size);
-void gpu_trust_hooks(void);
+void gpu_set_hooks_active(void);
 /* Called once when GPU memory comes into use, which may be long after gpu_open: it installs the hooks. NULL: nobody does. */
-void gpu_on_activate(void (*fn)(void));
+void gpu_set_activation_callback(void (*fn)(void));
 
 /* True for FISHPLATE_GPU=off: all buffers are treated as host memory. False before MPI_Init. */
 bool gpu_is_off(void);

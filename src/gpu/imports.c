@@ -18,7 +18,7 @@ static COUNTER(opened, "gpu_imports_opened", "Allocations of other processes tha
 static COUNTER(hits, "gpu_import_hits", "Uses of an allocation of another process that was mapped already.");
 static COUNTER(closed, "gpu_imports_closed", "Mappings of other processes' allocations that were closed.");
 
-static bool is_same(const struct gpu_export *a, const struct gpu_export *b)
+static bool exports_are_equal(const struct gpu_export *a, const struct gpu_export *b)
 {
     return a->pid == b->pid && a->id == b->id && a->start == b->start && a->size == b->size;
 }
@@ -27,8 +27,8 @@ static bool is_same(const struct gpu_export *a, const struct gpu_export *b)
  * at the same time. */
 static bool is_outdated(const struct gpu_export *mapped, const struct gpu_export *now)
 {
-    return mapped->pid == now->pid && !is_same(mapped, now) && mapped->start < now->start + now->size &&
-           now->start < mapped->start + mapped->size;
+    return mapped->pid == now->pid && !exports_are_equal(mapped, now) &&
+           mapped->start < now->start + now->size && now->start < mapped->start + mapped->size;
 }
 
 /* Unmaps an import that has no user. */
@@ -71,7 +71,7 @@ int gpu_imports_get(struct gpu_imports *imports, const struct gpu_ops *ops, cons
         struct gpu_import *it = &imports->entries[i];
         if (!it->address)
             continue;
-        if (is_same(&it->of, exported)) {
+        if (exports_are_equal(&it->of, exported)) {
             imports->idle_bytes -= it->users++ == 0 ? it->of.size : 0;
             it->last_use = ++imports->uses;
             counter_add(&hits, 1);

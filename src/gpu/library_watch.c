@@ -17,7 +17,7 @@ struct last_library {
 };
 
 /* Called with the dynamic linker's lock held: the list does not change meanwhile. */
-static int copy_last_name(struct dl_phdr_info *info, size_t size, void *arg)
+static int copy_last_library_name(struct dl_phdr_info *info, size_t size, void *arg)
 {
     (void)info;
     (void)size;
@@ -50,7 +50,7 @@ void *const *library_watch_end(void)
     struct last_library last = {.first = pin_library("")};
     if (!last.first)
         return NULL;
-    dl_iterate_phdr(copy_last_name, &last);
+    dl_iterate_phdr(copy_last_library_name, &last);
     /* Another thread may have loaded or unloaded a library since: then the pinned one is not the last one, its `next` is not NULL,
      * and the caller calls again. */
     const struct link_map *end = last.is_known ? pin_library(last.name) : NULL;

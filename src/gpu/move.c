@@ -20,7 +20,7 @@ static size_t buffer_index(size_t at)
     return at / GPU_STAGING_SIZE % 2;
 }
 
-static void put_stages(struct gpu_move *m)
+static void put_staging_buffers(struct gpu_move *m)
 {
     for (int i = 0; i < 2; i++)
         if (m->stage[i])
@@ -46,29 +46,30 @@ static int start_pieces(struct gpu_move *m)
 }
 
 /* Ends the move with an error; waits for its copies first, because the buffers are used again. */
-static int give_up(struct gpu_move *m, int error)
+static int fail_move(struct gpu_move *m, int error)
 {
     while (m->finished < m->started) {
         if (gpu_poll_copy(&m->transfer[buffer_index(m->finished)]) == ERR_AGAIN)
             continue;
         m->finished += piece_bytes(m, m->finished);
     }
-    put_stages(m);
+    put_staging_buffers(m);
     return error;
 }
 
 int gpu_move_start(struct gpu_move *m, void *to, const void *from, size_t size)
 {
     *m = (struct gpu_move){.to = to, .from = from, .size = size};
-    if (!gpu_can_reach(to))
+    if (!gpu_is_accessible(to))
         m->path = GPU_MOVE_TO_HOST;
-    else if (!gpu_can_reach(from))
+    else if (!gpu_is_accessible(from))
         m->path = GPU_MOVE_FROM_HOST;
     for (int i = 0; i < 2 && m->path != GPU_MOVE_DIRECT; i++)
         if ((i == 0 || size > GPU_STAGING_SIZE) && !(m->stage[i] = gpu_get_staging()))
-            return give_up(m, err_set(MPI_ERR_NO_MEM, "out of memory for staging a copy of %zu bytes", size));
+            return fail_move(m,
+                             err_set(MPI_ERR_NO_MEM, "out of memory for staging a copy of %zu bytes", size));
     const int rc = start_pieces(m);
-    return rc ? give_up(m, rc) : 0;
+    return rc ? fail_move(m, rc) : 0;
 }
 
 int gpu_move_poll(struct gpu_move *m)
@@ -83,9 +84,9 @@ int gpu_move_poll(struct gpu_move *m)
     if (rc == 0)
         rc = start_pieces(m);
     if (rc)
-        return give_up(m, rc);
+        return fail_move(m, rc);
     if (m->finished < m->size)
         return ERR_AGAIN;
-    put_stages(m);
+    put_staging_buffers(m);
     return 0;
 }

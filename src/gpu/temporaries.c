@@ -14,7 +14,7 @@
 static COUNTER(allocations, "gpu_temporary_allocations",
                "Allocations of device memory for temporary data of collectives.");
 
-static void remove_idle(struct gpu_temporaries *t, int i)
+static void remove_idle_entry(struct gpu_temporaries *t, int i)
 {
     t->idle_bytes -= t->idle[i].size;
     memmove(&t->idle[i], &t->idle[i + 1], (size_t)(GPU_TEMPORARIES_MOST - 1 - i) * sizeof(*t->idle));
@@ -31,7 +31,7 @@ static bool is_allocated(const struct gpu_ops *ops, const struct gpu_range *memo
 static void free_oldest(struct gpu_temporaries *t, const struct gpu_ops *ops)
 {
     const struct gpu_range oldest = t->idle[0];
-    remove_idle(t, 0);
+    remove_idle_entry(t, 0);
     if (is_allocated(ops, &oldest))
         ops->free_device((void *)oldest.start);
 }
@@ -48,7 +48,7 @@ void *gpu_temporaries_get(struct gpu_temporaries *t, const struct gpu_ops *ops, 
             best = i;
     if (best >= 0) {
         memory = (void *)t->idle[best].start;
-        remove_idle(t, best);
+        remove_idle_entry(t, best);
         return memory;
     }
     memory = ops->alloc_device(near, size);

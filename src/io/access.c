@@ -50,7 +50,7 @@ static int no_memory(const struct file *f, uint64_t bytes)
 }
 
 /* The access goes through a copy of the buffer in host memory, with the same layout. */
-static int use_copy(struct access *a)
+static int use_host_copy(struct access *a)
 {
     MPI_Aint gap;
     a->copy_size = (size_t)dt_span(a->type, a->count, &gap);
@@ -108,7 +108,7 @@ int access_open(struct access *a, struct file *f, bool write, void *buf, MPI_Cou
                        f->name);
     }
     if (a->length > 0 && dt_is_device(buf, count, type))
-        rc = use_copy(a);
+        rc = use_host_copy(a);
     if (!rc && datarep_converts(f->view.rep) && a->length > 0) {
         a->converted = malloc(a->length);
         if (!a->converted)
@@ -121,7 +121,7 @@ int access_open(struct access *a, struct file *f, bool write, void *buf, MPI_Cou
     return rc;
 }
 
-void access_none(struct access *a, struct file *f, bool write, struct dtype *type)
+void access_init_empty(struct access *a, struct file *f, bool write, struct dtype *type)
 {
     *a = (struct access){.file = f, .write = write, .type = type};
     dtype_retain(type);
@@ -146,7 +146,7 @@ int access_close(struct access *a, int rc, MPI_Count *bytes)
         gpu_put_buffer(a->copy, a->copy_size);
     free(a->converted);
     dtype_release(a->type);
-    view_drop(&a->view);
+    view_release(&a->view);
     return rc;
 }
 
@@ -164,7 +164,7 @@ bool access_is_block(const struct access *a, char **at)
     *at = a->converted;
     if (a->converted)
         return true;
-    const bool block = dt_is_block(a->type, a->count, &gap);
+    const bool block = dt_is_contiguous_block(a->type, a->count, &gap);
     *at = ptr_add(a->buf, gap);
     return block;
 }
@@ -197,7 +197,7 @@ static int need_buffer(struct transfer *t)
 }
 
 /* Moves `len` bytes between one place of the file and user memory through the intermediate buffer. */
-static int move_copied(struct transfer *t, int64_t offset, uint64_t len)
+static int move_through_buffer(struct transfer *t, int64_t offset, uint64_t len)
 {
     struct access *a = t->a;
     int rc = need_buffer(t);
@@ -222,7 +222,7 @@ static int move_copied(struct transfer *t, int64_t offset, uint64_t len)
 
 /* Moves `len` bytes between one place of the file and the pieces of user memory, which preadv and pwritev get as a
  * list. */
-static int move_listed(struct transfer *t, int64_t offset, uint64_t len)
+static int move_with_iovec(struct transfer *t, int64_t offset, uint64_t len)
 {
     struct access *a = t->a;
     while (len > 0) {
@@ -249,7 +249,7 @@ static int move_piece(struct transfer *t, int64_t offset, uint64_t len)
 {
     struct access *a = t->a;
     if (!t->block)
-        return t->small ? move_copied(t, offset, len) : move_listed(t, offset, len);
+        return t->small ? move_through_buffer(t, offset, len) : move_with_iovec(t, offset, len);
     size_t done = 0;
     char *at = t->block + a->moved;
     const int rc =
@@ -268,7 +268,7 @@ struct batch {
 
 /* Collects the next pieces of the file view that are accessed together. A piece longer than `span` is a batch of its
  * own. No batch crosses t->fence or has more than t->most bytes. */
-static void batch_fill(struct transfer *t, struct batch *b, uint64_t span)
+static void batch_collect_pieces(struct transfer *t, struct batch *b, uint64_t span)
 {
     int64_t at = 0;
     uint64_t n;
@@ -292,7 +292,7 @@ static void batch_fill(struct transfer *t, struct batch *b, uint64_t span)
 
 /* True if the gaps between the pieces are so short that reading and writing them too is cheaper than one access for
  * each piece. */
-static bool batch_dense(const struct batch *b, enum io_choice choice)
+static bool batch_is_dense(const struct batch *b, enum io_choice choice)
 {
     const uint64_t holes = (uint64_t)(b->to - b->from) - b->bytes;
     return b->pieces > 1 && choice != IO_DISABLE &&
@@ -359,14 +359,14 @@ static int sieve_write(struct transfer *t, const struct batch *b)
     batch_copy(t, b, t->buffer, span);
     rc = posix_write(t->a->file, t->buffer, span, b->from, &done);
     if (rc) /* how many of the bytes are there */
-        t->a->moved = view_position(&t->a->view, t->a->start + before, t->a->start + t->a->moved,
-                                    b->from + (int64_t)done) -
+        t->a->moved = view_offset_to_position(&t->a->view, t->a->start + before, t->a->start + t->a->moved,
+                                              b->from + (int64_t)done) -
                       t->a->start;
     return rc;
 }
 
 /* True if a batch has many pieces, shorter than `piece` on average, with gaps shorter than `hole` between them. */
-static bool batch_small(const struct batch *b, uint64_t piece, uint64_t hole)
+static bool batch_has_small_pieces(const struct batch *b, uint64_t piece, uint64_t hole)
 {
     const uint64_t pieces = (uint64_t)b->pieces, holes = (uint64_t)(b->to - b->from) - b->bytes;
     return pieces >= PIECES_WORTH_JOINING && b->bytes / pieces < piece && holes / (pieces - 1) < hole;
@@ -374,19 +374,20 @@ static bool batch_small(const struct batch *b, uint64_t piece, uint64_t hole)
 
 /* True if the gaps of this batch should be rewritten too. Everything in them belongs to views of other ranks of the
  * same file. */
-static bool batch_rewrites(const struct transfer *t, const struct batch *b)
+static bool batch_should_rewrite_gaps(const struct transfer *t, const struct batch *b)
 {
-    return b->from >= t->a->view.tiled_from && batch_small(b, PIECE_WORTH_REWRITING, HOLE_WORTH_REWRITING);
+    return b->from >= t->a->view.tiled_from &&
+           batch_has_small_pieces(b, PIECE_WORTH_REWRITING, HOLE_WORTH_REWRITING);
 }
 
 /* Faults in the pages of every piece; the pages of gaps are not touched. */
-static bool want_pieces(const struct mapped *m, const struct batch *b)
+static bool prefault_pieces(const struct mapped *m, const struct batch *b)
 {
     struct view_walk w = b->places;
     uint64_t left = b->bytes, n;
     int64_t at = 0;
     while (left > 0 && (n = view_walk_next(&w, left, &at)) > 0) {
-        if (!mapped_want(m, (uint64_t)(at - b->from), n))
+        if (!mapped_prefault(m, (uint64_t)(at - b->from), n))
             return false;
         left -= n;
     }
@@ -402,7 +403,7 @@ static bool write_mapped(struct transfer *t, const struct batch *b, bool holes)
     const uint64_t span = (uint64_t)(b->to - b->from), moved = t->a->moved;
     if (!mapped_open(&m, t->a->file, b->from, b->to, MAX(b->to, t->reach)))
         return false;
-    bool done = holes ? mapped_want(&m, 0, span) : want_pieces(&m, b);
+    bool done = holes ? mapped_prefault(&m, 0, span) : prefault_pieces(&m, b);
     if (done) {
         mapped_begin(&m);
         batch_copy(t, b, m.base, span);
@@ -419,37 +420,38 @@ static bool write_mapped(struct transfer *t, const struct batch *b, bool holes)
 
 /* Writes one batch while other ranks of the node write too. On tmpfs the rank that has the turn uses system calls and
  * the others a mapping; on a disk one rank writes after another. */
-static int write_in_turn(struct transfer *t, const struct batch *b)
+static int write_batch_exclusively(struct transfer *t, const struct batch *b)
 {
     struct file *f = t->a->file;
     const bool beside = f->turn && f->in_memory;
-    const bool turn = beside ? mapped_turn(f) : f->turn && b->pieces > 1 && mapped_turn_wait(f);
+    const bool turn = beside ? mapped_try_take_turn(f) : f->turn && b->pieces > 1 && mapped_turn_wait(f);
     if (beside && !turn && b->bytes >= BATCH_WORTH_MAPPING &&
         b->bytes / (uint64_t)b->pieces >= PIECE_WORTH_MAPPING && write_mapped(t, b, false))
         return 0;
     const int rc = move_batch(t, b);
     if (turn)
-        mapped_turn_over(f);
+        mapped_release_turn(f);
     return rc;
 }
 
 static int write_batch(struct transfer *t, const struct batch *b)
 {
     struct file *f = t->a->file;
-    const bool rewrites = batch_rewrites(t, b);
-    const bool whole = !rewrites && b->pieces > 1 && remote_joins(f, b->bytes / (uint64_t)b->pieces);
+    const bool rewrites = batch_should_rewrite_gaps(t, b);
+    const bool whole =
+        !rewrites && b->pieces > 1 && remote_locks_whole_file(f, b->bytes / (uint64_t)b->pieces);
     const int64_t from = whole ? 0 : b->from, length = whole ? 0 : b->to - b->from;
     bool held = false;
     int rc = rewrites ? need_buffer(t) : 0;
     if (!rc && !t->a->locked)
-        rc = posix_guard(f, rewrites || whole, from, length, &held);
+        rc = posix_guard_range(f, rewrites || whole, from, length, &held);
     if (rc)
         return rc;
     if (rewrites && (held || t->a->locked))
         rc = sieve_write(t, b);
-    else if (!f->maps || !batch_small(b, PIECE_WORTH_MAPPING, HOLE_WORTH_READING) ||
+    else if (!f->maps || !batch_has_small_pieces(b, PIECE_WORTH_MAPPING, HOLE_WORTH_READING) ||
              !write_mapped(t, b, true))
-        rc = write_in_turn(t, b);
+        rc = write_batch_exclusively(t, b);
     if (held)
         posix_unlock(f, from, length);
     return rc;
@@ -470,14 +472,14 @@ static int write_batches(struct transfer *t)
     if (beside) {
         t->most = TURN_BYTES;
         if (view_is_sorted(&a->view, a->start, a->length))
-            view_range(&a->view, a->start, a->length, &from, &t->reach);
+            view_file_range(&a->view, a->start, a->length, &from, &t->reach);
     }
     t->sieves = a->view.tiled_from < INT64_MAX;
     t->fence = a->view.tiled_from;
-    for (batch_fill(t, &b, span); b.pieces > 0 && !rc; batch_fill(t, &b, span))
+    for (batch_collect_pieces(t, &b, span); b.pieces > 0 && !rc; batch_collect_pieces(t, &b, span))
         rc = write_batch(t, &b);
     if (t->touched)
-        mapped_touch(a->file);
+        mapped_update_times(a->file);
     return rc;
 }
 
@@ -491,10 +493,10 @@ static int transfer_pieces(struct transfer *t)
     if (!t->sieves)
         return a->write ? write_batches(t) : move_batch(t, &b);
     for (;;) {
-        batch_fill(t, &b, (uint64_t)(a->write ? h->ind_wr_buffer_size : h->ind_rd_buffer_size));
+        batch_collect_pieces(t, &b, (uint64_t)(a->write ? h->ind_wr_buffer_size : h->ind_rd_buffer_size));
         if (b.pieces == 0)
             return 0;
-        const bool dense = batch_dense(&b, choice);
+        const bool dense = batch_is_dense(&b, choice);
         int rc = dense ? need_buffer(t) : 0;
         if (!rc)
             rc = !dense ? move_batch(t, &b) : a->write ? sieve_write(t, &b) : sieve_read(t, &b);
@@ -529,9 +531,9 @@ static void lock_range(const struct access *a, int64_t *from, int64_t *length)
     view_walk_open(&w, &a->view, a->start, a->start + a->length);
     const uint64_t first = view_walk_next(&w, a->length, &to);
     *from = *length = 0;
-    if (a->write && first < a->length && remote_joins(a->file, first))
+    if (a->write && first < a->length && remote_locks_whole_file(a->file, first))
         return;
-    view_range(&a->view, a->start, a->length, from, &to);
+    view_file_range(&a->view, a->start, a->length, from, &to);
     *length = to - *from;
 }
 

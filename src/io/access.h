@@ -27,7 +27,7 @@ struct access {
 int access_open(struct access *a, struct file *f, bool write, void *buf, MPI_Count count, struct dtype *type,
                 int64_t offset);
 /* An access that moves nothing: of a rank whose arguments were wrong, in a collective call. */
-void access_none(struct access *a, struct file *f, bool write, struct dtype *type);
+void access_init_empty(struct access *a, struct file *f, bool write, struct dtype *type);
 /* Converts data that was read. *bytes is set to what the status should count. */
 int access_close(struct access *a, int rc, MPI_Count *bytes);
 

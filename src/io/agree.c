@@ -14,7 +14,7 @@
 
 #define CODE_RANK_BITS 32
 
-int agree_broken(struct comm *c, const char *name, int rc)
+int agree_map_failure(struct comm *c, const char *name, int rc)
 {
     if (rc && c->broken) {
         ft_revoke(c);
@@ -24,9 +24,9 @@ int agree_broken(struct comm *c, const char *name, int rc)
     return rc;
 }
 
-static int agree_run(struct coll_args *a, const char *name)
+static int agree_run_collective(struct coll_args *a, const char *name)
 {
-    return agree_broken(a->comm, name, coll_run(a));
+    return agree_map_failure(a->comm, name, coll_run(a));
 }
 
 int64_t agree_encode(int rc, int rank)
@@ -66,7 +66,7 @@ int agree_error(struct comm *c, const char *name, int rc)
     struct coll_args a;
     int64_t code = agree_encode(rc, c->rank);
     agree_args_max(&a, c, &code, 1);
-    const int failed = agree_run(&a, name);
+    const int failed = agree_run_collective(&a, name);
     if (failed)
         return failed;
     /* Who failed for the same reason has a better sentence of its own. */
@@ -74,7 +74,7 @@ int agree_error(struct comm *c, const char *name, int rc)
 }
 
 /* One MPI_MAX over each value and its negation: max(v) equals -max(-v) only if the value is the same on all ranks. */
-int agree_same(struct comm *c, const char *name, const char *what, const int64_t *values, int n)
+int agree_check_equal(struct comm *c, const char *name, const char *what, const int64_t *values, int n)
 {
     int64_t both[16];
     struct coll_args a;
@@ -84,7 +84,7 @@ int agree_same(struct comm *c, const char *name, const char *what, const int64_t
         both[n + i] = -values[i];
     }
     agree_args_max(&a, c, both, 2 * n);
-    int rc = agree_run(&a, name);
+    int rc = agree_run_collective(&a, name);
     for (int i = 0; i < n && !rc; i++)
         if (both[i] != -both[n + i])
             rc = err_set(MPI_ERR_NOT_SAME, "%s: ranks passed different values of %s", name, what);
@@ -95,12 +95,12 @@ int agree_bcast(struct comm *c, void *data, size_t len)
 {
     struct coll_args a = {.kind = COLL_BCAST, .name = "MPI_File operation", .comm = c, .root = 0};
     a.recv = (struct coll_side){.buf = data, .count = (MPI_Count)len, .type = dtype_from(MPI_BYTE)};
-    return agree_run(&a, "MPI_File operation");
+    return agree_run_collective(&a, "MPI_File operation");
 }
 
 int agree_gather(struct comm *c, int64_t value, int64_t *recv)
 {
     struct coll_args a;
     agree_args_gather(&a, c, &value, recv, 1);
-    return agree_run(&a, "MPI_File operation");
+    return agree_run_collective(&a, "MPI_File operation");
 }

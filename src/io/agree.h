@@ -11,7 +11,7 @@
 /* Called when a collective operation inside MPI-IO failed with `rc` because a member has died, or because another rank
  * stopped for that reason. Revokes the communicator so that no rank waits for this one, and returns an error of class
  * MPIX_ERR_PROC_FAILED. */
-int agree_broken(struct comm *c, const char *name, int rc);
+int agree_map_failure(struct comm *c, const char *name, int rc);
 
 /* An error as one number that MPI_MAX can reduce: 0 when there is none. */
 int64_t agree_encode(int rc, int rank);
@@ -21,7 +21,7 @@ int agree_decode(int64_t code, const struct comm *c, const char *name);
 /* The same error at every rank when at least one failed. */
 int agree_error(struct comm *c, const char *name, int rc);
 /* MPI_ERR_NOT_SAME when the n values differ between ranks; `what` names them for people. */
-int agree_same(struct comm *c, const char *name, const char *what, const int64_t *values, int n);
+int agree_check_equal(struct comm *c, const char *name, const char *what, const int64_t *values, int n);
 int agree_bcast(struct comm *c, void *data, size_t len);
 /* Gathers each rank's value into recv[rank] at all ranks. */
 int agree_gather(struct comm *c, int64_t value, int64_t *recv);

@@ -21,7 +21,7 @@ static int files;
 static struct sigaction before;
 
 /* Called for SIGBUS: another process has truncated the file. Replaces the mapping from the faulting page to its end by
- * zeros, so that the copy can finish; bus_end reports the loss. */
+ * zeros, so that the copy can finish; bus_watch_end reports the loss. */
 static bool bus_map_zeros(struct bus_watch *w, const siginfo_t *info)
 {
     if (!w || info->si_code != BUS_ADRERR)
@@ -36,7 +36,7 @@ static bool bus_map_zeros(struct bus_watch *w, const siginfo_t *info)
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
 }
 
-static void on_bus(int sig, siginfo_t *info, void *context)
+static void on_bus_signal(int sig, siginfo_t *info, void *context)
 {
     const int saved = errno;
     if (!bus_map_zeros(watching, info)) {
@@ -55,7 +55,7 @@ static void on_bus(int sig, siginfo_t *info, void *context)
 
 void bus_open(void)
 {
-    struct sigaction mine = {.sa_sigaction = on_bus, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    struct sigaction mine = {.sa_sigaction = on_bus_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     sigemptyset(&mine.sa_mask);
     pthread_mutex_lock(&lock);
     if (files++ == 0)
@@ -69,19 +69,19 @@ void bus_close(void)
     struct sigaction there;
     pthread_mutex_lock(&lock);
     if (--files == 0 && sigaction(SIGBUS, NULL, &there) == 0 && (there.sa_flags & SA_SIGINFO) &&
-        there.sa_sigaction == on_bus)
+        there.sa_sigaction == on_bus_signal)
         sigaction(SIGBUS, &before, NULL);
     pthread_mutex_unlock(&lock);
 }
 
-void bus_begin(struct bus_watch *w, void *at, size_t length)
+void bus_watch_begin(struct bus_watch *w, void *at, size_t length)
 {
     *w = (struct bus_watch){.at = at, .length = length};
     watching = w;
     atomic_signal_fence(memory_order_seq_cst); /* the copy is not begun before */
 }
 
-bool bus_end(struct bus_watch *w)
+bool bus_watch_end(struct bus_watch *w)
 {
     atomic_signal_fence(memory_order_seq_cst);
     watching = NULL;

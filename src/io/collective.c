@@ -50,7 +50,7 @@ static int *find_nodes(const struct file *f, int *count)
 }
 
 /* Picks aggregators node by node in turn, so that every prefix of the list covers as many nodes as possible. */
-static int aggregators_pick(const int *node, int ranks, int nodes, int wanted, int per_node, int *out)
+static int pick_aggregators(const int *node, int ranks, int nodes, int wanted, int per_node, int *out)
 {
     int n = 0;
     for (int turn = 0; turn < per_node && n < wanted; turn++) {
@@ -72,7 +72,7 @@ static int aggregators_pick(const int *node, int ranks, int nodes, int wanted, i
 
 /* Reduces the number of aggregators so that it divides the number of stripes or is a multiple of it: then each server
  * of the file system receives requests from as few aggregators as possible. */
-static int64_t for_stripes(int64_t stripes, int64_t most)
+static int64_t align_to_stripes(int64_t stripes, int64_t most)
 {
     if (most >= stripes)
         return most / stripes * stripes;
@@ -95,9 +95,9 @@ int collective_choose(struct file *f)
                                                   : PER_NODE;
     const int64_t most = MIN((int64_t)f->nnodes * per_node, ranks);
     const int64_t wanted = f->hints.cb_nodes          ? f->hints.cb_nodes
-                           : f->hints.striping_factor ? for_stripes(f->hints.striping_factor, most)
+                           : f->hints.striping_factor ? align_to_stripes(f->hints.striping_factor, most)
                                                       : ranks;
-    f->naggregators = aggregators_pick(node, ranks, f->nnodes, (int)MIN(wanted, ranks),
+    f->naggregators = pick_aggregators(node, ranks, f->nnodes, (int)MIN(wanted, ranks),
                                        (int)MIN(per_node, ranks), f->aggregators);
     free(node);
     return 0;

@@ -33,7 +33,7 @@ bool exchange_needs_range(const struct exchange *x, int rank, int64_t from, int6
     return from < to && record[RECORD_LENGTH] > 0 && record[RECORD_FROM] < to && record[RECORD_TO] > from;
 }
 
-void exchange_note(struct exchange *x, int rc)
+void exchange_record_error(struct exchange *x, int rc)
 {
     if (rc && !x->error)
         x->error = rc;
@@ -42,21 +42,21 @@ void exchange_note(struct exchange *x, int rc)
 static void message_done(struct request *m)
 {
     struct flight *f = m->user;
-    exchange_note(f->exchange, m->error);
+    exchange_record_error(f->exchange, m->error);
     f->pending--;
     io_op_ready(f->exchange->op);
 }
 
 static void exchange_watch_request(struct exchange *x, struct flight *f, int rc, struct request *m)
 {
-    exchange_note(x, rc);
+    exchange_record_error(x, rc);
     if (rc)
         return;
-    if (request_leave(m, message_done, f)) {
+    if (request_detach(m, message_done, f)) {
         f->pending++;
         return;
     }
-    exchange_note(x, m->error);
+    exchange_record_error(x, m->error);
     request_free(m);
 }
 
@@ -66,7 +66,7 @@ void exchange_send(struct exchange *x, struct flight *f, int rank, enum exchange
     struct comm *c = x->file->comm;
     struct request *m = NULL;
     struct peer *peer;
-    int rc = comm_peer(c, rank, &peer);
+    int rc = comm_get_peer(c, rank, &peer);
     if (!rc)
         rc = p2p_isend(c->proc->p2p, data, (MPI_Count)len, dtype_from(MPI_BYTE), peer,
                        comm_envelope(c, c->rank, x->op->tag | (int)kind), SEND_STANDARD, &m);
@@ -164,7 +164,7 @@ static struct io_buffers *buffers_get(struct file *f, size_t size)
     return NULL;
 }
 
-static bool slots_open(struct exchange *x)
+static bool allocate_slots(struct exchange *x)
 {
     const size_t ranks = (size_t)x->file->comm->size;
     for (int i = 0; i < SLOTS; i++) {
@@ -184,7 +184,7 @@ static bool slots_open(struct exchange *x)
 uint64_t exchange_position(const struct exchange *x, int64_t from)
 {
     const struct access *a = &x->op->access;
-    return a->length == 0 ? 0 : view_position(&a->view, a->start, a->start + a->length, from);
+    return a->length == 0 ? 0 : view_offset_to_position(&a->view, a->start, a->start + a->length, from);
 }
 
 int exchange_open(struct io_op *op, struct exchange **out)
@@ -197,7 +197,7 @@ int exchange_open(struct io_op *op, struct exchange **out)
     x->write = op->access.write;
     x->end = INT64_MAX;
     exchange_plan(x);
-    if (!slots_open(x))
+    if (!allocate_slots(x))
         return MPI_ERR_NO_MEM;
     for (int i = 0; i < x->aggregators; i++)
         x->position[i] = exchange_position(x, x->low + i * x->domain);
@@ -207,18 +207,18 @@ int exchange_open(struct io_op *op, struct exchange **out)
 
 /* The aggregator's part of a round. Receives of the next window are posted before the current one is written, so that
  * data moves meanwhile. */
-static bool exchange_serve(struct exchange *x)
+static bool exchange_advance_server(struct exchange *x)
 {
     bool moved = false;
     struct server *asked = &x->servers[x->asked % SLOTS], *answered = &x->servers[x->answered % SLOTS];
     struct server *done = &x->servers[x->done % SLOTS];
     if (x->asked < x->rounds && !asked->busy) {
-        server_heads(x, asked, x->asked++);
+        server_receive_heads(x, asked, x->asked++);
         moved = true;
     }
     /* This rank's own part of the round must have been described. */
     if (x->answered < x->asked && x->answered < x->sent && answered->heads.pending == 0) {
-        server_bodies(x, answered);
+        server_receive_bodies(x, answered);
         x->answered++;
         moved = true;
     }
@@ -255,7 +255,7 @@ bool exchange_advance(struct exchange *x)
             moved = true;
         }
         if (x->me >= 0)
-            moved = exchange_serve(x) || moved;
+            moved = exchange_advance_server(x) || moved;
         for (int i = 0; i < SLOTS; i++) {
             if (x->clients[i].busy && x->clients[i].flight.pending == 0) {
                 client_finish(x, &x->clients[i]);

@@ -95,14 +95,14 @@ void exchange_send(struct exchange *x, struct flight *f, int rank, enum exchange
                    const void *data, uint64_t len);
 void exchange_receive(struct exchange *x, struct flight *f, int rank, enum exchange_message kind, void *data,
                       uint64_t room);
-void exchange_note(struct exchange *x, int rc);
+void exchange_record_error(struct exchange *x, int rc);
 
 void client_begin(struct exchange *x, struct client *c, int round);
 void client_finish(struct exchange *x, struct client *c);
 void part_free(struct part *p);
 
-void server_heads(struct exchange *x, struct server *s, int round);
-void server_bodies(struct exchange *x, struct server *s);
+void server_receive_heads(struct exchange *x, struct server *s, int round);
+void server_receive_bodies(struct exchange *x, struct server *s);
 void server_move(struct exchange *x, struct server *s);
 void server_finish(struct exchange *x, struct server *s);
 

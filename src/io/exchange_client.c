@@ -48,7 +48,7 @@ static void client_list_pieces(struct exchange *x, struct part *p, uint64_t *pos
 }
 
 /* The data in memory: the user's own when that is one block, else a buffer. */
-static char *data_of(struct exchange *x, struct part *p)
+static char *part_data(struct exchange *x, struct part *p)
 {
     char *block;
     if (access_is_block(&x->op->access, &block))
@@ -60,19 +60,19 @@ static char *data_of(struct exchange *x, struct part *p)
     return p->data;
 }
 
-static void memory_at(const struct exchange *x, const struct part *p, struct dt_cursor *c)
+static void seek_user_memory(const struct exchange *x, const struct part *p, struct dt_cursor *c)
 {
     access_memory(&x->op->access, c);
     dt_cursor_seek(c, p->start - x->op->access.start);
 }
 
-static void begin_part(struct exchange *x, struct client *c, int rank, struct part *p)
+static void start_part(struct exchange *x, struct client *c, int rank, struct part *p)
 {
     struct flight *f = &c->flight;
-    char *data = p->head.bytes ? data_of(x, p) : NULL;
+    char *data = p->head.bytes ? part_data(x, p) : NULL;
     if (x->write && p->data) {
         struct dt_cursor memory;
-        memory_at(x, p, &memory);
+        seek_user_memory(x, p, &memory);
         dt_cursor_pack(&memory, p->data, (size_t)p->head.bytes);
     }
     if (rank == x->file->comm->rank) { /* the aggregator takes it from here and gives the part back */
@@ -106,17 +106,17 @@ void client_begin(struct exchange *x, struct client *c, int round)
         if (x->domain == 0)
             x->position[i] = exchange_position(x, from);
         client_list_pieces(x, p, &x->position[i], from, to);
-        begin_part(x, c, x->file->aggregators[i], p);
+        start_part(x, c, x->file->aggregators[i], p);
     }
 }
 
 /* The number of bytes that were read for this part: aggregators send nothing from behind the end of the file. */
-static uint64_t bytes_there(const struct exchange *x, const struct part *p)
+static uint64_t count_bytes_read(const struct exchange *x, const struct part *p)
 {
     const uint64_t bytes = (uint64_t)p->head.bytes;
     if (p->answer.end == INT64_MAX)
         return bytes;
-    return view_position(&x->op->access.view, p->start, p->start + bytes, p->answer.end) - p->start;
+    return view_offset_to_position(&x->op->access.view, p->start, p->start + bytes, p->answer.end) - p->start;
 }
 
 /* The round's messages are complete: records the aggregators' errors and unpacks the data that was read. */
@@ -125,12 +125,12 @@ void client_finish(struct exchange *x, struct client *c)
     for (int i = 0; i < x->aggregators; i++) {
         struct part *p = &c->parts[i];
         if (p->active && !x->write && p->head.pieces > 0) {
-            exchange_note(x, agree_decode(p->answer.code, x->file->comm, x->file->name));
+            exchange_record_error(x, agree_decode(p->answer.code, x->file->comm, x->file->name));
             x->end = MIN(x->end, p->answer.end);
             if (p->data) {
                 struct dt_cursor memory;
-                memory_at(x, p, &memory);
-                dt_cursor_unpack(&memory, p->data, (size_t)bytes_there(x, p));
+                seek_user_memory(x, p, &memory);
+                dt_cursor_unpack(&memory, p->data, (size_t)count_bytes_read(x, p));
             }
         }
         part_free(p);

@@ -9,18 +9,18 @@
 #include "io/exchange.h"
 #include "io/posix.h"
 
-static char *window_of(const struct exchange *x, const struct server *s)
+static char *server_window(const struct exchange *x, const struct server *s)
 {
     return x->buffers->window[s->round % SLOTS];
 }
 
 /* The part that this rank, as a client, has in its own round. */
-static struct part *own_part(struct exchange *x, const struct server *s)
+static struct part *own_client_part(struct exchange *x, const struct server *s)
 {
     return &x->clients[s->round % SLOTS].parts[x->me];
 }
 
-void server_heads(struct exchange *x, struct server *s, int round)
+void server_receive_heads(struct exchange *x, struct server *s, int round)
 {
     const struct comm *c = x->file->comm;
     int64_t from, to;
@@ -42,7 +42,7 @@ static void *server_allocate(size_t size)
     return memory;
 }
 
-void server_bodies(struct exchange *x, struct server *s)
+void server_receive_bodies(struct exchange *x, struct server *s)
 {
     const struct comm *c = x->file->comm;
     for (int r = 0; r < c->size; r++) {
@@ -59,7 +59,7 @@ void server_bodies(struct exchange *x, struct server *s)
                              (uint64_t)p->head.pieces * sizeof(*p->pieces));
         if (!x->write)
             continue;
-        char *to = window_of(x, s) + p->head.first;
+        char *to = server_window(x, s) + p->head.first;
         if (p->head.pieces > 1)
             to = p->data = server_allocate((size_t)p->head.bytes);
         exchange_receive(x, &s->bodies, r, MESSAGE_DATA, to, (uint64_t)p->head.bytes);
@@ -107,14 +107,14 @@ static void server_place_data(struct exchange *x, const struct server *s, const 
         if (piece->len == 0)
             continue;
         if (data) {
-            memcpy(window_of(x, s) + piece->at, data, piece->len);
+            memcpy(server_window(x, s) + piece->at, data, piece->len);
             data += piece->len;
         }
         server_mark_bits(x->buffers->filled, piece->at, piece->len);
     }
 }
 
-static const char *own_data(struct exchange *x, const struct part *p)
+static const char *own_part_data(struct exchange *x, const struct part *p)
 {
     char *block;
     if (p->data)
@@ -135,21 +135,21 @@ static void write_window(struct exchange *x, struct server *s)
     uint64_t *filled = x->buffers->filled;
     memset(filled, 0, limit / 8 + 8);
     for (int r = 0; r < c->size; r++) {
-        const struct part *p = r == c->rank ? own_part(x, s) : &s->parts[r];
+        const struct part *p = r == c->rank ? own_client_part(x, s) : &s->parts[r];
         if (s->parts[r].active && p->head.pieces > 0)
-            server_place_data(x, s, p, r == c->rank ? own_data(x, p) : p->data);
+            server_place_data(x, s, p, r == c->rank ? own_part_data(x, p) : p->data);
     }
     bool held;
-    int rc = posix_guard(x->file, false, from, to - from, &held);
+    int rc = posix_guard_range(x->file, false, from, to - from, &held);
     for (uint32_t at = next_bit(filled, 0, limit, true); at < limit && !rc;) {
         const uint32_t end = next_bit(filled, at, limit, false);
         size_t done;
-        rc = posix_write(x->file, window_of(x, s) + at, end - at, from + at, &done);
+        rc = posix_write(x->file, server_window(x, s) + at, end - at, from + at, &done);
         at = next_bit(filled, end, limit, true);
     }
     if (held)
         posix_unlock(x->file, from, to - from);
-    exchange_note(x, rc);
+    exchange_record_error(x, rc);
 }
 
 /* The part of the window that any rank reads. */
@@ -159,7 +159,7 @@ static void server_wanted_range(struct exchange *x, struct server *s, uint32_t *
     *low = UINT32_MAX;
     *high = 0;
     for (int r = 0; r < c->size; r++) {
-        const struct part *p = r == c->rank ? own_part(x, s) : &s->parts[r];
+        const struct part *p = r == c->rank ? own_client_part(x, s) : &s->parts[r];
         for (int64_t i = 0; s->parts[r].active && i < p->head.pieces; i++) {
             check_piece(x, &p->pieces[i]);
             *low = MIN(*low, p->pieces[i].at);
@@ -175,7 +175,7 @@ static uint64_t server_collect_pieces(const struct exchange *x, const struct ser
     uint64_t done = 0;
     for (int64_t i = 0; i < p->head.pieces && p->pieces[i].at < have; i++) {
         const uint32_t len = MIN(p->pieces[i].len, have - p->pieces[i].at);
-        memcpy(out + done, window_of(x, s) + p->pieces[i].at, len);
+        memcpy(out + done, server_window(x, s) + p->pieces[i].at, len);
         done += len;
     }
     return done;
@@ -184,7 +184,7 @@ static uint64_t server_collect_pieces(const struct exchange *x, const struct ser
 static void answer_rank(struct exchange *x, struct server *s, int r, struct answer answer, uint32_t have)
 {
     struct part *p = &s->parts[r];
-    const char *data = window_of(x, s) + p->head.first;
+    const char *data = server_window(x, s) + p->head.first;
     uint64_t len = p->head.first < have ? MIN((uint64_t)p->head.bytes, have - (uint64_t)p->head.first) : 0;
     p->answer = answer;
     exchange_send(x, &s->bodies, r, MESSAGE_ANSWER, &p->answer, sizeof(p->answer));
@@ -196,11 +196,11 @@ static void answer_rank(struct exchange *x, struct server *s, int r, struct answ
     exchange_send(x, &s->bodies, r, MESSAGE_ANSWER_DATA, data, len);
 }
 
-static void answer_self(struct exchange *x, const struct server *s, struct answer answer, uint32_t have)
+static void answer_own_part(struct exchange *x, const struct server *s, struct answer answer, uint32_t have)
 {
-    struct part *p = own_part(x, s);
+    struct part *p = own_client_part(x, s);
     p->answer = answer;
-    server_collect_pieces(x, s, p, have, (char *)(uintptr_t)own_data(x, p));
+    server_collect_pieces(x, s, p, have, (char *)(uintptr_t)own_part_data(x, p));
 }
 
 static void read_window(struct exchange *x, struct server *s)
@@ -219,15 +219,15 @@ static void read_window(struct exchange *x, struct server *s)
     if (high == 0 && !rc)
         return;
     if (!rc)
-        rc = posix_read(x->file, window_of(x, s) + low, high - low, from + low, &done);
+        rc = posix_read(x->file, server_window(x, s) + low, high - low, from + low, &done);
     if (rc || done < high - low)
         answer.end = from + low + (int64_t)done;
     answer.code = agree_encode(rc, c->rank);
     for (int r = 0; r < c->size; r++) {
         if (!s->parts[r].active)
             continue;
-        if (r == c->rank && own_part(x, s)->head.pieces > 0)
-            answer_self(x, s, answer, low + (uint32_t)done);
+        if (r == c->rank && own_client_part(x, s)->head.pieces > 0)
+            answer_own_part(x, s, answer, low + (uint32_t)done);
         else if (r != c->rank && s->parts[r].head.pieces > 0)
             answer_rank(x, s, r, answer, low + (uint32_t)done);
     }

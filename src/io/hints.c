@@ -64,7 +64,7 @@ void io_hints_default(struct io_hints *h)
                            .file_perm = -1};
 }
 
-static void take_choice(const struct info *info, const char *key, enum io_choice *out)
+static void parse_choice_hint(const struct info *info, const char *key, enum io_choice *out)
 {
     static const char *const names[] = {"automatic", "enable", "disable"};
     const char *value = info_get(info, key);
@@ -73,8 +73,8 @@ static void take_choice(const struct info *info, const char *key, enum io_choice
             *out = (enum io_choice)i;
 }
 
-static void take_number(const struct info *info, const char *key, int base, int64_t min, int64_t max,
-                        int64_t *out)
+static void parse_number_hint(const struct info *info, const char *key, int base, int64_t min, int64_t max,
+                              int64_t *out)
 {
     const char *value = info_get(info, key);
     char *end;
@@ -86,7 +86,7 @@ static void take_number(const struct info *info, const char *key, int base, int6
         *out = n;
 }
 
-static void take_bool(const struct info *info, const char *key, bool *out)
+static void parse_bool_hint(const struct info *info, const char *key, bool *out)
 {
     const char *value = info_get(info, key);
     if (value && strcasecmp(value, "true") == 0)
@@ -96,7 +96,7 @@ static void take_bool(const struct info *info, const char *key, bool *out)
 }
 
 /* Accepts the forms "*:2" and "*:*" of cb_config_list. Forms with host names are ignored. */
-static void take_config_list(const struct info *info, int64_t *out)
+static void parse_list_hint(const struct info *info, int64_t *out)
 {
     const char *value = info_get(info, "cb_config_list");
     if (value && strcmp(value, "*:*") == 0)
@@ -112,22 +112,22 @@ void io_hints_apply(struct io_hints *h, const struct info *info, bool opening)
     const char *buffering = info_get(info, "collective_buffering");
     if (buffering && (strcasecmp(buffering, "true") == 0 || strcasecmp(buffering, "false") == 0))
         h->cb_read = h->cb_write = strcasecmp(buffering, "true") == 0 ? IO_ENABLE : IO_DISABLE;
-    take_choice(info, "romio_cb_read", &h->cb_read);
-    take_choice(info, "romio_cb_write", &h->cb_write);
-    take_choice(info, "romio_ds_read", &h->ds_read);
-    take_number(info, "cb_buffer_size", 10, 4096, (int64_t)1 << 31, &h->cb_buffer_size);
-    take_number(info, "ind_rd_buffer_size", 10, 4096, (int64_t)1 << 31, &h->ind_rd_buffer_size);
-    take_number(info, "ind_wr_buffer_size", 10, 4096, (int64_t)1 << 31, &h->ind_wr_buffer_size);
-    take_bool(info, "fishplate_sync_close", &h->sync_close);
+    parse_choice_hint(info, "romio_cb_read", &h->cb_read);
+    parse_choice_hint(info, "romio_cb_write", &h->cb_write);
+    parse_choice_hint(info, "romio_ds_read", &h->ds_read);
+    parse_number_hint(info, "cb_buffer_size", 10, 4096, (int64_t)1 << 31, &h->cb_buffer_size);
+    parse_number_hint(info, "ind_rd_buffer_size", 10, 4096, (int64_t)1 << 31, &h->ind_rd_buffer_size);
+    parse_number_hint(info, "ind_wr_buffer_size", 10, 4096, (int64_t)1 << 31, &h->ind_wr_buffer_size);
+    parse_bool_hint(info, "fishplate_sync_close", &h->sync_close);
     if (!opening)
         return;
-    take_choice(info, "romio_ds_write", &h->ds_write);
-    take_choice(info, "fishplate_map", &h->map);
-    take_number(info, "cb_nodes", 10, 1, INT32_MAX, &h->cb_nodes);
-    take_config_list(info, &h->cb_per_node);
-    take_number(info, "striping_factor", 10, 1, INT32_MAX, &h->striping_factor);
-    take_number(info, "striping_unit", 10, 4096, (int64_t)1 << 31, &h->striping_unit);
-    take_number(info, "file_perm", 8, 0, 07777, &h->file_perm);
+    parse_choice_hint(info, "romio_ds_write", &h->ds_write);
+    parse_choice_hint(info, "fishplate_map", &h->map);
+    parse_number_hint(info, "cb_nodes", 10, 1, INT32_MAX, &h->cb_nodes);
+    parse_list_hint(info, &h->cb_per_node);
+    parse_number_hint(info, "striping_factor", 10, 1, INT32_MAX, &h->striping_factor);
+    parse_number_hint(info, "striping_unit", 10, 4096, (int64_t)1 << 31, &h->striping_unit);
+    parse_number_hint(info, "file_perm", 8, 0, 07777, &h->file_perm);
 }
 
 void io_hints_numbers(const struct io_hints *h, int64_t out[IO_HINT_NUMBERS])

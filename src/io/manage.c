@@ -42,7 +42,7 @@ static int check_size(struct file *f, int64_t size)
     int rc = file_check_random(f);
     if (rc)
         return rc;
-    rc = agree_same(f->comm, f->name, "size", &size, 1);
+    rc = agree_check_equal(f->comm, f->name, "size", &size, 1);
     if (!rc && size < 0)
         rc = err_set(MPI_ERR_ARG, "%s: the size %lld is negative", f->name, (long long)size);
     if (!rc && !file_writes(f))
@@ -92,7 +92,7 @@ int file_sync(struct file *f)
 int file_set_atomicity(struct file *f, bool atomic)
 {
     const int64_t same = atomic;
-    int rc = agree_same(f->comm, f->name, "flag", &same, 1);
+    int rc = agree_check_equal(f->comm, f->name, "flag", &same, 1);
     if (rc)
         return rc;
     if (atomic) {
@@ -106,7 +106,7 @@ int file_set_atomicity(struct file *f, bool atomic)
     return rc;
 }
 
-static int current_disp(struct file *f, int64_t *disp)
+static int resolve_displacement(struct file *f, int64_t *disp)
 {
     int64_t at = 0;
     if (!(f->amode & MPI_MODE_SEQUENTIAL)) {
@@ -119,7 +119,7 @@ static int current_disp(struct file *f, int64_t *disp)
     if (*disp != MPI_DISPLACEMENT_CURRENT)
         return err_set(MPI_ERR_ARG, "%s: with MPI_MODE_SEQUENTIAL disp must be MPI_DISPLACEMENT_CURRENT",
                        f->name);
-    const int rc = pointer_take(f, 0, &at);
+    const int rc = pointer_fetch_and_add(f, 0, &at);
     if (rc)
         return rc;
     int64_t position;
@@ -140,14 +140,14 @@ static int make_view(struct file *f, int64_t disp, struct dtype *etype, struct d
             "%s: no data representation is called '%.60s'; there are native, internal, external32 and "
             "those registered with MPI_Register_datarep",
             f->name, datarep);
-    int rc = current_disp(f, &disp);
+    int rc = resolve_displacement(f, &disp);
     if (rc)
         return rc;
     rc = view_make(v, disp, etype, filetype, rep, file_writes(f));
     return rc ? err_set(rc, "%s: %s", f->name, err_detail(rc)) : 0;
 }
 
-static int64_t text_number(const char *text)
+static int64_t hash_text_id(const char *text)
 {
     uint64_t n = 14695981039346656037u; /* FNV-1a */
     while (*text)
@@ -171,14 +171,14 @@ int file_set_view(struct file *f, int64_t disp, struct dtype *etype, struct dtyp
 {
     struct view v = {0};
     int rc = make_view(f, disp, etype, filetype, datarep, &v);
-    const int64_t same[2] = {text_number(datarep), rc ? 0 : v.unit};
+    const int64_t same[2] = {hash_text_id(datarep), rc ? 0 : v.unit};
     const int failed = agree_error(f->comm, f->name, rc);
-    rc = failed ? failed : agree_same(f->comm, f->name, "datarep or etype", same, 2);
+    rc = failed ? failed : agree_check_equal(f->comm, f->name, "datarep or etype", same, 2);
     if (rc) {
-        view_drop(&v);
+        view_release(&v);
         return rc;
     }
-    view_drop(&f->view);
+    view_release(&f->view);
     f->view = v;
     f->position = 0;
     rc = file_set_info(f, info);
@@ -189,7 +189,7 @@ int file_set_view(struct file *f, int64_t disp, struct dtype *etype, struct dtyp
 }
 
 /* The end of the file in etypes: the first that lies behind it. */
-static int end_in_etypes(struct file *f, int64_t *end)
+static int file_end_in_etypes(struct file *f, int64_t *end)
 {
     int64_t size = 0;
     const int rc = file_size(f, &size);
@@ -207,7 +207,7 @@ int file_seek(struct file *f, int64_t from, int64_t offset, int whence, int64_t 
     if (whence == MPI_SEEK_CUR)
         base = from;
     else if (whence == MPI_SEEK_END)
-        rc = end_in_etypes(f, &base);
+        rc = file_end_in_etypes(f, &base);
     else if (whence != MPI_SEEK_SET)
         rc = err_set(MPI_ERR_ARG, "%s: whence is %d; it must be MPI_SEEK_SET, MPI_SEEK_CUR or MPI_SEEK_END",
                      f->name, whence);

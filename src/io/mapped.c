@@ -57,7 +57,7 @@ void mapped_probe(struct file *f)
     f->guards = file_writes(f) && disk && has_locks(f);
 }
 
-void mapped_forget(struct file *f)
+void mapped_close_watch(struct file *f)
 {
     if (f->maps)
         bus_close();
@@ -77,7 +77,7 @@ static bool mapped_lengthen_file(struct file *f, int64_t to)
     if (st.st_size < to)
         return pwrite(f->fd, "", 1, to - 1) == 1;
     if (!f->in_memory)
-        mapped_touch(f);
+        mapped_update_times(f);
     return true;
 }
 
@@ -94,7 +94,7 @@ bool mapped_open(struct mapped *m, struct file *f, int64_t from, int64_t to, int
     return true;
 }
 
-bool mapped_want(const struct mapped *m, uint64_t skip, uint64_t len)
+bool mapped_prefault(const struct mapped *m, uint64_t skip, uint64_t len)
 {
     const uintptr_t at = (uintptr_t)m->base + skip, begin = at - at % (uintptr_t)sysconf(_SC_PAGESIZE);
     return madvise((char *)m->at + (begin - (uintptr_t)m->at), at + len - begin, MADV_POPULATE_WRITE) == 0;
@@ -102,12 +102,12 @@ bool mapped_want(const struct mapped *m, uint64_t skip, uint64_t len)
 
 void mapped_begin(struct mapped *m)
 {
-    bus_begin(&m->watch, m->at, m->length);
+    bus_watch_begin(&m->watch, m->at, m->length);
 }
 
 bool mapped_end(struct mapped *m)
 {
-    return bus_end(&m->watch);
+    return bus_watch_end(&m->watch);
 }
 
 void mapped_close(struct mapped *m)
@@ -115,12 +115,12 @@ void mapped_close(struct mapped *m)
     munmap(m->at, m->length);
 }
 
-void mapped_touch(struct file *f)
+void mapped_update_times(struct file *f)
 {
     futimens(f->fd, NULL);
 }
 
-bool mapped_turn(struct file *f)
+bool mapped_try_take_turn(struct file *f)
 {
     return atomic_load_explicit(f->turn, memory_order_relaxed) == 0 && atomic_exchange(f->turn, 1) == 0;
 }
@@ -130,7 +130,7 @@ bool mapped_turn(struct file *f)
 bool mapped_turn_wait(struct file *f)
 {
     uint64_t until = 0;
-    while (!mapped_turn(f)) {
+    while (!mapped_try_take_turn(f)) {
         for (int i = 0; i < TURN_SPINS; i++)
             cpu_relax();
         const uint64_t now = clock_ns();
@@ -141,7 +141,7 @@ bool mapped_turn_wait(struct file *f)
     return true;
 }
 
-void mapped_turn_over(struct file *f)
+void mapped_release_turn(struct file *f)
 {
     atomic_store_explicit(f->turn, 0, memory_order_release);
 }

@@ -29,24 +29,24 @@ struct mapped {
 
 /* Decides at open whether mappings may be used: only on file systems of this machine whose pages all processes share. */
 void mapped_probe(struct file *f);
-void mapped_forget(struct file *f);
+void mapped_close_watch(struct file *f);
 /* Maps [from, to) for writing and makes the file at least `reach` long, which must be the end of bytes that the caller is
  * about to write. False: use system calls, which also report why. */
 bool mapped_open(struct mapped *m, struct file *f, int64_t from, int64_t to, int64_t reach);
 /* Makes the pages of `len` bytes present, `skip` bytes behind `from`. False as above. */
-bool mapped_want(const struct mapped *m, uint64_t skip, uint64_t len);
-/* Pages that mapped_want made present may be accessed between begin and end. mapped_end returns false if the file was
+bool mapped_prefault(const struct mapped *m, uint64_t skip, uint64_t len);
+/* Pages that mapped_prefault made present may be accessed between begin and end. mapped_end returns false if the file was
  * truncated meanwhile; what was stored is lost then. */
 void mapped_begin(struct mapped *m);
 bool mapped_end(struct mapped *m);
 void mapped_close(struct mapped *m);
 /* Called after the last window. Not every file system updates the modification time for stores through a mapping. The
  * call also waits for the file's lock in the kernel, which mapped_open relies on. */
-void mapped_touch(struct file *f);
+void mapped_update_times(struct file *f);
 
 /* Tries to take the node's turn to write; the second function waits for it, for a limited time. */
-bool mapped_turn(struct file *f);
+bool mapped_try_take_turn(struct file *f);
 bool mapped_turn_wait(struct file *f);
-void mapped_turn_over(struct file *f);
+void mapped_release_turn(struct file *f);
 
 #endif

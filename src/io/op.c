@@ -68,7 +68,7 @@ void io_op_ready(struct io_op *op)
         net_ring_self(net);
 }
 
-int io_op_quiesce(struct file *f)
+int io_op_wait_all(struct file *f)
 {
     const struct net_named what = {"operations on a file that is being closed", NET_NOBODY, false};
     struct net_waiter w = {.what = NET_NAMED, .of = &what};
@@ -92,10 +92,10 @@ static void io_op_record_error(struct io_op *op, int rc)
 }
 
 /* Ends the operation with an error: without the records of the other ranks it cannot continue. */
-static void io_op_lose(struct io_op *op, int rc)
+static void io_op_fail(struct io_op *op, int rc)
 {
     op->lost = op->lost || rc != 0;
-    io_op_record_error(op, agree_broken(op->file->comm, op->file->name, rc));
+    io_op_record_error(op, agree_map_failure(op->file->comm, op->file->name, rc));
 }
 
 static void small_done(struct request *r)
@@ -107,7 +107,7 @@ static void small_done(struct request *r)
 static void small_start(struct io_op *op, struct request *r, struct coll_args *args)
 {
     if (op->blocking) {
-        io_op_lose(op, coll_run(args));
+        io_op_fail(op, coll_run(args));
         return;
     }
     r->on_complete = small_done;
@@ -115,13 +115,13 @@ static void small_start(struct io_op *op, struct request *r, struct coll_args *a
     r->ops->start(r);
 }
 
-static bool small_over(struct io_op *op, struct request **r)
+static bool is_small_step_over(struct io_op *op, struct request **r)
 {
     if (!*r)
         return true;
     if (!atomic_load_explicit(&(*r)->complete, memory_order_acquire))
         return false;
-    io_op_lose(op, (*r)->error);
+    io_op_fail(op, (*r)->error);
     request_free(*r);
     *r = NULL;
     return true;
@@ -134,7 +134,7 @@ static void io_op_describe(struct io_op *op)
     op->mine[RECORD_LENGTH] = (int64_t)a->length;
     if (a->length == 0)
         return;
-    view_range(&a->view, a->start, a->length, &op->mine[RECORD_FROM], &op->mine[RECORD_TO]);
+    view_file_range(&a->view, a->start, a->length, &op->mine[RECORD_FROM], &op->mine[RECORD_TO]);
     if (!view_is_sorted(&a->view, a->start, a->length)) {
         op->mine[RECORD_PIECES] = RECORD_UNSORTED;
         return;
@@ -173,14 +173,15 @@ static void io_op_choose(struct io_op *op)
     op->stage = IO_EXCHANGING;
 }
 
-static void io_op_exchanged(struct io_op *op)
+static void io_op_finish_exchange(struct io_op *op)
 {
     struct access *a = &op->access;
     int64_t end;
-    io_op_record_error(op, agree_broken(op->file->comm, op->file->name, exchange_close(op->exchange, &end)));
+    io_op_record_error(op,
+                       agree_map_failure(op->file->comm, op->file->name, exchange_close(op->exchange, &end)));
     a->moved = op->error ? 0 : a->length;
     if (!op->error && !a->write)
-        a->moved = view_position(&a->view, a->start, a->start + a->length, end) - a->start;
+        a->moved = view_offset_to_position(&a->view, a->start, a->start + a->length, end) - a->start;
     op->stage = IO_JUDGING;
 }
 
@@ -203,7 +204,7 @@ static bool io_op_step(struct io_op *op)
         small_start(op, op->gather, &args);
         return true;
     case IO_GATHERING:
-        if (!small_over(op, &op->gather))
+        if (!is_small_step_over(op, &op->gather))
             return false;
         io_op_choose(op);
         if (op->stage == IO_JUDGING)
@@ -212,10 +213,10 @@ static bool io_op_step(struct io_op *op)
     case IO_EXCHANGING:
         if (!exchange_advance(op->exchange))
             return false;
-        io_op_exchanged(op);
+        io_op_finish_exchange(op);
         break;
     case IO_JUDGING:
-        if (!small_over(op, &op->verdict))
+        if (!is_small_step_over(op, &op->verdict))
             return false;
         io_op_finish(op);
         return false;
@@ -282,7 +283,7 @@ static int io_op_begin(struct access *a, int rc, bool blocking, struct io_op **o
     op->access = *a;
     io_op_record_error(op, rc);
     op->blocking = blocking;
-    rc = agree_broken(op->file->comm, op->file->name, io_op_prepare(op));
+    rc = agree_map_failure(op->file->comm, op->file->name, io_op_prepare(op));
     if (rc) {
         access_close(&op->access, rc, &bytes);
         request_free(&op->base);

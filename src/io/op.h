@@ -46,7 +46,7 @@ int io_op_start(struct access *a, int rc, struct request **out);
 int io_op_run(struct access *a, int rc, MPI_Count *bytes);
 
 /* Waits for operations whose requests were given up (MPI_Request_free). MPI_ERR_FILE when there are others. */
-int io_op_quiesce(struct file *f);
+int io_op_wait_all(struct file *f);
 
 /* A request that the operation waits for is complete: the operation continues later in this round of progress. */
 void io_op_ready(struct io_op *op);

@@ -74,7 +74,7 @@ static int open_failed(struct file *f)
     return posix_error(f->name, "opening", error);
 }
 
-static int open_first(struct file *f)
+static int open_on_rank_0(struct file *f)
 {
     int flags = open_flags(f);
     const mode_t mode = f->hints.file_perm >= 0 ? (mode_t)f->hints.file_perm : 0666;
@@ -99,7 +99,7 @@ static bool name_is_taken(const struct file *f)
     return false;
 }
 
-static int open_other(struct file *f)
+static int open_on_other_rank(struct file *f)
 {
     const int tries = f->amode & MPI_MODE_CREATE ? APPEAR_TRIES : 1;
     for (int i = 0; i < tries; i++) {
@@ -139,7 +139,7 @@ static int check_kind(struct file *f)
 }
 
 /* All ranks use rank 0's hints: aggregators and buffer sizes must agree. */
-static int share_hints(struct file *f)
+static int broadcast_hints(struct file *f)
 {
     int64_t numbers[IO_HINT_NUMBERS + 2];
     io_hints_numbers(&f->hints, numbers);
@@ -153,9 +153,9 @@ static int share_hints(struct file *f)
 }
 
 /* Names must lead to one file, but may be spelled in different ways on different nodes, so they are not compared. */
-static int open_all(struct file *f)
+static int open_on_all_ranks(struct file *f)
 {
-    int rc = f->comm->rank == 0 ? open_first(f) : 0;
+    int rc = f->comm->rank == 0 ? open_on_rank_0(f) : 0;
     KILL_POINT(file_first_opened);
     rc = agree_error(f->comm, f->name, rc);
     if (!rc && f->comm->rank == 0) {
@@ -163,11 +163,11 @@ static int open_all(struct file *f)
         mapped_probe(f);
     }
     if (!rc)
-        rc = share_hints(f);
+        rc = broadcast_hints(f);
     if (rc)
         return rc;
     const bool near = f->near, in_memory = f->in_memory;
-    rc = f->comm->rank == 0 ? 0 : open_other(f);
+    rc = f->comm->rank == 0 ? 0 : open_on_other_rank(f);
     if (!rc)
         rc = check_kind(f);
     if (!rc) {
@@ -180,7 +180,7 @@ static int open_all(struct file *f)
     return agree_error(f->comm, f->name, rc);
 }
 
-static int begin_pointers(struct file *f)
+static int init_file_pointers(struct file *f)
 {
     struct dtype *byte = dtype_from(MPI_BYTE);
     int rc = view_make(&f->view, 0, byte, byte, datarep_find("native"), file_writes(f));
@@ -200,8 +200,8 @@ static void file_free(struct file *f)
 {
     if (f->fd >= 0)
         close(f->fd);
-    mapped_forget(f);
-    view_drop(&f->view);
+    mapped_close_watch(f);
+    view_release(&f->view);
     collective_forget(f);
     errhandler_release(f->head.errhandler);
     comm_release(f->comm);
@@ -240,17 +240,17 @@ int file_open(struct comm *comm, const char *name, int amode, struct info *info,
         return rc;
     rc = comm_dup(comm, NULL, &f->comm);
     if (!rc)
-        rc = agree_same(f->comm, name, "amode", &same, 1);
+        rc = agree_check_equal(f->comm, name, "amode", &same, 1);
     if (!rc)
         rc = check_amode(name, amode); /* the same everywhere */
     io_hints_default(&f->hints);
     io_hints_apply(&f->hints, info, true);
     if (!rc)
-        rc = open_all(f);
+        rc = open_on_all_ranks(f);
     if (!rc)
         rc = agree_error(f->comm, name, collective_choose(f));
     if (!rc)
-        rc = begin_pointers(f);
+        rc = init_file_pointers(f);
     if (rc) {
         file_free(f);
         return rc;

@@ -48,10 +48,10 @@ void pointer_close(struct file *f, bool remove)
     sidefile_close(f, remove);
 }
 
-int pointer_take(struct file *f, int64_t etypes, int64_t *before)
+int pointer_fetch_and_add(struct file *f, int64_t etypes, int64_t *before)
 {
     if (!f->shared.word)
-        return sidefile_change(f, true, etypes, before);
+        return sidefile_change_value(f, true, etypes, before);
     int64_t after;
     *before = atomic_load(f->shared.word);
     do {
@@ -66,7 +66,7 @@ int pointer_set(struct file *f, int64_t etypes)
 {
     int64_t before;
     if (!f->shared.word)
-        return sidefile_change(f, false, etypes, &before);
+        return sidefile_change_value(f, false, etypes, &before);
     atomic_store(f->shared.word, etypes);
     return 0;
 }

@@ -12,7 +12,7 @@ int pointer_open(struct file *f);
 void pointer_close(struct file *f, bool remove);
 
 /* Adds `etypes` to the pointer and returns its former value in *before. */
-int pointer_take(struct file *f, int64_t etypes, int64_t *before);
+int pointer_fetch_and_add(struct file *f, int64_t etypes, int64_t *before);
 int pointer_set(struct file *f, int64_t etypes);
 /* The pointer starts anew at `etypes`. All ranks call it while none of them uses the pointer, and synchronise afterwards. */
 void pointer_restart(struct file *f, int64_t etypes);

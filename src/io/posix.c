@@ -19,7 +19,7 @@ static COUNTER(calls, "io_calls", "System calls that read or wrote files.");
 
 #define CALL_MAX ((size_t)1 << 30) /* Linux moves a little less than 2 GiB in one call */
 
-static int class_of(int error)
+static int errno_error_class(int error)
 {
     switch (error) {
     case ENOENT:
@@ -52,7 +52,7 @@ static int class_of(int error)
 
 int posix_error(const char *name, const char *doing, int error)
 {
-    return err_set(class_of(error), "%s: %s failed: %s", name, doing, strerror(error));
+    return err_set(errno_error_class(error), "%s: %s failed: %s", name, doing, strerror(error));
 }
 
 /* Advances the list, from piece i on, by `bytes` transferred bytes. Returns the first incomplete piece, whose
@@ -69,7 +69,8 @@ static int pieces_done(struct iovec *list, int i, int n, size_t bytes)
 }
 
 /* One system call, which may transfer only the first part of the list. */
-static ssize_t call_once(const struct file *f, bool write, const struct iovec *list, int n, int64_t offset)
+static ssize_t transfer_once(const struct file *f, bool write, const struct iovec *list, int n,
+                             int64_t offset)
 {
     const size_t first = MIN(list[0].iov_len, CALL_MAX);
     counter_add(&calls, 1);
@@ -81,11 +82,11 @@ static ssize_t call_once(const struct file *f, bool write, const struct iovec *l
 }
 
 /* Transfers all pieces in as many calls as needed; a read ends early at the end of the file. */
-static int move_all(struct file *f, bool write, struct iovec *list, int n, int64_t offset, size_t *done)
+static int transfer_all(struct file *f, bool write, struct iovec *list, int n, int64_t offset, size_t *done)
 {
     *done = 0;
     for (int i = 0; i < n;) {
-        const ssize_t got = call_once(f, write, list + i, n - i, offset);
+        const ssize_t got = transfer_once(f, write, list + i, n - i, offset);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
@@ -104,12 +105,12 @@ static int move_all(struct file *f, bool write, struct iovec *list, int n, int64
 
 int posix_writev(struct file *f, struct iovec *list, int n, int64_t offset, size_t *done)
 {
-    return move_all(f, true, list, n, offset, done);
+    return transfer_all(f, true, list, n, offset, done);
 }
 
 int posix_readv(struct file *f, struct iovec *list, int n, int64_t offset, size_t *done)
 {
-    return move_all(f, false, list, n, offset, done);
+    return transfer_all(f, false, list, n, offset, done);
 }
 
 int posix_write(struct file *f, const void *buf, size_t len, int64_t offset, size_t *done)
@@ -139,7 +140,7 @@ int posix_lock_fd(struct file *f, int fd, short type, int64_t offset, int64_t le
         if (errno == EINTR)
             continue;
         if (asks && (errno == EAGAIN || errno == EACCES)) {
-            remote_pause(&waited_ns);
+            remote_pause_between_tries(&waited_ns);
             continue;
         }
         if (errno == EINVAL && !f->locks_posix) {
@@ -166,7 +167,7 @@ static bool lock_is_foreign(int fd, struct flock lock)
     return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK && lock.l_pid != -1;
 }
 
-int posix_guard(struct file *f, bool exclusive, int64_t offset, int64_t len, bool *held)
+int posix_guard_range(struct file *f, bool exclusive, int64_t offset, int64_t len, bool *held)
 {
     const short type = exclusive || !file_reads(f) ? F_WRLCK : F_RDLCK;
     struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = offset, .l_len = len};

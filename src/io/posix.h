@@ -25,7 +25,7 @@ int posix_readv(struct file *f, struct iovec *list, int n, int64_t offset, size_
 int posix_lock(struct file *f, bool exclusive, int64_t offset, int64_t len);
 /* The lock that a write needs if f->guards is set: exclusive for a read-modify-write, shared for a plain write. Does
  * not wait for locks held by programs outside of this job; *held is false then, and where no lock is needed. */
-int posix_guard(struct file *f, bool exclusive, int64_t offset, int64_t len, bool *held);
+int posix_guard_range(struct file *f, bool exclusive, int64_t offset, int64_t len, bool *held);
 void posix_unlock(struct file *f, int64_t offset, int64_t len);
 /* The same on another descriptor in the folder of f: F_RDLCK, F_WRLCK or F_UNLCK. */
 int posix_lock_fd(struct file *f, int fd, short type, int64_t offset, int64_t len);

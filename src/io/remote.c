@@ -66,7 +66,7 @@ void remote_refresh(struct file *f)
 
 /* A client that waits for a lock itself asks its server again after 1 to 30 seconds, or when the server calls it back, which
  * not every version does. We ask more often, and the longer we wait the less often: at most an eighth of the time is lost. */
-void remote_pause(int64_t *waited_ns)
+void remote_pause_between_tries(int64_t *waited_ns)
 {
     const int64_t pause = MIN(MAX(*waited_ns / 8, PAUSE_MIN_NS), PAUSE_MAX_NS);
     nanosleep(&(struct timespec){.tv_nsec = (long)pause}, NULL);
@@ -76,7 +76,7 @@ void remote_pause(int64_t *waited_ns)
 /* With a lock on a part of the file an NFS client sends each part of a page alone and waits for the server's answer
  * before the next one. With a lock on the whole file the client owns the page and sends it once, at unlock. It must be
  * able to read the page for that. */
-bool remote_joins(const struct file *f, uint64_t piece)
+bool remote_locks_whole_file(const struct file *f, uint64_t piece)
 {
     return f->remote && f->guards && file_reads(f) && piece < (uint64_t)sysconf(_SC_PAGESIZE);
 }

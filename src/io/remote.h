@@ -15,10 +15,10 @@ void remote_probe(struct file *f);
 void remote_refresh(struct file *f);
 
 /* Waits before the next attempt to get a lock that another process holds, and adds the wait to *waited_ns. */
-void remote_pause(int64_t *waited_ns);
+void remote_pause_between_tries(int64_t *waited_ns);
 
 /* True if locking the whole file is faster than locking each piece of this size. */
-bool remote_joins(const struct file *f, uint64_t piece);
+bool remote_locks_whole_file(const struct file *f, uint64_t piece);
 
 /* An error where ranks of several nodes need a lock that each node would keep for itself. */
 int remote_check_locks(const struct file *f);

@@ -156,7 +156,7 @@ static int sidefile_write(const struct file *f, int64_t value)
     return put == (ssize_t)sizeof(r) ? 0 : sidefile_failed(f, "writing", strerror(put < 0 ? errno : ENOSPC));
 }
 
-int sidefile_change(struct file *f, bool add, int64_t value, int64_t *before)
+int sidefile_change_value(struct file *f, bool add, int64_t value, int64_t *before)
 {
     int rc = remote_check_locks(f);
     if (!rc)

@@ -18,7 +18,7 @@ int sidefile_init(struct file *f, const uint64_t *keys);
 void sidefile_close(struct file *f, bool remove);
 
 /* Reads the pointer into *before and, under the same lock, adds `value` or stores it. */
-int sidefile_change(struct file *f, bool add, int64_t value, int64_t *before);
+int sidefile_change_value(struct file *f, bool add, int64_t value, int64_t *before);
 /* The pointer starts anew at `value`. All ranks call it, while none of them uses the pointer. */
 void sidefile_restart(struct file *f, int64_t value);
 

@@ -44,7 +44,7 @@ _Static_assert(sizeof(struct composite) == 32, "as Lustre has it");
 enum { ENTRY_SIZE = 48, ENTRY_OFFSET_AT = 24 };
 
 /* The file system of the folder in which the file is or will be. */
-static bool on_lustre(const char *path)
+static bool is_on_lustre(const char *path)
 {
     struct statfs fs;
     const char *slash = strrchr(path, '/');
@@ -58,7 +58,7 @@ static bool on_lustre(const char *path)
 bool stripes_create(const struct file *f, mode_t mode)
 {
     const struct io_hints *h = &f->hints;
-    if (!(f->amode & MPI_MODE_CREATE) || (!h->striping_factor && !h->striping_unit) || !on_lustre(f->path))
+    if (!(f->amode & MPI_MODE_CREATE) || (!h->striping_factor && !h->striping_unit) || !is_on_lustre(f->path))
         return false;
     struct layout l = {.magic = LAYOUT_V1,
                        .pattern = PATTERN_RAID0,

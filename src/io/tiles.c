@@ -39,17 +39,17 @@ static uint64_t tiles_add(uint64_t a, uint64_t b)
     return (a + b) % PRIME;
 }
 
-static uint64_t tiles_stretch(uint64_t from, uint64_t to)
+static uint64_t tiles_range_sum(uint64_t from, uint64_t to)
 {
     return tiles_add(tiles_power(to), PRIME - tiles_power(from));
 }
 
 /* The sum of the file offsets of piece [at, at + n) within one period, across which the piece may extend. */
-static uint64_t piece_sum(uint64_t at, uint64_t n, uint64_t period)
+static uint64_t piece_range_sum(uint64_t at, uint64_t n, uint64_t period)
 {
     at %= period;
-    return at + n <= period ? tiles_stretch(at, at + n)
-                            : tiles_add(tiles_stretch(at, period), tiles_stretch(0, at + n - period));
+    return at + n <= period ? tiles_range_sum(at, at + n)
+                            : tiles_add(tiles_range_sum(at, period), tiles_range_sum(0, at + n - period));
 }
 
 /* What this rank's view covers; false if the view has a form that tiles_agree does not handle. */
@@ -66,7 +66,8 @@ static bool tiles_cover_view(const struct view *v, int64_t out[TILE_WORDS])
     for (int i = 0; (n = dt_cursor_next(&c, SIZE_MAX / 2, &piece)) > 0; i++) {
         if (i == PIECES_MAX)
             return false;
-        sum = tiles_add(sum, piece_sum((uint64_t)v->disp + (uintptr_t)piece, n, (uint64_t)tile->extent));
+        sum =
+            tiles_add(sum, piece_range_sum((uint64_t)v->disp + (uintptr_t)piece, n, (uint64_t)tile->extent));
     }
     out[TILE_DISP] = v->disp;
     out[TILE_EXTENT] = tile->extent;
@@ -86,7 +87,7 @@ int tiles_agree(struct file *f)
     CHECK_MEMORY(all, "the views of a file");
     mine[TILE_OK] = f->guards && file_reads(f) && tiles_cover_view(&f->view, mine);
     agree_args_gather(&args, f->comm, mine, all, TILE_WORDS);
-    const int rc = agree_broken(f->comm, f->name, coll_run(&args));
+    const int rc = agree_map_failure(f->comm, f->name, coll_run(&args));
     bool tiled = !rc;
     for (int r = 0; tiled && r < ranks; r++) {
         const int64_t *other = all + (size_t)r * TILE_WORDS;
@@ -94,7 +95,7 @@ int tiles_agree(struct file *f)
         sum = tiles_add(sum, (uint64_t)other[TILE_SUM]);
         from = MAX(from, other[TILE_DISP]);
     }
-    if (tiled && sum == tiles_stretch(0, (uint64_t)all[TILE_EXTENT]))
+    if (tiled && sum == tiles_range_sum(0, (uint64_t)all[TILE_EXTENT]))
         f->view.tiled_from = from;
     free(all);
     return rc;

@@ -64,7 +64,7 @@ int view_make(struct view *v, int64_t disp, struct dtype *etype, struct dtype *f
     if (!rc)
         rc = check_types(&made, writable);
     if (rc) {
-        view_drop(&made);
+        view_release(&made);
         return rc;
     }
     made.contiguous = made.tile->contiguous && made.tile->size > 0;
@@ -80,7 +80,7 @@ void view_copy(const struct view *from, struct view *to)
     dtype_retain(to->etype);
 }
 
-void view_drop(struct view *v)
+void view_release(struct view *v)
 {
     if (v->tile)
         dtype_release(v->tile);
@@ -155,7 +155,7 @@ bool view_is_sorted(const struct view *v, uint64_t start, uint64_t length)
     return v->sorted || length == 0 || (v->tile_sorted && start / size == (start + length - 1) / size);
 }
 
-void view_range(const struct view *v, uint64_t start, uint64_t length, int64_t *from, int64_t *to)
+void view_file_range(const struct view *v, uint64_t start, uint64_t length, int64_t *from, int64_t *to)
 {
     const uint64_t size = (uint64_t)v->tile->size;
     if (length == 0) {
@@ -182,7 +182,7 @@ int64_t view_offset(const struct view *v, uint64_t position)
 }
 
 /* Binary search: displacements do not decrease. */
-uint64_t view_position(const struct view *v, uint64_t from, uint64_t to, int64_t offset)
+uint64_t view_offset_to_position(const struct view *v, uint64_t from, uint64_t to, int64_t offset)
 {
     if (v->contiguous) {
         const int64_t position = offset - v->disp;
@@ -209,5 +209,5 @@ uint64_t view_bytes_before(const struct view *v, int64_t offset)
     uint64_t end = MIN(tiles, INT64_MAX / size) * size; /* tiles may overlap, and their bytes exceed 2^63 */
     while (!view_fits(v, 0, end))
         end -= size;
-    return view_position(v, 0, end, offset);
+    return view_offset_to_position(v, 0, end, offset);
 }

@@ -26,7 +26,7 @@ struct view {
 int view_make(struct view *v, int64_t disp, struct dtype *etype, struct dtype *filetype,
               const struct datarep *rep, bool writable);
 void view_copy(const struct view *from, struct view *to);
-void view_drop(struct view *v);
+void view_release(struct view *v);
 
 /* Whether stream bytes [start, start + length) have offsets that a file can have (at most 2^63 - 1). All functions below rely on
  * it, except view_bytes_before. The whole last tile counts, also if the bytes end inside of it. */
@@ -46,13 +46,13 @@ uint64_t view_walk_next(struct view_walk *w, uint64_t max, int64_t *offset);
 /* True if file offsets never decrease over these bytes of the stream. */
 bool view_is_sorted(const struct view *v, uint64_t start, uint64_t length);
 /* A range [*from, *to) of the file that contains all of these bytes: the smallest one, or slightly larger. */
-void view_range(const struct view *v, uint64_t start, uint64_t length, int64_t *from, int64_t *to);
+void view_file_range(const struct view *v, uint64_t start, uint64_t length, int64_t *from, int64_t *to);
 
 /* The file offset of a byte of the stream. */
 int64_t view_offset(const struct view *v, uint64_t position);
 /* The first byte in [from, to] of the stream whose file offset is at least `offset`; `to` if there is none. The
  * offsets must be sorted. */
-uint64_t view_position(const struct view *v, uint64_t from, uint64_t to, int64_t offset);
+uint64_t view_offset_to_position(const struct view *v, uint64_t from, uint64_t to, int64_t offset);
 /* The number of stream bytes whose file offset is less than `offset`. */
 uint64_t view_bytes_before(const struct view *v, int64_t offset);
 

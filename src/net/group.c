@@ -12,9 +12,9 @@
 #define QUIET 64      /* polls that find nothing, and then ... */
 #define SKIPS 32      /* ... one of SKIPS polls */
 
-struct mcast_rules net_group_rules(uint32_t window, uint32_t aggregate, bool skew, uint64_t timeout_us)
+struct mcast_rules net_group_make_rules(uint32_t window, uint32_t aggregate, bool skew, uint64_t timeout_us)
 {
-    return mcast_rules_of(window, aggregate, skew, timeout_us * US);
+    return mcast_rules_derive(window, aggregate, skew, timeout_us * US);
 }
 
 int group_peer(struct net_group *g, uint32_t member, struct peer **out)
@@ -28,19 +28,19 @@ int group_peer(struct net_group *g, uint32_t member, struct peer **out)
     return rc;
 }
 
-static bool relays_idle(const struct net_group *g)
+static bool relays_are_idle(const struct net_group *g)
 {
     for (uint32_t i = 0; g->setup.collectors > 1 && i < g->setup.members; i++)
-        if (g->streams[i] && g->streams[i]->relay && !mcast_sender_idle(&g->streams[i]->relay->sender))
+        if (g->streams[i] && g->streams[i]->relay && !mcast_sender_is_idle(&g->streams[i]->relay->sender))
             return false;
     return true;
 }
 
 /* An acknowledgement that is written rings no doorbell: while one is awaited, this rank sleeps only for short times. */
-static void stay_awake(struct net_group *g)
+static void update_sleep_limit(struct net_group *g)
 {
-    const bool awake =
-        g->notes && (g->sender.deadline != MCAST_NEVER || !mcast_sender_idle(&g->sender) || !relays_idle(g));
+    const bool awake = g->notes && (g->sender.deadline != MCAST_NEVER || !mcast_sender_is_idle(&g->sender) ||
+                                    !relays_are_idle(g));
     if (awake == g->awake)
         return;
     g->net->unrung += awake ? 1 : (uint32_t)-1;
@@ -48,39 +48,39 @@ static void stay_awake(struct net_group *g)
 }
 
 /* The time until the group must be polled even if no doorbell rings. */
-static uint64_t group_rest_until(struct net_hook *hook, uint64_t now)
+static uint64_t group_next_deadline(struct net_hook *hook, uint64_t now)
 {
     struct net_group *g = container_of(hook, struct net_group, hook);
-    uint64_t at = MIN(g->sender.deadline, group_owes_at(g, now + NET_NAP_NS));
+    uint64_t at = MIN(g->sender.deadline, group_ack_deadline(g, now + NET_NAP_NS));
     for (uint32_t i = 0; g->setup.collectors > 1 && i < g->setup.members; i++)
-        if (g->streams[i] && g->streams[i]->relay && !mcast_sender_idle(&g->streams[i]->relay->sender))
+        if (g->streams[i] && g->streams[i]->relay && !mcast_sender_is_idle(&g->streams[i]->relay->sender))
             at = MIN(at, g->streams[i]->relay->sender.deadline);
-    if (group_delivers(g))
+    if (group_has_undelivered(g))
         at = MIN(at, now + NET_NAP_NS);
-    stay_awake(g);
+    update_sleep_limit(g);
     return at == MCAST_NEVER ? NET_FOREVER : at > now ? at - now : 0;
 }
 
 /* No thread waits for a packet or an acknowledgement, and none has arrived for a while: the queue is polled rarely. A program
  * may have hundreds of groups, and each poll costs as much as one of the queue of all messages. Before sleep the transport polls all queues. */
-static bool may_skip(struct net_group *g)
+static bool may_skip_poll(struct net_group *g)
 {
     return ++g->empty > QUIET && g->empty % SKIPS != 0 && list_empty(&g->wants) &&
-           mcast_sender_idle(&g->sender) && g->sender.deadline == MCAST_NEVER && !g->wants_slot &&
-           !group_owes(g) && relays_idle(g);
+           mcast_sender_is_idle(&g->sender) && g->sender.deadline == MCAST_NEVER && !g->wants_slot &&
+           !group_owes_acks(g) && relays_are_idle(g);
 }
 
 static int group_progress(struct net_hook *hook)
 {
     struct net_group *g = container_of(hook, struct net_group, hook);
-    if (may_skip(g))
+    if (may_skip_poll(g))
         return 0;
     int events = group_receive_poll(g);
     events += group_send_poll(g);
     for (uint32_t i = 0; g->setup.collectors > 1 && i < g->setup.members; i++)
         if (g->streams[i] && g->streams[i]->relay)
             events += group_relay_poll(g, g->streams[i]);
-    stay_awake(g);
+    update_sleep_limit(g);
     if (events > 0) {
         g->empty = 0;
         net_ring_self(g->net); /* another thread may wait for a message or for room */
@@ -103,8 +103,8 @@ static struct net_group *group_find(struct net *net, uint64_t id)
 
 /* A member that has received all cards may broadcast, another receive it, acknowledge it and close the group, before this one
  * has the cards: nobody would acknowledge it again. */
-static void group_keep_early(struct net_group *g, const struct frame_header *h, const void *payload,
-                             size_t len)
+static void group_store_early_frame(struct net_group *g, const struct frame_header *h, const void *payload,
+                                    size_t len)
 {
     struct group_early *grown = realloc(g->early, (g->nearly + 1) * sizeof(*grown));
     CHECK_MEMORY(grown != NULL, "a frame of a multicast");
@@ -120,10 +120,10 @@ static void group_handle_frame(struct net_group *g, const struct frame_header *h
 {
     struct mcast_ack ack;
     if (!(h->flags & GROUP_ACK)) {
-        group_arrived(g, payload, len, UINT32_MAX);
+        group_handle_packet(g, payload, len, UINT32_MAX);
     } else if (len == sizeof(ack)) {
         memcpy(&ack, payload, sizeof(ack));
-        group_acknowledged(g, (uint32_t)h->tag, h->aux, &ack);
+        group_handle_ack(g, (uint32_t)h->tag, h->aux, &ack);
     }
 }
 
@@ -136,18 +136,18 @@ void net_group_frame(struct net *net, struct peer *from, const struct frame_head
         return; /* its last packets were sent again although they had arrived */
     if (!g->cards) {
         if (len > 0)
-            group_keep_early(g, h, payload, len);
+            group_store_early_frame(g, h, payload, len);
         return;
     }
     group_handle_frame(g, h, payload, len);
-    stay_awake(g);
+    update_sleep_limit(g);
     net_ring_self(net);
 }
 
 /* ---- open and close ---- */
 
 /* The memory into which members write their acknowledgements; NULL: they send them instead. */
-static struct group_notes *notes_get(struct net *net, struct transport *t, uint32_t members)
+static struct group_notes *notes_map_memory(struct net *net, struct transport *t, uint32_t members)
 {
     const size_t size = ALIGN_UP(members * sizeof(struct group_note), 4096);
     list_foreach(pos, &net->group_notes)
@@ -167,7 +167,7 @@ static struct group_notes *notes_get(struct net *net, struct transport *t, uint3
         free(n);
         return NULL;
     }
-    mapping_settle(&n->memory);
+    mapping_close_file(&n->memory);
     list_init(&n->link);
     n->transport = t;
     n->note = n->memory.at;
@@ -206,17 +206,17 @@ static void group_free(struct net_group *g)
     free(g);
 }
 
-static uint32_t receives_of(const struct mcast_rules *rules)
+static uint32_t receive_buffer_count(const struct mcast_rules *rules)
 {
     return MAX(4 * rules->window, 128u);
 }
 
-size_t net_group_payload(const struct net_group *g)
+size_t net_group_max_payload(const struct net_group *g)
 {
     return g->payload;
 }
 
-size_t net_group_burst(const struct net_group *g)
+size_t net_group_max_burst(const struct net_group *g)
 {
     uint32_t least = UINT32_MAX;
     for (uint32_t i = 0; i < g->setup.members; i++)
@@ -227,7 +227,7 @@ size_t net_group_burst(const struct net_group *g)
 int net_group_open(struct net *net, struct transport *t, const struct net_group_setup *setup,
                    struct net_group **out)
 {
-    const uint32_t window = setup->rules.window, receives = receives_of(&setup->rules);
+    const uint32_t window = setup->rules.window, receives = receive_buffer_count(&setup->rules);
     struct net_group *g = calloc(1, sizeof(*g));
     if (!g)
         return err_set(MPI_ERR_NO_MEM, "out of memory for a multicast group");
@@ -236,7 +236,7 @@ int net_group_open(struct net *net, struct transport *t, const struct net_group_
     g->ops = t->multicast;
     g->setup = *setup;
     g->hook.progress = group_progress;
-    g->hook.rests = group_rest_until;
+    g->hook.rests = group_next_deadline;
     g->room = receives / 2;
     list_init(&g->link);
     list_init(&g->hook.link);
@@ -253,23 +253,23 @@ int net_group_open(struct net *net, struct transport *t, const struct net_group_
         return rc;
     }
     if (setup->by_write)
-        g->notes = notes_get(net, t, setup->members);
+        g->notes = notes_map_memory(net, t, setup->members);
     list_append(&net->groups, &g->link);
     *out = g;
     return 0;
 }
 
-void net_group_card(const struct net_group *g, struct net_group_card *card)
+void net_group_fill_card(const struct net_group *g, struct net_group_card *card)
 {
     *card = (struct net_group_card){.packet = (uint32_t)g->ops->packet_max(g->transport),
-                                    .receives = receives_of(&g->setup.rules)};
+                                    .receives = receive_buffer_count(&g->setup.rules)};
     if (!g->notes)
         return;
     card->address = (uintptr_t)g->notes->note;
     card->key = g->notes->key;
 }
 
-void net_group_meet(struct net_group *g, struct net_group_card *cards)
+void net_group_connect_members(struct net_group *g, struct net_group_card *cards)
 {
     size_t packet = cards[0].packet;
     for (uint32_t i = 1; i < g->setup.members; i++)
@@ -286,21 +286,21 @@ void net_group_meet(struct net_group *g, struct net_group_card *cards)
     free(g->early);
     g->early = NULL;
     g->nearly = 0;
-    stay_awake(g);
+    update_sleep_limit(g);
 }
 
-static bool is_done(const struct net_group *g)
+static bool is_fully_acknowledged(const struct net_group *g)
 {
-    bool done = mcast_sender_idle(&g->sender) && !group_owes(g);
+    bool done = mcast_sender_is_idle(&g->sender) && !group_owes_acks(g);
     for (uint32_t i = 0; i < g->setup.members && done; i++)
-        done = !g->streams[i] || !g->streams[i]->relay || mcast_sender_idle(&g->streams[i]->relay->sender);
+        done = !g->streams[i] || !g->streams[i]->relay || mcast_sender_is_idle(&g->streams[i]->relay->sender);
     return done;
 }
 
 void net_group_close(struct net_group *g)
 {
     struct net_waiter w = {.what = NET_ROOM};
-    while (g->cards && !is_done(g))
+    while (g->cards && !is_fully_acknowledged(g))
         net_wait_step(g->net, &w);
     net_wait_end(g->net, &w);
     group_free(g);

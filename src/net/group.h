@@ -45,18 +45,18 @@ struct net_group_card {
 };
 
 /* Default settings; window and aggregate may be changed before they are used. */
-struct mcast_rules net_group_rules(uint32_t window, uint32_t aggregate, bool skew, uint64_t timeout_us);
+struct mcast_rules net_group_make_rules(uint32_t window, uint32_t aggregate, bool skew, uint64_t timeout_us);
 
 /* Joins the group. No member may send before all have joined and received each other's cards. */
 int net_group_open(struct net *net, struct transport *t, const struct net_group_setup *setup,
                    struct net_group **out);
-void net_group_card(const struct net_group *g, struct net_group_card *card);
+void net_group_fill_card(const struct net_group *g, struct net_group_card *card);
 /* Sets the cards of all members; the group keeps the array (from malloc). */
-void net_group_meet(struct net_group *g, struct net_group_card *cards);
+void net_group_connect_members(struct net_group *g, struct net_group_card *cards);
 /* After that: the bytes of a packet, and the number of packets that all members together may send without any running
  * out of buffers. */
-size_t net_group_payload(const struct net_group *g);
-size_t net_group_burst(const struct net_group *g);
+size_t net_group_max_payload(const struct net_group *g);
+size_t net_group_max_burst(const struct net_group *g);
 /* Returns when all members have what this one has sent, making progress meanwhile. Everything sent to this one must
  * have been received. */
 void net_group_close(struct net_group *g);
@@ -65,9 +65,9 @@ void net_group_close(struct net_group *g);
  * made, before another message is sent. `total` is the length of the message, at least 1 and less than 4 GiB; `at` is
  * what was sent of it before. */
 size_t net_group_send(struct net_group *g, uint32_t channel, const char *message, size_t at, size_t total);
-bool net_group_may_send(const struct net_group *g);
+bool net_group_can_send(const struct net_group *g);
 /* True if all members have acknowledged everything. */
-bool net_group_idle(const struct net_group *g);
+bool net_group_is_idle(const struct net_group *g);
 
 /* A message that is waited for: the next one of this sender with this channel. Messages of one channel come in the order in which
  * they were sent; those of other channels may be waited for in another order. */
@@ -81,6 +81,6 @@ struct net_group_want {
     bool begun, aside, complete;
 };
 /* Posts a receive whose from, channel, message and length are set; the group owns it until it is complete. */
-void net_group_want(struct net_group *g, struct net_group_want *w);
+void net_group_post_receive(struct net_group *g, struct net_group_want *w);
 
 #endif

@@ -134,9 +134,9 @@ int group_send_open(struct net_group *g);
 void group_send_close(struct net_group *g);
 int group_send_poll(struct net_group *g); /* notes, timers */
 /* Whether a packet waits for a connection. */
-bool group_delivers(struct net_group *g);
-void group_acknowledged(struct net_group *g, uint32_t from, uint32_t root, const struct mcast_ack *ack);
-uint64_t group_note_check(uint64_t group, const struct mcast_ack *ack);
+bool group_has_undelivered(struct net_group *g);
+void group_handle_ack(struct net_group *g, uint32_t from, uint32_t root, const struct mcast_ack *ack);
+uint64_t group_note_checksum(uint64_t group, const struct mcast_ack *ack);
 /* A co-root keeps the packet for its leaves; its window has room. */
 void group_relay_push(struct net_group *g, struct group_stream *s, const struct group_head *h,
                       const void *data, size_t len);
@@ -148,16 +148,16 @@ int group_relay_poll(struct net_group *g, struct group_stream *s);
 int group_receive_poll(struct net_group *g);
 /* Handles a packet of `length` bytes with its head, in a buffer of the transport or in a frame (handle UINT32_MAX).
  * Returns true if the buffer is kept. */
-bool group_arrived(struct net_group *g, const void *packet, size_t length, uint32_t handle);
-bool group_owes(const struct net_group *g); /* acknowledgements that have not been sent */
+bool group_handle_packet(struct net_group *g, const void *packet, size_t length, uint32_t handle);
+bool group_owes_acks(const struct net_group *g); /* acknowledgements that have not been sent */
 /* The time when the next acknowledgement is due; `soon`: the time to retry one that could not be sent. MCAST_NEVER:
  * none is owed. */
-uint64_t group_owes_at(const struct net_group *g, uint64_t soon);
+uint64_t group_ack_deadline(const struct net_group *g, uint64_t soon);
 /* The acknowledgement of any stream that owes one, which is sent now. False: none. */
-bool group_take_owed(struct net_group *g, struct group_carried *out);
+bool group_pop_owed_ack(struct net_group *g, struct group_carried *out);
 /* Packets have left a co-root's window. */
-void group_relay_freed(struct net_group *g, struct group_stream *s);
+void group_relay_slots_freed(struct net_group *g, struct group_stream *s);
 void group_receive_close(struct net_group *g);
-int group_stream_of(struct net_group *g, uint32_t from, struct group_stream **out);
+int group_get_stream(struct net_group *g, uint32_t from, struct group_stream **out);
 
 #endif

@@ -30,19 +30,19 @@ static COUNTER(
     "Acknowledgements of multicast packets that a multicast packet of the same process took along.");
 static COUNTER(acks_sent, "mcast_acks_sent", "Acknowledgements of multicast packets sent as messages.");
 
-static uint32_t relay_room(const struct group_stream *s)
+static uint32_t relay_free_slots(const struct group_stream *s)
 {
     const struct group_relay *y = s->relay;
     return y ? y->rules.window - (y->sender.next - y->sender.base) : UINT32_MAX;
 }
 
-static void look_later(struct net_group *g, struct group_stream *s)
+static void mark_stream_dirty(struct net_group *g, struct group_stream *s)
 {
     if ((s->in.owe || s->in.due != MCAST_NEVER) && list_empty(&s->dirty))
         list_append(&g->dirty, &s->dirty);
 }
 
-int group_stream_of(struct net_group *g, uint32_t from, struct group_stream **out)
+int group_get_stream(struct net_group *g, uint32_t from, struct group_stream **out)
 {
     *out = g->streams[from];
     if (*out)
@@ -96,7 +96,8 @@ static bool sender_is_awaited(const struct net_group *g, uint32_t from)
 
 /* Sets a message aside until its receive is posted: one message for a private channel, whose sender cannot expect the
  * next one to be delivered before this one is received; packets of the common channel up to a limit. */
-static struct net_group_want *put_aside(struct net_group *g, uint32_t from, uint32_t channel, uint32_t total)
+static struct net_group_want *store_unexpected_message(struct net_group *g, uint32_t from, uint32_t channel,
+                                                       uint32_t total)
 {
     if (!sender_is_awaited(g, from) || (channel != 0 && want_find(&g->aside, from, channel)) ||
         (channel == 0 && g->aside_bytes + total > ASIDE_MAX))
@@ -118,7 +119,7 @@ static bool packet_is_wanted(struct net_group *g, struct group_stream *s, uint32
     if (s->current)
         return true;
     struct net_group_want *w = want_find(&g->wants, s->from, channel);
-    s->current = w && !w->begun ? w : put_aside(g, s->from, channel, total);
+    s->current = w && !w->begun ? w : store_unexpected_message(g, s->from, channel, total);
     if (s->current)
         s->current->begun = true;
     return s->current != NULL;
@@ -139,7 +140,7 @@ static void stream_deliver_packet(struct group_stream *s, uint32_t total, const 
         list_remove(&w->link);
 }
 
-static void let_go(struct net_group *g, struct group_kept *k)
+static void release_stored_packet(struct net_group *g, struct group_kept *k)
 {
     const bool no_buffer = k->block != NULL;
     if (no_buffer)
@@ -152,25 +153,25 @@ static void let_go(struct net_group *g, struct group_kept *k)
     for (uint32_t i = 0; i < g->setup.members; i++)
         if (g->streams[i]) {
             mcast_stream_reopen(&g->streams[i]->in);
-            look_later(g, g->streams[i]);
+            mark_stream_dirty(g, g->streams[i]);
         }
 }
 
 static void stream_drain_stash(struct net_group *g, struct group_stream *s)
 {
-    while (mcast_stream_has(&s->in)) {
+    while (mcast_stream_has_packet(&s->in)) {
         struct group_kept *k = &s->kept[s->in.taken % g->setup.rules.ring];
         if (!packet_is_wanted(g, s, k->channel, k->total))
             break;
         stream_deliver_packet(s, k->total, k->data, k->length);
-        mcast_stream_took(&s->in);
-        let_go(g, k);
+        mcast_stream_packet_taken(&s->in);
+        release_stored_packet(g, k);
     }
-    look_later(g, s);
+    mark_stream_dirty(g, s);
 }
 
 /* Moves the part of a message that was set aside into its receive. */
-static void take_over(struct net_group *g, struct net_group_want *w, struct net_group_want *aside)
+static void move_to_receive(struct net_group *g, struct net_group_want *w, struct net_group_want *aside)
 {
     struct group_aside *a = container_of(aside, struct group_aside, want);
     memcpy(w->message, a->data, MIN(MIN(aside->got, aside->length), w->length));
@@ -187,14 +188,14 @@ static void take_over(struct net_group *g, struct net_group_want *w, struct net_
     free(a);
 }
 
-void net_group_want(struct net_group *g, struct net_group_want *w)
+void net_group_post_receive(struct net_group *g, struct net_group_want *w)
 {
     struct net_group_want *aside = want_find(&g->aside, w->from, w->channel);
     w->got = w->total = 0;
     w->begun = w->aside = w->complete = false;
     list_init(&w->link);
     if (aside)
-        take_over(g, w, aside);
+        move_to_receive(g, w, aside);
     else
         list_append(&g->wants, &w->link);
     if (g->streams[w->from])
@@ -242,14 +243,14 @@ static bool packet_arrived(struct net_group *g, struct group_stream *s, const st
 {
     char *block = handle == NO_HANDLE ? malloc(len) : NULL; /* a frame must be read now */
     CHECK_MEMORY(block || handle != NO_HANDLE || !s->in.delivered, "a packet of a multicast");
-    const bool next = h->seq == s->in.next && !mcast_stream_has(&s->in);
+    const bool next = h->seq == s->in.next && !mcast_stream_has_packet(&s->in);
     const struct mcast_arrival a = {.seq = h->seq,
                                     .wanted = next && packet_is_wanted(g, s, h->channel, h->total),
                                     .ask = h->flags & GROUP_ASK,
                                     .room = handle == NO_HANDLE ? block != NULL : g->room,
-                                    .relay = relay_room(s),
+                                    .relay = relay_free_slots(s),
                                     .now = clock_ns()};
-    const enum mcast_verdict v = mcast_stream_arrive(&s->in, &g->setup.rules, s->index, &a);
+    const enum mcast_verdict v = mcast_stream_classify_packet(&s->in, &g->setup.rules, s->index, &a);
     if (v == MCAST_TAKE)
         stream_deliver_packet(s, h->total, data, len);
     else if (v == MCAST_KEEP)
@@ -263,7 +264,7 @@ static bool packet_arrived(struct net_group *g, struct group_stream *s, const st
         counter_add(v == MCAST_DUPLICATE ? &duplicates : &refused, 1);
     }
     stream_drain_stash(g, s);
-    group_relay_freed(g, s);
+    group_relay_slots_freed(g, s);
     return v == MCAST_KEEP && !block;
 }
 
@@ -272,7 +273,7 @@ static size_t packet_max_data(const struct net_group *g)
     return g->payload + (g->setup.rules.piggyback ? sizeof(struct group_carried) : 0);
 }
 
-bool group_arrived(struct net_group *g, const void *packet, size_t length, uint32_t handle)
+bool group_handle_packet(struct net_group *g, const void *packet, size_t length, uint32_t handle)
 {
     struct group_head h;
     struct group_stream *s;
@@ -284,7 +285,7 @@ bool group_arrived(struct net_group *g, const void *packet, size_t length, uint3
     if (h.group != g->setup.id || h.from >= g->setup.members || h.from == g->setup.me ||
         len > packet_max_data(g))
         return false; /* not ours; or our own, which comes back */
-    if (group_stream_of(g, h.from, &s) != 0) {
+    if (group_get_stream(g, h.from, &s) != 0) {
         CHECK_MEMORY(!g->setup.deliver, "a multicast stream");
         return false; /* as if it were lost */
     }
@@ -292,27 +293,27 @@ bool group_arrived(struct net_group *g, const void *packet, size_t length, uint3
         struct group_carried carried;
         len -= sizeof(carried);
         memcpy(&carried, data + len, sizeof(carried));
-        group_acknowledged(g, h.from, (uint32_t)carried.root, &carried.ack);
+        group_handle_ack(g, h.from, (uint32_t)carried.root, &carried.ack);
         h.flags &= (uint16_t)~GROUP_CARRIES;
     }
     if (!(h.flags & GROUP_EMPTY))
         return len > 0 && packet_arrived(g, s, &h, data, len, handle);
     mcast_stream_request_ack(&s->in);
-    look_later(g, s);
+    mark_stream_dirty(g, s);
     return false;
 }
 
 /* ---- acknowledgements out ---- */
 
-static int write_note(struct net_group *g, struct peer *to, const struct group_stream *s,
-                      const struct mcast_ack *ack)
+static int write_ack_remotely(struct net_group *g, struct peer *to, const struct group_stream *s,
+                              const struct mcast_ack *ack)
 {
     const struct net_group_card *card = &g->cards[s->parent];
     const struct mcast_tree tree = group_tree(g, s->from);
     struct {
         struct mcast_ack ack;
         uint64_t check;
-    } note = {*ack, group_note_check(g->setup.id, ack)};
+    } note = {*ack, group_note_checksum(g->setup.id, ack)};
     const uint64_t address = card->address + mcast_tree_place(&tree, g->setup.me) * sizeof(struct group_note);
     int rc = to->ops->put(to, &note, NULL, address, &card->key, sizeof(note), NULL);
     if (rc == 0)
@@ -339,19 +340,19 @@ static int stream_acknowledge(struct net_group *g, struct group_stream *s)
 {
     struct mcast_stream after = s->in;
     struct peer *to;
-    const struct mcast_ack ack = mcast_stream_ack(&after, &g->setup.rules, g->room, relay_room(s));
+    const struct mcast_ack ack = mcast_stream_ack(&after, &g->setup.rules, g->room, relay_free_slots(s));
     if (group_peer(g, s->parent, &to) != 0)
         return 0;
     const bool written = g->cards[s->parent].address != 0 &&
                          to->caps.put_silent >= sizeof(struct mcast_ack) + sizeof(uint64_t);
-    int rc = written ? write_note(g, to, s, &ack) : send_ack(g, to, s->from, &ack);
+    int rc = written ? write_ack_remotely(g, to, s, &ack) : send_ack(g, to, s->from, &ack);
     if (rc == ERR_AGAIN)
         return rc;
     s->in = after;
     return 0;
 }
 
-static int acknowledge_all(struct net_group *g)
+static int acknowledge_dirty_streams(struct net_group *g)
 {
     int events = 0;
     if (list_empty(&g->dirty))
@@ -360,7 +361,7 @@ static int acknowledge_all(struct net_group *g)
     list_foreach_safe(pos, after, &g->dirty)
     {
         struct group_stream *s = list_entry(pos, struct group_stream, dirty);
-        if (!mcast_stream_due(&s->in, now) || stream_acknowledge(g, s) != 0)
+        if (!mcast_stream_ack_is_due(&s->in, now) || stream_acknowledge(g, s) != 0)
             continue;
         events++;
         list_remove(&s->dirty);
@@ -368,30 +369,30 @@ static int acknowledge_all(struct net_group *g)
     return events;
 }
 
-void group_relay_freed(struct net_group *g, struct group_stream *s)
+void group_relay_slots_freed(struct net_group *g, struct group_stream *s)
 {
-    mcast_stream_offer(&s->in, &g->setup.rules, relay_room(s));
-    look_later(g, s);
+    mcast_stream_offer_window(&s->in, &g->setup.rules, relay_free_slots(s));
+    mark_stream_dirty(g, s);
 }
 
-bool group_take_owed(struct net_group *g, struct group_carried *out)
+bool group_pop_owed_ack(struct net_group *g, struct group_carried *out)
 {
     if (list_empty(&g->dirty))
         return false;
     struct group_stream *s = list_entry(g->dirty.next, struct group_stream, dirty);
-    out->ack = mcast_stream_ack(&s->in, &g->setup.rules, g->room, relay_room(s));
+    out->ack = mcast_stream_ack(&s->in, &g->setup.rules, g->room, relay_free_slots(s));
     out->root = s->from;
     list_remove(&s->dirty);
     counter_add(&acks_carried, 1);
     return true;
 }
 
-bool group_owes(const struct net_group *g)
+bool group_owes_acks(const struct net_group *g)
 {
     return !list_empty(&g->dirty);
 }
 
-uint64_t group_owes_at(const struct net_group *g, uint64_t soon)
+uint64_t group_ack_deadline(const struct net_group *g, uint64_t soon)
 {
     uint64_t at = MCAST_NEVER;
     list_foreach(pos, &g->dirty)
@@ -407,9 +408,9 @@ int group_receive_poll(struct net_group *g)
     struct net_packet in[16];
     const int n = g->ops->poll(g->member, in, (int)COUNT_OF(in));
     for (int i = 0; i < n; i++)
-        if (!group_arrived(g, in[i].data, in[i].length, in[i].handle))
+        if (!group_handle_packet(g, in[i].data, in[i].length, in[i].handle))
             g->ops->give_back(g->member, in[i].handle);
-    return n + acknowledge_all(g);
+    return n + acknowledge_dirty_streams(g);
 }
 
 void group_receive_close(struct net_group *g)

@@ -27,7 +27,7 @@ static COUNTER(acks_read, "mcast_acks_by_message",
 static COUNTER(waits, "mcast_window_waits",
                "Times a broadcast waited because its send window was full or a member had no free buffer.");
 
-uint64_t group_note_check(uint64_t group, const struct mcast_ack *ack)
+uint64_t group_note_checksum(uint64_t group, const struct mcast_ack *ack)
 {
     uint64_t h = (group + 1) * 0x9e3779b97f4a7c15u;
     h = (h ^ ack->next ^ (uint64_t)ack->limit << 32) * 0xff51afd7ed558ccdu;
@@ -58,7 +58,7 @@ void group_send_close(struct net_group *g)
 
 /* ---- out ---- */
 
-static struct frame_header frame_of(const struct net_group *g, uint32_t root, unsigned flags)
+static struct frame_header make_frame_header(const struct net_group *g, uint32_t root, unsigned flags)
 {
     return (struct frame_header){.kind = NET_FRAME_GROUP,
                                  .flags = (uint8_t)flags,
@@ -70,12 +70,12 @@ static struct frame_header frame_of(const struct net_group *g, uint32_t root, un
 
 /* Sends a packet, or with length 0 a request for an acknowledgement, to one member. If it cannot be sent now it counts
  * as lost, and the timer repeats it. */
-static void send_to_one(struct net_group *g, uint32_t root, uint32_t member, uint32_t seq, const void *packet,
-                        uint32_t length)
+static void send_packet_to_member(struct net_group *g, uint32_t root, uint32_t member, uint32_t seq,
+                                  const void *packet, uint32_t length)
 {
     const struct group_head question = {
         .group = g->setup.id, .seq = seq, .from = (uint16_t)root, .flags = GROUP_ASK | GROUP_EMPTY};
-    const struct frame_header h = frame_of(g, root, GROUP_ASK);
+    const struct frame_header h = make_frame_header(g, root, GROUP_ASK);
     struct peer *peer;
     if (group_peer(g, member, &peer) != 0)
         return;
@@ -106,12 +106,12 @@ static int window_deliver(struct net_group *g, const struct group_window *w)
 {
     struct mcast_sender *s = w->sender;
     const struct mcast_tree tree = group_tree(g, w->root);
-    const struct frame_header h = frame_of(g, w->root, 0);
+    const struct frame_header h = make_frame_header(g, w->root, 0);
     uint32_t seq, length;
     struct peer *to;
     int n = 0;
     for (uint32_t i = s->acking; i < s->children; i++)
-        while (mcast_sender_owes(s, i, &seq)) {
+        while (mcast_sender_next_undelivered(s, i, &seq)) {
             const void *packet = window_packet(g, w, seq, &length);
             if (group_peer(g, mcast_tree_child(&tree, g->setup.me, i), &to) == 0 &&
                 peer_send(to, &h, packet, length) == ERR_AGAIN)
@@ -123,24 +123,24 @@ static int window_deliver(struct net_group *g, const struct group_window *w)
     return n;
 }
 
-static bool window_owes(const struct mcast_sender *s)
+static bool window_has_undelivered(const struct mcast_sender *s)
 {
     uint32_t seq;
     for (uint32_t i = s->acking; i < s->children; i++)
-        if (mcast_sender_owes(s, i, &seq))
+        if (mcast_sender_next_undelivered(s, i, &seq))
             return true;
     return false;
 }
 
-bool group_delivers(struct net_group *g)
+bool group_has_undelivered(struct net_group *g)
 {
-    bool owes = window_owes(&g->sender);
+    bool owes = window_has_undelivered(&g->sender);
     for (uint32_t i = 0; g->setup.deliver && i < g->setup.members && !owes; i++)
-        owes = g->streams[i] && g->streams[i]->relay && window_owes(&g->streams[i]->relay->sender);
+        owes = g->streams[i] && g->streams[i]->relay && window_has_undelivered(&g->streams[i]->relay->sender);
     return owes;
 }
 
-static void send_to_all(struct net_group *g, const struct mcast_resend *r)
+static void multicast_packet(struct net_group *g, const struct mcast_resend *r)
 {
     const uint32_t window = g->setup.rules.window;
     const uint32_t slot = r->ask ? window : r->seq % window;
@@ -161,10 +161,10 @@ static void group_resend_packets(struct net_group *g, const struct mcast_resend 
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t slot = r[i].seq % g->setup.rules.window;
         if (r[i].to == MCAST_ALL)
-            send_to_all(g, &r[i]);
+            multicast_packet(g, &r[i]);
         else
-            send_to_one(g, g->setup.me, mcast_tree_child(&tree, g->setup.me, r[i].to), r[i].seq,
-                        g->ops->slot(g->member, slot), r[i].ask ? 0 : g->length[slot]);
+            send_packet_to_member(g, g->setup.me, mcast_tree_child(&tree, g->setup.me, r[i].to), r[i].seq,
+                                  g->ops->slot(g->member, slot), r[i].ask ? 0 : g->length[slot]);
     }
 }
 
@@ -175,9 +175,9 @@ static void relay_resend(struct net_group *g, const struct group_stream *s, cons
     const struct group_relay *y = s->relay;
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t slot = r[i].seq % y->rules.window;
-        send_to_one(g, s->from, mcast_tree_child(&tree, g->setup.me, r[i].to), r[i].seq,
-                    y->packets + slot * (g->payload + sizeof(struct group_head)),
-                    r[i].ask ? 0 : y->length[slot]);
+        send_packet_to_member(g, s->from, mcast_tree_child(&tree, g->setup.me, r[i].to), r[i].seq,
+                              y->packets + slot * (g->payload + sizeof(struct group_head)),
+                              r[i].ask ? 0 : y->length[slot]);
     }
 }
 
@@ -185,7 +185,7 @@ size_t net_group_send(struct net_group *g, uint32_t channel, const char *message
 {
     const size_t before = at;
     const uint64_t now = clock_ns();
-    while (at < total && mcast_sender_room(&g->sender) > 0) {
+    while (at < total && mcast_sender_free_slots(&g->sender) > 0) {
         const uint32_t slot = g->sender.next % g->setup.rules.window;
         g->wants_slot = g->ops->busy(g->member, slot);
         if (g->wants_slot)
@@ -194,7 +194,7 @@ size_t net_group_send(struct net_group *g, uint32_t channel, const char *message
         const size_t n = MIN(g->payload, total - at);
         bool ask;
         *h = (struct group_head){.group = g->setup.id,
-                                 .seq = mcast_sender_push(&g->sender, now, &ask),
+                                 .seq = mcast_sender_add_packet(&g->sender, now, &ask),
                                  .from = (uint16_t)g->setup.me,
                                  .total = (uint32_t)total,
                                  .channel = channel};
@@ -202,7 +202,7 @@ size_t net_group_send(struct net_group *g, uint32_t channel, const char *message
         memcpy(h + 1, message + at, n);
         g->length[slot] = (uint32_t)(sizeof(*h) + n);
         struct group_carried carried;
-        if (g->setup.rules.piggyback && group_take_owed(g, &carried)) {
+        if (g->setup.rules.piggyback && group_pop_owed_ack(g, &carried)) {
             memcpy((char *)h + g->length[slot], &carried, sizeof(carried));
             g->length[slot] += (uint32_t)sizeof(carried);
             h->flags |= GROUP_CARRIES;
@@ -213,47 +213,47 @@ size_t net_group_send(struct net_group *g, uint32_t channel, const char *message
     }
     window_deliver(g, &(struct group_window){&g->sender, NULL, g->setup.me});
     if (at < total) {
-        mcast_sender_starved(&g->sender, now);
+        mcast_sender_window_full(&g->sender, now);
         if (at != before || before == 0)
             counter_add(&waits, 1);
     }
     return at - before;
 }
 
-bool net_group_may_send(const struct net_group *g)
+bool net_group_can_send(const struct net_group *g)
 {
-    return mcast_sender_room(&g->sender) > 0 &&
+    return mcast_sender_free_slots(&g->sender) > 0 &&
            !g->ops->busy(g->member, g->sender.next % g->setup.rules.window);
 }
 
-bool net_group_idle(const struct net_group *g)
+bool net_group_is_idle(const struct net_group *g)
 {
-    return mcast_sender_idle(&g->sender);
+    return mcast_sender_is_idle(&g->sender);
 }
 
 /* ---- acknowledgements in ---- */
 
-static void group_take_ack(struct net_group *g, uint32_t root, uint32_t index, const struct mcast_ack *ack)
+static void group_apply_ack(struct net_group *g, uint32_t root, uint32_t index, const struct mcast_ack *ack)
 {
     struct mcast_resend out[AGAIN] = {0};
     const uint64_t now = clock_ns();
     struct group_stream *s; /* whose first packet may have reached the leaf before this co-root */
     if (root == g->setup.me) {
-        mcast_sender_ack(&g->sender, index, ack, now);
+        mcast_sender_apply_ack(&g->sender, index, ack, now);
         if (ack->early)
-            group_resend_packets(g, out, mcast_sender_repair(&g->sender, index, now, out, AGAIN));
+            group_resend_packets(g, out, mcast_sender_list_resends(&g->sender, index, now, out, AGAIN));
         return;
     }
-    CHECK_MEMORY(group_stream_of(g, root, &s) == 0, "a multicast stream");
+    CHECK_MEMORY(group_get_stream(g, root, &s) == 0, "a multicast stream");
     if (!s->relay)
         return;
-    mcast_sender_ack(&s->relay->sender, index, ack, now);
+    mcast_sender_apply_ack(&s->relay->sender, index, ack, now);
     if (ack->early)
-        relay_resend(g, s, out, mcast_sender_repair(&s->relay->sender, index, now, out, AGAIN));
-    group_relay_freed(g, s);
+        relay_resend(g, s, out, mcast_sender_list_resends(&s->relay->sender, index, now, out, AGAIN));
+    group_relay_slots_freed(g, s);
 }
 
-void group_acknowledged(struct net_group *g, uint32_t from, uint32_t root, const struct mcast_ack *ack)
+void group_handle_ack(struct net_group *g, uint32_t from, uint32_t root, const struct mcast_ack *ack)
 {
     if (from >= g->setup.members || root >= g->setup.members || from == root)
         return;
@@ -261,11 +261,11 @@ void group_acknowledged(struct net_group *g, uint32_t from, uint32_t root, const
     if (mcast_tree_parent(&tree, from) != g->setup.me)
         return;
     counter_add(&acks_read, 1);
-    group_take_ack(g, root, mcast_tree_index(&tree, from), ack);
+    group_apply_ack(g, root, mcast_tree_index(&tree, from), ack);
 }
 
 /* Reads the acknowledgements of one root's packets that children have written since the last call. */
-static int window_read_notes(struct net_group *g, const struct group_window *w)
+static int window_read_acks(struct net_group *g, const struct group_window *w)
 {
     const struct mcast_tree tree = group_tree(g, w->root);
     int events = 0;
@@ -278,11 +278,11 @@ static int window_read_notes(struct net_group *g, const struct group_window *w)
         const struct mcast_ack ack = {.next = __atomic_load_n(&at->ack.next, __ATOMIC_RELAXED),
                                       .limit = __atomic_load_n(&at->ack.limit, __ATOMIC_RELAXED),
                                       .early = __atomic_load_n(&at->ack.early, __ATOMIC_RELAXED)};
-        if (group_note_check(g->setup.id, &ack) != check)
+        if (group_note_checksum(g->setup.id, &ack) != check)
             continue; /* the rest is on its way */
         at->pad = check;
         counter_add(&notes_read, 1);
-        group_take_ack(g, w->root, i, &ack);
+        group_apply_ack(g, w->root, i, &ack);
         events++;
     }
     return events;
@@ -291,14 +291,14 @@ static int window_read_notes(struct net_group *g, const struct group_window *w)
 int group_send_poll(struct net_group *g)
 {
     int events = 0;
-    if (g->wants_slot && net_group_may_send(g)) {
+    if (g->wants_slot && net_group_can_send(g)) {
         g->wants_slot = false;
         events++;
     }
-    if (mcast_sender_idle(&g->sender) && g->sender.deadline == MCAST_NEVER)
+    if (mcast_sender_is_idle(&g->sender) && g->sender.deadline == MCAST_NEVER)
         return events;
     const struct group_window own = {&g->sender, NULL, g->setup.me};
-    events += window_read_notes(g, &own) + window_deliver(g, &own);
+    events += window_read_acks(g, &own) + window_deliver(g, &own);
     if (g->sender.deadline == MCAST_NEVER)
         return events;
     const uint64_t now = clock_ns();
@@ -357,21 +357,21 @@ void group_relay_push(struct net_group *g, struct group_stream *s, const struct 
     memcpy(packet, h, sizeof(*h));
     memcpy(packet + sizeof(*h), data, len);
     y->length[slot] = (uint32_t)(sizeof(*h) + len);
-    mcast_sender_push(&y->sender, clock_ns(), &ask);
+    mcast_sender_add_packet(&y->sender, clock_ns(), &ask);
 }
 
 int group_relay_poll(struct net_group *g, struct group_stream *s)
 {
     struct group_relay *y = s->relay;
-    if (mcast_sender_idle(&y->sender))
+    if (mcast_sender_is_idle(&y->sender))
         return 0;
     struct mcast_resend out[AGAIN] = {0};
     const struct group_window w = {&y->sender, y, s->from};
-    const int events = window_read_notes(g, &w) + window_deliver(g, &w);
+    const int events = window_read_acks(g, &w) + window_deliver(g, &w);
     const uint64_t now = clock_ns();
     if (now >= y->sender.deadline)
         relay_resend(g, s, out, mcast_sender_timeout(&y->sender, now, out, AGAIN));
     if (g->setup.deliver)
-        group_relay_freed(g, s);
+        group_relay_slots_freed(g, s);
     return events;
 }

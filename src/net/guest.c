@@ -48,7 +48,7 @@ static uint64_t hash_link(uint64_t hash, const char *path)
 
 /* A number that identifies machine, user and process-id namespace: processes with the same number see each other in
  * /proc. */
-static uint64_t machine_number(void)
+static uint64_t compute_machine_id(void)
 {
     char boot_id[64] = "";
     uint32_t user = (uint32_t)getuid();
@@ -63,14 +63,14 @@ static uint64_t machine_number(void)
     return hash_add(hash, &user, sizeof(user));
 }
 
-static int guests_open(struct net *net)
+static int guests_create_table(struct net *net)
 {
     if (net->guests)
         return 0;
     struct guests *g = calloc(1, sizeof(*g));
     if (!g)
         return err_set(MPI_ERR_NO_MEM, "out of memory for the connection to processes of another job");
-    g->machine = machine_number();
+    g->machine = compute_machine_id();
     int rc = inbox_transport.open(net, net->boot, &g->inbox);
     if (rc != 0) {
         free(g);
@@ -81,9 +81,9 @@ static int guests_open(struct net *net)
     return 0;
 }
 
-int net_card(struct net *net, struct net_card *out)
+int net_fill_card(struct net *net, struct net_card *out)
 {
-    int rc = guests_open(net);
+    int rc = guests_create_table(net);
     if (rc != 0)
         return rc;
     const char *fabric = env_get(ENV_SOFTIB_FABRIC);
@@ -101,7 +101,7 @@ int net_card(struct net *net, struct net_card *out)
     return 0;
 }
 
-bool net_guest_find(const struct net *net, uint64_t world, uint32_t rank, uint32_t *number)
+bool net_guest_find_number(const struct net *net, uint64_t world, uint32_t rank, uint32_t *number)
 {
     const struct guests *g = net->guests;
     if (world == net->world && rank < net->size) {
@@ -131,9 +131,9 @@ static int guests_grow(struct guests *g)
 
 int net_guest_add(struct net *net, const struct net_card *card, uint32_t *number)
 {
-    if (net_guest_find(net, card->world, card->rank, number))
+    if (net_guest_find_number(net, card->world, card->rank, number))
         return 0;
-    int rc = guests_open(net);
+    int rc = guests_create_table(net);
     struct guests *g = net->guests;
     if (!rc && g->met >= GUEST_NUMBERS - net->size)
         rc = err_set(MPI_ERR_OTHER, "this process has met %u processes of other jobs, and can meet no more",
@@ -147,11 +147,11 @@ int net_guest_add(struct net *net, const struct net_card *card, uint32_t *number
     guest->card = *card;
     guest->number = *number = net->size + g->met++;
     g->list[g->count++] = guest;
-    net_lost_meet(net, card->world, card->rank, *number);
+    net_lost_check_new_guest(net, card->world, card->rank, *number);
     return 0;
 }
 
-static struct guest *guest_at(const struct net *net, uint32_t number)
+static struct guest *find_guest(const struct net *net, uint32_t number)
 {
     const struct guests *g = net->guests;
     uint32_t from = 0, to = g && number >= net->size ? g->count : 0;
@@ -167,37 +167,37 @@ static struct guest *guest_at(const struct net *net, uint32_t number)
     return NULL;
 }
 
-struct peer **net_peer_place(struct net *net, uint32_t number)
+struct peer **net_peer_slot(struct net *net, uint32_t number)
 {
     if (number < net->size)
         return &net->peers[number];
-    struct guest *guest = guest_at(net, number);
+    struct guest *guest = find_guest(net, number);
     return guest ? &guest->peer : NULL;
 }
 
-bool *net_guest_dead(const struct net *net, uint32_t number)
+bool *net_guest_dead_flag(const struct net *net, uint32_t number)
 {
-    struct guest *guest = guest_at(net, number);
+    struct guest *guest = find_guest(net, number);
     return guest ? &guest->dead : NULL;
 }
 
-const struct net_card *net_guest_card(const struct net *net, uint32_t number)
+const struct net_card *net_guest_get_card(const struct net *net, uint32_t number)
 {
-    struct guest *guest = guest_at(net, number);
+    struct guest *guest = find_guest(net, number);
     return guest ? &guest->card : NULL;
 }
 
-struct net_name net_name(const struct net *net, uint32_t number)
+struct net_name net_process_name(const struct net *net, uint32_t number)
 {
-    const struct net_card *card = net_guest_card(net, number);
+    const struct net_card *card = net_guest_get_card(net, number);
     if (card)
         return (struct net_name){card->world, card->rank};
     return (struct net_name){number < net->size ? net->world : 0, number};
 }
 
-int net_guest_reach(struct net *net, uint32_t number)
+int net_guest_check_reachable(struct net *net, uint32_t number)
 {
-    const struct net_card *card = net_guest_card(net, number);
+    const struct net_card *card = net_guest_get_card(net, number);
     if (number < net->size)
         return 0;
     if (!card)
@@ -208,7 +208,7 @@ int net_guest_reach(struct net *net, uint32_t number)
         return err_set(MPIX_ERR_PROC_FAILED, "process %d, rank %u of another job, has died", card->pid,
                        card->rank);
     struct net_card mine;
-    int rc = net_card(net, &mine);
+    int rc = net_fill_card(net, &mine);
     if (rc)
         return rc;
     if (card->machine == net->guests->machine)
@@ -230,49 +230,50 @@ int net_guest_reach(struct net *net, uint32_t number)
         card->rank, card->has_ib ? "this job uses no network adapter" : "it uses no network adapter");
 }
 
-void net_guest_hold(struct net *net, uint32_t number)
+void net_guest_retain(struct net *net, uint32_t number)
 {
-    struct guest *guest = guest_at(net, number);
+    struct guest *guest = find_guest(net, number);
     if (guest)
         guest->holders++;
 }
 
-void net_guest_drop(struct net *net, uint32_t number)
+void net_guest_release(struct net *net, uint32_t number)
 {
-    struct guest *guest = guest_at(net, number);
+    struct guest *guest = find_guest(net, number);
     if (guest)
         guest->holders--;
 }
 
 bool net_guest_is_shared(const struct net *net, uint32_t number)
 {
-    const struct guest *guest = guest_at(net, number);
+    const struct guest *guest = find_guest(net, number);
     return guest && guest->holders > 1;
 }
 
 void net_guest_watch(struct net *net, uint32_t number)
 {
-    struct guest *guest = guest_at(net, number);
+    struct guest *guest = find_guest(net, number);
     if (guest && !guest->watch && guest->card.machine == net->guests->machine && guest->card.inbox_fd >= 0)
-        guest->watch = inbox_watch(net->guests->inbox, &guest->card, number);
+        guest->watch = inbox_watch_process(net->guests->inbox, &guest->card, number);
 }
 
 bool net_guest_is_watched(const struct net *net, uint32_t number)
 {
-    const struct guest *guest = guest_at(net, number);
+    const struct guest *guest = find_guest(net, number);
     return guest && guest->watch;
 }
 
 bool net_guest_is_gone(const struct net *net, uint32_t number)
 {
-    const struct guest *guest = guest_at(net, number);
+    const struct guest *guest = find_guest(net, number);
     return guest && guest->watch && inbox_watch_is_gone(guest->watch, &guest->card);
 }
 
 bool net_guest_has_ended(const struct net *net, uint64_t world, uint32_t rank)
 {
     uint32_t number;
-    const struct guest *guest = net_guest_find(net, world, rank, &number) ? guest_at(net, number) : NULL;
+    const struct guest *guest =
+        net_guest_find_number(net, world, rank, &number) ? find_guest(net, number) : NULL;
     return guest && guest->watch && inbox_watch_has_ended(guest->watch);
 }
 
@@ -298,7 +299,7 @@ static void peer_close(struct net *net, struct peer *peer)
 
 /* The next guest to disconnect from. Waiting makes progress, which may add guests, so the table is read again each
  * time. Each thread takes guests that no other has taken. */
-static struct guest *one_to_part(const struct guests *g)
+static struct guest *find_guest_to_disconnect(const struct guests *g)
 {
     for (uint32_t i = 0; i < g->count; i++)
         if (g->list[i]->holders == 0 && !g->list[i]->parting)
@@ -314,7 +315,7 @@ static void guest_remove(struct guests *g, const struct guest *guest)
     memmove(&g->list[at], &g->list[at + 1], (--g->count - at) * sizeof(struct guest *));
 }
 
-void net_guests_part(struct net *net)
+void net_guests_disconnect_unused(struct net *net)
 {
     struct guests *g = net->guests;
     for (uint32_t i = 0; g && i < g->count; i++) {
@@ -322,7 +323,7 @@ void net_guests_part(struct net *net)
         if (g->list[i]->holders == 0 && !g->list[i]->parting && peer && peer->ops->part)
             peer->ops->part(peer->transport, peer, true);
     }
-    for (struct guest *guest; g && (guest = one_to_part(g)) != NULL; guest_free(g, guest)) {
+    for (struct guest *guest; g && (guest = find_guest_to_disconnect(g)) != NULL; guest_free(g, guest)) {
         guest->parting = true;
         if (guest->peer && guest->peer->ops->part)
             guest->peer->ops->part(guest->peer->transport, guest->peer, false);

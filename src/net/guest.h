@@ -37,37 +37,37 @@ struct net_card {
 _Static_assert(sizeof(struct net_card) == 104, "travels between processes");
 
 /* Writes the card of this process; opens the sockets and devices through which other jobs reach it. */
-int net_card(struct net *net, struct net_card *out);
+int net_fill_card(struct net *net, struct net_card *out);
 
 /* The number of the process with this card: its rank if it is of this world, that of a known guest, or a new number
  * that nothing holds yet. */
 int net_guest_add(struct net *net, const struct net_card *card, uint32_t *number);
 
 /* Finds the number of a process; false if it is unknown. */
-bool net_guest_find(const struct net *net, uint64_t world, uint32_t rank, uint32_t *number);
+bool net_guest_find_number(const struct net *net, uint64_t world, uint32_t rank, uint32_t *number);
 
 /* The card of a guest; NULL for processes of this world and for guests who are gone. */
-const struct net_card *net_guest_card(const struct net *net, uint32_t number);
+const struct net_card *net_guest_get_card(const struct net *net, uint32_t number);
 
 /* The location of the connection to a process of this world or a guest; NULL for guests that have left. */
-struct peer **net_peer_place(struct net *net, uint32_t number);
+struct peer **net_peer_slot(struct net *net, uint32_t number);
 
 /* The flag that a guest has died (net/lost.h); NULL for processes of this world and guests that have left. */
-bool *net_guest_dead(const struct net *net, uint32_t number);
+bool *net_guest_dead_flag(const struct net *net, uint32_t number);
 
 /* The identity of a process, the same in every job: its job and its rank there. */
 struct net_name {
     uint64_t world;
     uint64_t rank;
 };
-struct net_name net_name(const struct net *net, uint32_t number);
+struct net_name net_process_name(const struct net *net, uint32_t number);
 
 /* Checks that the process can be reached. Returns 0, or an error with its text in err_detail(). */
-int net_guest_reach(struct net *net, uint32_t number);
+int net_guest_check_reachable(struct net *net, uint32_t number);
 
 /* Communicators hold references to their guests. Numbers of this world are ignored. */
-void net_guest_hold(struct net *net, uint32_t number);
-void net_guest_drop(struct net *net, uint32_t number);
+void net_guest_retain(struct net *net, uint32_t number);
+void net_guest_release(struct net *net, uint32_t number);
 bool net_guest_is_shared(const struct net *net, uint32_t number); /* by more than one holder */
 
 /* Watches the guest's process: this process is notified of its end, as far as the kernel can report it (on the same
@@ -80,7 +80,7 @@ bool net_guest_is_gone(const struct net *net, uint32_t number);
 bool net_guest_has_ended(const struct net *net, uint64_t world, uint32_t rank);
 
 /* Disconnects from guests without references; both ends close the connection. Waits. */
-void net_guests_part(struct net *net);
+void net_guests_disconnect_unused(struct net *net);
 
 /* For net_close. */
 void net_guests_close(struct net *net);

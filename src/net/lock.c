@@ -36,7 +36,7 @@ static void lock_pause(struct net *net, struct net_waiter *w, unsigned round)
         sched_yield();
     } else {
         if (net->doctor)
-            net_wait_observe(net, w, clock_ns());
+            net_wait_update_idle(net, w, clock_ns());
         net_sleep(net, atomic_load_explicit(&net->doorbell->rings, memory_order_relaxed), NET_NAP_NS);
     }
 }
@@ -60,7 +60,8 @@ enum shlock_result net_lock_wait(struct net *net, struct shlock *l, const char *
     return result;
 }
 
-void net_lock_await(struct net *net, const char *name, uint32_t owner, bool (*ready)(void *arg), void *arg)
+void net_lock_wait_until_ready(struct net *net, const char *name, uint32_t owner, bool (*ready)(void *arg),
+                               void *arg)
 {
     const struct net_named wait = {.name = name, .rank = owner, .is_lock = true};
     struct net_waiter waiter = {.what = NET_NAMED, .of = &wait};

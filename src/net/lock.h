@@ -16,6 +16,7 @@ static inline enum shlock_result net_lock(struct net *net, struct shlock *l, con
 }
 
 /* Waits for ready(arg), which process `owner` of this node makes true; ends when that process is dead, too. */
-void net_lock_await(struct net *net, const char *name, uint32_t owner, bool (*ready)(void *arg), void *arg);
+void net_lock_wait_until_ready(struct net *net, const char *name, uint32_t owner, bool (*ready)(void *arg),
+                               void *arg);
 
 #endif

@@ -29,7 +29,7 @@ struct net_lost {
     _Atomic bool stop;
 };
 
-static int lost_refuse(const struct peer *peer)
+static int lost_operation_error(const struct peer *peer)
 {
     if (peer == peer->net->revoked_peer)
         return err_set(MPIX_ERR_REVOKED, "the communicator has been revoked");
@@ -40,33 +40,33 @@ static int lost_send(struct peer *peer, uint64_t head, uint64_t from, uint64_t w
                      size_t len)
 {
     (void)head, (void)from, (void)word, (void)payload, (void)len;
-    return lost_refuse(peer);
+    return lost_operation_error(peer);
 }
 
 static int lost_reserve(struct peer *peer, size_t len, void **payload)
 {
     (void)len, (void)payload;
-    return lost_refuse(peer);
+    return lost_operation_error(peer);
 }
 
 static int lost_put(struct peer *peer, const void *local, const struct net_mem *mem, uint64_t remote,
                     const struct net_key *key, size_t len, struct net_op *op)
 {
     (void)local, (void)mem, (void)remote, (void)key, (void)len, (void)op;
-    return lost_refuse(peer);
+    return lost_operation_error(peer);
 }
 
 static int lost_get(struct peer *peer, void *local, const struct net_mem *mem, uint64_t remote,
                     const struct net_key *key, size_t len, struct net_op *op)
 {
     (void)local, (void)mem, (void)remote, (void)key, (void)len, (void)op;
-    return lost_refuse(peer);
+    return lost_operation_error(peer);
 }
 
 static int lost_move(struct peer *peer, bool put, const struct net_piece *pieces, size_t count)
 {
     (void)put, (void)pieces, (void)count;
-    return lost_refuse(peer);
+    return lost_operation_error(peer);
 }
 
 static int lost_atomic(struct peer *peer, const struct net_atomic *change, uint64_t *old,
@@ -74,7 +74,7 @@ static int lost_atomic(struct peer *peer, const struct net_atomic *change, uint6
                        struct net_op *op)
 {
     (void)change, (void)old, (void)mem, (void)remote, (void)key, (void)op;
-    return lost_refuse(peer);
+    return lost_operation_error(peer);
 }
 
 /* Disconnects from a peer that is gone; the caller does not know that yet. */
@@ -102,7 +102,7 @@ const struct transport_ops lost_transport = {
     .disconnect = lost_disconnect,
 };
 
-struct peer *net_revoked_peer(struct net *net)
+struct peer *net_get_revoked_peer(struct net *net)
 {
     struct peer *peer = net->revoked_peer;
     if (peer)
@@ -125,7 +125,7 @@ bool net_is_lost(const struct net *net, uint32_t number)
 {
     if (number < net->size)
         return net->lost && net->lost->dead[number];
-    const bool *dead = net_guest_dead(net, number);
+    const bool *dead = net_guest_dead_flag(net, number);
     return dead ? *dead : true; /* a guest who is gone does not come back */
 }
 
@@ -144,9 +144,9 @@ bool net_lost_is_reported(const struct net *net, uint64_t world, uint32_t rank)
     return net->lost && is_published(net->lost, UINT32_MAX, world, rank);
 }
 
-static bool note_dead(struct net *net, uint32_t number)
+static bool mark_peer_dead(struct net *net, uint32_t number)
 {
-    bool *dead = number < net->size ? &net->lost->dead[number] : net_guest_dead(net, number);
+    bool *dead = number < net->size ? &net->lost->dead[number] : net_guest_dead_flag(net, number);
     if (!dead || *dead)
         return false;
     return *dead = true;
@@ -154,7 +154,7 @@ static bool note_dead(struct net *net, uint32_t number)
 
 static void lost_remove_peer(struct net *net, uint32_t number)
 {
-    struct peer **place = net_peer_place(net, number), *peer = place ? *place : NULL;
+    struct peer **place = net_peer_slot(net, number), *peer = place ? *place : NULL;
     log_debug("process %u has died", number);
     net->ndead++;
     if (peer) {
@@ -170,12 +170,12 @@ static void lost_remove_peer(struct net *net, uint32_t number)
         net->died(net->deliver_ctx, number, peer);
 }
 
-static bool number_of(const struct net *net, const struct notice *n, uint32_t *number)
+static bool notice_peer_number(const struct net *net, const struct notice *n, uint32_t *number)
 {
     *number = n->rank;
     if (n->world == net->world)
         return n->rank < net->size && n->rank != net->rank;
-    return net_guest_find(net, n->world, n->rank, number);
+    return net_guest_find_number(net, n->world, n->rank, number);
 }
 
 /* Delivers frames that the dead process sent before its death, which are as valid as others. */
@@ -188,7 +188,7 @@ static void lost_drain_frames(struct net *net)
     }
 }
 
-int net_lost_look(struct net *net)
+int net_lost_process_notices(struct net *net)
 {
     struct net_lost *l = net->lost;
     const struct notice *n;
@@ -201,7 +201,7 @@ int net_lost_look(struct net *net)
     lost_drain_frames(net);
     while ((n = notice_get(l->page, l->next)) != NULL) {
         l->next++;
-        if (number_of(net, n, &number) && note_dead(net, number)) {
+        if (notice_peer_number(net, n, &number) && mark_peer_dead(net, number)) {
             lost_remove_peer(net, number);
             events++;
         }
@@ -214,12 +214,12 @@ int net_lost_look(struct net *net)
     return events;
 }
 
-bool net_lost_peer(struct net *net, uint32_t number)
+bool net_lost_check_peer(struct net *net, uint32_t number)
 {
     struct net_lost *l = net->lost;
     if (!l)
         return false;
-    if (!note_dead(net, number))
+    if (!mark_peer_dead(net, number))
         return true;
     uint32_t *grown = realloc(l->given_up, (l->ngiven_up + 1) * sizeof(*grown));
     CHECK_MEMORY(grown != NULL, "the list of processes that cannot be reached");
@@ -229,23 +229,23 @@ bool net_lost_peer(struct net *net, uint32_t number)
     return true;
 }
 
-void net_lost_guest(struct net *net, uint32_t number)
+void net_lost_mark_guest(struct net *net, uint32_t number)
 {
-    if (number >= net->size && !net_guest_is_shared(net, number) && note_dead(net, number))
+    if (number >= net->size && !net_guest_is_shared(net, number) && mark_peer_dead(net, number))
         lost_remove_peer(net, number);
 }
 
-void net_lost_ended(struct net *net, uint32_t number)
+void net_lost_process_ended(struct net *net, uint32_t number)
 {
     lost_drain_frames(net);
-    if (number >= net->size && note_dead(net, number))
+    if (number >= net->size && mark_peer_dead(net, number))
         lost_remove_peer(net, number);
 }
 
 /* Called when `number` is assigned to a process of another job, which may have died before. */
-void net_lost_meet(struct net *net, uint64_t world, uint32_t rank, uint32_t number)
+void net_lost_check_new_guest(struct net *net, uint64_t world, uint32_t rank, uint32_t number)
 {
-    if (net->lost && is_published(net->lost, net->lost->next, world, rank) && note_dead(net, number))
+    if (net->lost && is_published(net->lost, net->lost->next, world, rank) && mark_peer_dead(net, number))
         net->ndead++;
 }
 

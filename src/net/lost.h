@@ -17,11 +17,11 @@ int net_lost_open(struct net *net);
 void net_lost_close(struct net *net);
 
 /* Processes the deaths that the launcher has published since the last call; returns the number of processes that were lost. */
-int net_lost_look(struct net *net);
+int net_lost_process_notices(struct net *net);
 
 /* Called when a transport gives up a peer. Returns false if this job does not continue without it. Upper layers are
  * notified at the next progress. */
-bool net_lost_peer(struct net *net, uint32_t number);
+bool net_lost_check_peer(struct net *net, uint32_t number);
 
 /* True if the process is known here to have died, also for guests that were never connected. */
 bool net_is_lost(const struct net *net, uint32_t number);
@@ -32,11 +32,11 @@ bool net_is_lost(const struct net *net, uint32_t number);
 bool net_lost_is_reported(const struct net *net, uint64_t world, uint32_t rank);
 
 /* Gives up a guest whose only connection has failed, also where a death ends the job. */
-void net_lost_guest(struct net *net, uint32_t number);
+void net_lost_mark_guest(struct net *net, uint32_t number);
 
 /* Called when the kernel reports that a guest's process has ended in the middle of MPI. Frames that it sent are
  * delivered first. */
-void net_lost_ended(struct net *net, uint32_t number);
+void net_lost_process_ended(struct net *net, uint32_t number);
 
 /* True if this process goes on after deaths (mpiexec -enable-recovery), or has gone on after that of a process of another job. */
 static inline bool net_outlives_deaths(const struct net *net)
@@ -45,10 +45,10 @@ static inline bool net_outlives_deaths(const struct net *net)
 }
 
 /* Called when `number` is assigned to this process of another job, which may have died before. */
-void net_lost_meet(struct net *net, uint64_t world, uint32_t rank, uint32_t number);
+void net_lost_check_new_guest(struct net *net, uint64_t world, uint32_t rank, uint32_t number);
 
 /* A peer that replaces those of a revoked communicator: everything sent to it fails with MPIX_ERR_REVOKED. */
-struct peer *net_revoked_peer(struct net *net);
+struct peer *net_get_revoked_peer(struct net *net);
 
 /* Of a peer that has been lost. */
 extern const struct transport_ops lost_transport;

@@ -53,7 +53,7 @@ static struct {
 } listeners[LISTENERS];
 static _Atomic int telling; /* threads that call listeners now */
 
-void memhook_tell(uintptr_t start, size_t length)
+void memhook_notify_listeners(uintptr_t start, size_t length)
 {
     atomic_fetch_add(&telling, 1);
     for (int i = 0; i < LISTENERS; i++) {
@@ -98,14 +98,14 @@ static bool listener_remove(memhook_fn *fn, void *ctx)
     return found;
 }
 
-static bool is_ours(const struct hook *h)
+static bool is_patch_in_place(const struct hook *h)
 {
     return memcmp(h->entry + h->jump.skip, h->jump.bytes, h->jump.length) == 0;
 }
 
 /* True if the patches are still in place. Checked for every message, so only the last four bytes of a jump, its
  * distance, are compared. */
-bool memhook_intact(void)
+bool memhook_is_intact(void)
 {
     uint32_t differs = 0;
     for (int i = 0; i < installed; i++) {
@@ -126,7 +126,7 @@ static void memhook_uninstall(const struct jump_code *code)
     bool clean = true;
     for (int i = 0; i < installed; i++) {
         struct hook *h = &hooks[i];
-        clean &= is_ours(h) && patch_write(code, h->entry + h->jump.skip, h->saved, h->jump.length);
+        clean &= is_patch_in_place(h) && patch_write(code, h->entry + h->jump.skip, h->saved, h->jump.length);
     }
     installed = 0;
     if (clean)
@@ -137,7 +137,7 @@ static void memhook_uninstall(const struct jump_code *code)
         dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
-static bool memhook_is_known(const uint8_t *entry, int n)
+static bool memhook_is_patched(const uint8_t *entry, int n)
 {
     for (int i = 0; i < n; i++)
         if (hooks[i].entry == entry)
@@ -146,7 +146,8 @@ static bool memhook_is_known(const uint8_t *entry, int n)
 }
 
 /* Finds the functions; NULL, or the name of a missing one. *found is the number of functions to patch. */
-static const char *find_entries(int *found, uintptr_t *low, uintptr_t *high, const struct replacement **which)
+static const char *find_functions_to_patch(int *found, uintptr_t *low, uintptr_t *high,
+                                           const struct replacement **which)
 {
     void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
     if (!libc)
@@ -159,7 +160,7 @@ static const char *find_entries(int *found, uintptr_t *low, uintptr_t *high, con
         uint8_t *entry = dlsym(libc, replacements[i].name);
         if (!entry && !replacements[i].optional)
             missing = "a function is missing in libc";
-        if (!entry || memhook_is_known(entry, *found))
+        if (!entry || memhook_is_patched(entry, *found))
             continue;
         which[*found] = &replacements[i];
         hooks[(*found)++].entry = entry;
@@ -172,8 +173,8 @@ static const char *find_entries(int *found, uintptr_t *low, uintptr_t *high, con
 
 /* Creates the islands (code to which the patches jump), once: a thread may still execute one when the hooks are
  * removed. */
-static const char *make_islands(const struct jump_code *code, int found, uintptr_t low, uintptr_t high,
-                                const struct replacement **which)
+static const char *create_islands(const struct jump_code *code, int found, uintptr_t low, uintptr_t high,
+                                  const struct replacement **which)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     if (islands)
@@ -196,9 +197,9 @@ static const char *memhook_install(const struct jump_code *code)
     int found = 0;
     const char *problem = replacements_prepare();
     if (!problem)
-        problem = find_entries(&found, &low, &high, which);
+        problem = find_functions_to_patch(&found, &low, &high, which);
     if (!problem)
-        problem = make_islands(code, found, low, high, which);
+        problem = create_islands(code, found, low, high, which);
     for (int i = 0; i < REPLACEMENTS; i++)
         *replacements[i].another = 0;
     for (int i = 0; i < found && !problem; i++) {
@@ -222,7 +223,7 @@ static const char *install_and_test(void)
     static char sentence[80];
     static bool forks_watched;
     const struct jump_code *code = jump_find(CPU_NAME);
-    const char *tool = library_tool();
+    const char *tool = library_find_tool();
     if (tool) {
         snprintf(sentence, sizeof(sentence), "%s watches this program's memory", tool);
         return sentence;
@@ -235,9 +236,9 @@ static const char *install_and_test(void)
 
     const char *problem = memhook_install(code);
     if (!problem) {
-        listener_add(selftest_listen, NULL);
+        listener_add(selftest_record_notification, NULL);
         problem = selftest_run();
-        listener_remove(selftest_listen, NULL);
+        listener_remove(selftest_record_notification, NULL);
     }
     if (problem)
         memhook_uninstall(code);
@@ -258,7 +259,7 @@ bool memhook_open(memhook_fn *fn, void *ctx, const char **why)
         problem = broken;
     else if (users == 0)
         problem = broken = install_and_test();
-    else if (!memhook_intact())
+    else if (!memhook_is_intact())
         problem = "another tool has changed functions of libc after Fishplate";
     if (!problem && users == LISTENERS - 1)
         problem = "there are four listeners already";

@@ -27,6 +27,6 @@ bool memhook_open(memhook_fn *fn, void *ctx, const char **why);
 void memhook_close(memhook_fn *fn, void *ctx);
 
 /* False if another tool has replaced or removed a hook: events may have been missed, and more will be. */
-bool memhook_intact(void);
+bool memhook_is_intact(void);
 
 #endif

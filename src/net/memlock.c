@@ -15,7 +15,7 @@
 
 /* True in the initial user namespace, in which the kernel checks the capability: root of a container with its own
  * namespace does not have it. Recognised by the id mapping. */
-static bool first_namespace(void)
+static bool is_initial_user_namespace(void)
 {
     unsigned inside = 1, outside = 1, count = 0;
     FILE *f = fopen("/proc/self/uid_map", "re");
@@ -32,7 +32,7 @@ static bool memlock_is_exempt(void)
     struct __user_cap_data_struct data[2] = {{0}};
     if (syscall(SYS_capget, &header, data) != 0)
         return false;
-    return (data[CAP_IPC_LOCK / 32].effective >> CAP_IPC_LOCK % 32 & 1) && first_namespace();
+    return (data[CAP_IPC_LOCK / 32].effective >> CAP_IPC_LOCK % 32 & 1) && is_initial_user_namespace();
 }
 
 uint64_t memlock_limit(void)
@@ -52,7 +52,7 @@ static void raise_limit(uint64_t bytes)
     setrlimit(RLIMIT_MEMLOCK, &r);
 }
 
-static const char *in_words(uint64_t bytes, char *out, size_t size)
+static const char *format_bytes(uint64_t bytes, char *out, size_t size)
 {
     if (bytes >= (1 << 20))
         snprintf(out, size, "%" PRIu64 " MiB", (bytes + (1 << 19)) >> 20);
@@ -70,7 +70,7 @@ int memlock_refuse(uint64_t bytes, uint64_t limit, const char *who)
         "with `ulimit -l unlimited` in the shell that starts the job, and on every node in what starts "
         "the ranks: LimitMEMLOCK=infinity in the unit of slurmd or sshd, or a memlock line in "
         "/etc/security/limits.conf",
-        who, in_words(bytes, wanted, sizeof(wanted)), in_words(limit, allowed, sizeof(allowed)));
+        who, format_bytes(bytes, wanted, sizeof(wanted)), format_bytes(limit, allowed, sizeof(allowed)));
 }
 
 int memlock_check(uint64_t bytes, const char *who)

@@ -23,7 +23,7 @@ static COUNTER(open_us, "start_transports_us", "Microseconds to open all transpo
 
 struct transport *net_transport_for(struct net *net, uint32_t number)
 {
-    const struct net_card *card = net_guest_card(net, number);
+    const struct net_card *card = net_guest_get_card(net, number);
     for (int i = 0; i < net->ntransports; i++) {
         struct transport *t = net->transports[i];
         if (card ? t->ops->meets && t->ops->meets(t, card)
@@ -34,7 +34,7 @@ struct transport *net_transport_for(struct net *net, uint32_t number)
 }
 
 /* Checks at the start of the job, not in the middle of it, that every rank can be reached. */
-static int check_reach(struct net *net)
+static int check_all_ranks_reachable(struct net *net)
 {
     for (uint32_t r = 0; r < net->size; r++)
         if (!net_transport_for(net, r))
@@ -98,7 +98,7 @@ int net_open(struct boot *boot, struct net **out)
             net_add_transport(net, t);
     }
     rc = rc ? rc : net_lost_open(net);
-    rc = rc ? rc : check_reach(net);
+    rc = rc ? rc : check_all_ranks_reachable(net);
     if (rc == 0 && net->published)
         rc = boot_fence(boot);
     counter_add(&open_us, (clock_ns() - began) / 1000);
@@ -154,17 +154,17 @@ static bool is_guest_gone(const struct net *net, uint32_t number)
 }
 
 /* The error for a guest that was known and cannot be found: it has died, and the notification is on its way. */
-static int guest_died(void)
+static int report_guest_died(void)
 {
     return err_set(MPIX_ERR_PROC_FAILED, "the process of another job cannot be reached any more");
 }
 
 int net_peer(struct net *net, uint32_t rank, struct peer **out)
 {
-    const struct net_card *card = net_guest_card(net, rank);
+    const struct net_card *card = net_guest_get_card(net, rank);
     if (unlikely(rank >= net->size && !card))
         return err_set(MPI_ERR_COMM, "the process of another job is no longer connected");
-    struct peer **place = net_peer_place(net, rank);
+    struct peer **place = net_peer_slot(net, rank);
     if (*place) {
         *out = *place;
         return 0;
@@ -172,8 +172,8 @@ int net_peer(struct net *net, uint32_t rank, struct peer **out)
     if (unlikely(net_is_lost(net, rank)))
         return err_set(MPIX_ERR_PROC_FAILED, "that process has died");
     struct transport *t = net_transport_for(net, rank);
-    if (!t) /* check_reach found one for this world */
-        return is_guest_gone(net, rank) ? guest_died() : net_guest_reach(net, rank);
+    if (!t) /* check_all_ranks_reachable found one for this world */
+        return is_guest_gone(net, rank) ? report_guest_died() : net_guest_check_reachable(net, rank);
     struct peer *peer = NULL;
     if (posix_memalign((void **)&peer, CACHE_LINE, ALIGN_UP(sizeof(*peer), CACHE_LINE)) != 0)
         return err_set(MPI_ERR_NO_MEM, "out of memory for the connection to rank %u", rank);
@@ -190,7 +190,7 @@ int net_peer(struct net *net, uint32_t rank, struct peer **out)
     int rc = t->ops->connect(t, peer);
     if (rc != 0) {
         free(peer);
-        return card && is_guest_gone(net, rank) ? guest_died() : rc;
+        return card && is_guest_gone(net, rank) ? report_guest_died() : rc;
     }
     if (net->connected)
         net->connected(net->deliver_ctx, peer);
@@ -228,7 +228,7 @@ void peer_queue(struct peer *peer, struct net_pending *item)
         net_ring_self(peer->net); /* a thread that sleeps for good must look after this from now on */
 }
 
-void peer_unstall(struct peer *peer)
+void peer_remove_stalled(struct peer *peer)
 {
     if (!peer->stalled || !list_empty(&peer->pending))
         return;
@@ -250,11 +250,11 @@ int peer_resume(struct peer *peer)
         }
         events++;
     }
-    peer_unstall(peer);
+    peer_remove_stalled(peer);
     return events;
 }
 
-uint64_t net_hooks_rest(const struct net *net, bool all)
+uint64_t net_hooks_next_deadline(const struct net *net, bool all)
 {
     uint64_t least = NET_FOREVER, now = 0;
     list_foreach(pos, &net->hooks)
@@ -271,8 +271,8 @@ uint64_t net_hooks_rest(const struct net *net, bool all)
 int net_progress(struct net *net)
 {
     int events = 0;
-    if (unlikely(net->notices != NULL) && net_lost_news(net))
-        events += net_lost_look(net);
+    if (unlikely(net->notices != NULL) && net_has_new_deaths(net))
+        events += net_lost_process_notices(net);
     for (int i = 0; i < net->ntransports; i++)
         if (!net->transports[i]->idle)
             events += net->transports[i]->ops->poll(net->transports[i]);

@@ -62,7 +62,7 @@ struct net {
     int doorbell_fd;                   /* the memory the doorbell lies in, for guests; -1: private */
     uint64_t doorbell_offset;
     bool oversubscribed;  /* more ranks on this node than processors: never spin */
-    bool fences;          /* see net_order_local */
+    bool fences;          /* see net_fence_before_sleep_check */
     int cpus;             /* processors that this process may use */
     int waiting;          /* threads in net_wait, of a threaded process */
     struct biglock *lock; /* the big lock when the process is threaded, else NULL; dropped while asleep */
@@ -132,7 +132,7 @@ static inline void peer_pace_end(struct peer *peer, enum pace_way way, uint8_t r
                                  struct pace_mark mark, uint64_t now)
 {
     const struct pace who = {.rank = peer->rank, .rail = rail, .way = (uint8_t)way, .local = peer->local};
-    pace_note(&peer->net->paces, &peer->paces, &who, bytes, mark, now);
+    pace_record_transfer(&peer->net->paces, &peer->paces, &who, bytes, mark, now);
 }
 
 /* Polls all transports once, resumes stalled peers, runs hooks. Returns the number of events handled. */
@@ -147,7 +147,7 @@ void net_wait_among(struct net *net, const _Atomic int *flag, const void *of);
 /* One step of waiting for a condition the caller checks itself:
  *     struct net_waiter w = {.ready = my_condition, .arg = &my_state};
  *     while (!my_condition(&my_state)) net_wait_step(net, &w);
- * When other processes change the condition by writing to shared memory (and then call net_ring_local),
+ * When other processes change the condition by writing to shared memory (and then call net_wake_local_rank),
  * `ready` must be given: it is checked once more after this process has announced that it sleeps. When only
  * code that runs inside progress changes it, `ready` may be NULL.
  */
@@ -200,7 +200,7 @@ struct net_doctor {
 };
 void net_wait_update_record(struct net *net, struct net_waiter *w) __attribute__((cold));
 /* Called only with net->doctor by a thread that waits without net_wait_step and has nothing to do at this moment. */
-void net_wait_observe(struct net *net, struct net_waiter *w, uint64_t now);
+void net_wait_update_idle(struct net *net, struct net_waiter *w, uint64_t now);
 
 /* Ends the wait. */
 static inline void net_wait_end(struct net *net, struct net_waiter *w)
@@ -211,10 +211,10 @@ static inline void net_wait_end(struct net *net, struct net_waiter *w)
 
 /* The shortest time that the hooks may be left alone (struct net_hook); `all`: also those that never may, else only those that
  * say. Under the lock. */
-uint64_t net_hooks_rest(const struct net *net, bool all);
+uint64_t net_hooks_next_deadline(const struct net *net, bool all);
 
 /* True if something is awaited that rings no doorbell: room for queued sends, or bytes that a peer writes. */
-static inline bool net_unrung(const struct net *net)
+static inline bool net_has_unsignalled_wait(const struct net *net)
 {
     return !list_empty(&net->stalled) || net->unrung != 0;
 }
@@ -225,7 +225,7 @@ static inline bool net_unrung(const struct net *net)
 bool net_sleep_begin(struct net *net);
 
 /* True if a process has died since the last check. Requires net->notices. */
-static inline bool net_lost_news(const struct net *net)
+static inline bool net_has_new_deaths(const struct net *net)
 {
     return atomic_load_explicit(net->notices, memory_order_acquire) != net->lost_seen;
 }
@@ -243,7 +243,7 @@ void net_ring_self(struct net *net);
 /* Orders a store to the node's shared memory before the check whether a process that waits for it sleeps. If sleepers
  * make every process pass a barrier first (membarrier), only the compiler must keep the order: a fence would cost as
  * much as the transfer of a cache line. */
-static inline void net_order_local(const struct net *net)
+static inline void net_fence_before_sleep_check(const struct net *net)
 {
     if (unlikely(net->fences))
         atomic_thread_fence(memory_order_seq_cst);
@@ -256,17 +256,17 @@ static inline struct doorbell *net_bell_local(const struct net *net, uint32_t ra
 {
     return net->local->ops->doorbell(net->local, rank);
 }
-void net_wake_local(struct doorbell *bell) __attribute__((cold));
+void net_wake_doorbell(struct doorbell *bell) __attribute__((cold));
 /* Wakes the process of the doorbell if it sleeps, since memory that it may wait for was changed: inexpensive while it is awake.
- * Orders the caller's earlier stores before the load of `sleepers`, as net_order_local does. */
+ * Orders the caller's earlier stores before the load of `sleepers`, as net_fence_before_sleep_check does. */
 static inline void net_ring_bell_local(const struct net *net, struct doorbell *bell)
 {
-    net_order_local(net);
+    net_fence_before_sleep_check(net);
     if (unlikely(atomic_load_explicit(&bell->sleepers, memory_order_relaxed) != 0))
-        net_wake_local(bell);
+        net_wake_doorbell(bell);
 }
 
-static inline void net_ring_local(struct net *net, uint32_t rank)
+static inline void net_wake_local_rank(struct net *net, uint32_t rank)
 {
     net_ring_bell_local(net, net_bell_local(net, rank));
 }
@@ -276,14 +276,14 @@ static inline void net_ring_local(struct net *net, uint32_t rank)
  * (callers fall back). */
 int net_area_alloc(struct net *net, size_t len, uint64_t *offset);
 /* The same without clearing the memory. */
-int net_area_alloc_raw(struct net *net, size_t len, uint64_t *offset);
+int net_area_alloc_untouched(struct net *net, size_t len, uint64_t *offset);
 /* A zeroed piece that is shared by all ranks of the node; the first caller allocates it. There is one for each job, of
  * one size, for the transport between nodes. */
-int net_area_common(struct net *net, size_t len, uint64_t *offset);
+int net_area_get_common(struct net *net, size_t len, uint64_t *offset);
 /* Populates pages of the area where the kernel offers that (MADV_POPULATE_WRITE). */
 void net_area_populate(struct net *net, uint64_t offset, size_t len);
 /* True if more than half of the area is free. Without a lock: for callers that can use less. */
-bool net_area_is_roomy(const struct net *net);
+bool net_area_has_free_pages(const struct net *net);
 void net_area_free(struct net *net, uint64_t offset, size_t len);
 
 /* Spans: memory of any size that the ranks of the node can share (windows). One rank allocates and sends the others the
@@ -293,9 +293,9 @@ int net_span_alloc(struct net *net, size_t len, uint64_t *span);
 /* One of NET_SPAN_OWN bytes for each rank of the node, side by side by local rank, that nobody has to allocate: where the first
  * one is. */
 #define NET_SPAN_OWN ((uint64_t)1 << 20)
-int net_span_own(struct net *net, uint64_t *span);
+int net_span_get_own(struct net *net, uint64_t *span);
 int net_span_map(struct net *net, uint64_t span, size_t len, void **address);
 void net_span_unmap(void *address, size_t len);
-void net_span_drop(struct net *net, uint64_t span, size_t len);
+void net_span_discard_pages(struct net *net, uint64_t span, size_t len);
 
 #endif

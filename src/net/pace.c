@@ -8,7 +8,7 @@
 
 #include "base/util.h"
 
-static unsigned class_of(uint64_t bytes)
+static unsigned size_class_of(uint64_t bytes)
 {
     unsigned c = 0;
     for (uint64_t limit = PACE_LEAST * 8; c + 1 < PACE_CLASSES && bytes >= limit; limit *= 8)
@@ -17,7 +17,7 @@ static unsigned class_of(uint64_t bytes)
 }
 
 /* Block b begins at index PACE_FIRST_BLOCK * (2^b - 1). */
-static unsigned block_of(uint32_t index)
+static unsigned block_of_index(uint32_t index)
 {
     unsigned b = 0;
     while (b < PACE_BLOCKS && index >= (uint32_t)PACE_FIRST_BLOCK * ((2u << b) - 1))
@@ -25,22 +25,22 @@ static unsigned block_of(uint32_t index)
     return b;
 }
 
-struct pace *paces_at(const struct paces *p, uint32_t index)
+struct pace *paces_get(const struct paces *p, uint32_t index)
 {
-    const unsigned b = block_of(index);
+    const unsigned b = block_of_index(index);
     return &p->blocks[b][index - (uint32_t)PACE_FIRST_BLOCK * ((1u << b) - 1)];
 }
 
 /* An unused record, preferably one that a departed peer has left; its index + 1, or 0 if memory is out. */
-static uint32_t paces_take_record(struct paces *p)
+static uint32_t paces_allocate_record(struct paces *p)
 {
     if (p->unused) {
         const uint32_t at = p->unused;
-        p->unused = paces_at(p, at - 1)->next;
+        p->unused = paces_get(p, at - 1)->next;
         return at;
     }
     const uint32_t count = atomic_load_explicit(&p->count, memory_order_relaxed);
-    const unsigned b = block_of(count);
+    const unsigned b = block_of_index(count);
     if (b == PACE_BLOCKS)
         return 0;
     if (!p->blocks[b])
@@ -54,15 +54,15 @@ static uint32_t paces_take_record(struct paces *p)
 /* The record of this link, created if necessary; NULL if memory is out: the link is not measured then. */
 static struct pace *paces_find(struct paces *p, uint32_t *first, const struct pace *who)
 {
-    for (uint32_t at = *first; at != 0; at = paces_at(p, at - 1)->next) {
-        struct pace *it = paces_at(p, at - 1);
+    for (uint32_t at = *first; at != 0; at = paces_get(p, at - 1)->next) {
+        struct pace *it = paces_get(p, at - 1);
         if (it->rail == who->rail && it->way == who->way)
             return it;
     }
-    const uint32_t at = paces_take_record(p);
+    const uint32_t at = paces_allocate_record(p);
     if (at == 0)
         return NULL;
-    struct pace *made = paces_at(p, at - 1);
+    struct pace *made = paces_get(p, at - 1);
     *made = *who;
     made->next = *first;
     *first = at;
@@ -73,14 +73,14 @@ void paces_forget(struct paces *p, uint32_t *first)
 {
     while (*first != 0) {
         const uint32_t at = *first;
-        struct pace *it = paces_at(p, at - 1);
+        struct pace *it = paces_get(p, at - 1);
         *first = it->next;
         *it = (struct pace){.next = p->unused};
         p->unused = at;
     }
 }
 
-void pace_settle(struct pace *it)
+void pace_finish_run(struct pace *it)
 {
     struct pace_class *c = &it->classes[it->run_class];
     const uint64_t bytes = it->run_to - it->run_from;
@@ -97,10 +97,10 @@ void pace_settle(struct pace *it)
 static void pace_add_message(struct pace *it, uint64_t bytes, struct pace_mark mark, uint64_t moved,
                              uint64_t now)
 {
-    const unsigned class = class_of(bytes);
+    const unsigned class = size_class_of(bytes);
     const bool pause = mark.began > it->ended;
     if (pause || class != it->run_class || it->run_to - it->run_from >= PACE_RUN_BYTES)
-        pace_settle(it);
+        pace_finish_run(it);
     if (it->run_messages == 0) {
         it->run_began = pause ? mark.began : it->ended;
         it->run_from = pause ? mark.moved : it->run_to;
@@ -114,8 +114,8 @@ static void pace_add_message(struct pace *it, uint64_t bytes, struct pace_mark m
     it->ended = now;
 }
 
-void pace_note(struct paces *p, uint32_t *first, const struct pace *who, uint64_t bytes,
-               struct pace_mark mark, uint64_t now)
+void pace_record_transfer(struct paces *p, uint32_t *first, const struct pace *who, uint64_t bytes,
+                          struct pace_mark mark, uint64_t now)
 {
     if (bytes < PACE_LEAST || mark.began == 0 || mark.began > now)
         return;
@@ -126,7 +126,7 @@ void pace_note(struct paces *p, uint32_t *first, const struct pace *who, uint64_
         pace_add_message(it, bytes, mark, *moved, now);
 }
 
-const struct pace_class *pace_main(const struct pace *it, unsigned *class)
+const struct pace_class *pace_busiest_class(const struct pace *it, unsigned *class)
 {
     const struct pace_class *most = NULL;
     for (unsigned c = 0; c < PACE_CLASSES; c++)
@@ -137,7 +137,7 @@ const struct pace_class *pace_main(const struct pace *it, unsigned *class)
     return most;
 }
 
-uint64_t pace_word(const struct pace *it, unsigned class, unsigned word)
+uint64_t pace_export_word(const struct pace *it, unsigned class, unsigned word)
 {
     const struct pace_class *c = &it->classes[class];
     const uint64_t words[PACE_WORDS] = {

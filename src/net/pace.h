@@ -54,7 +54,7 @@ struct paces {
 };
 
 /* Entry `index` of `count`. */
-struct pace *paces_at(const struct paces *p, uint32_t index);
+struct pace *paces_get(const struct paces *p, uint32_t index);
 
 /* The beginning of a message, kept with its request. */
 struct pace_mark {
@@ -68,22 +68,22 @@ static inline struct pace_mark pace_mark(const struct paces *p, bool local, enum
 
 /* Records a message of `bytes` that began at the mark and has ended now. *first belongs to the peer and is 0 until its
  * first message. `who` names the link: rank, rail, direction, local. */
-void pace_note(struct paces *p, uint32_t *first, const struct pace *who, uint64_t bytes,
-               struct pace_mark mark, uint64_t now);
+void pace_record_transfer(struct paces *p, uint32_t *first, const struct pace *who, uint64_t bytes,
+                          struct pace_mark mark, uint64_t now);
 
 /* Clears the records of a departed peer for reuse. */
 void paces_forget(struct paces *p, uint32_t *first);
 
 /* Ends the current run, so that it counts in `best`. */
-void pace_settle(struct pace *pace);
+void pace_finish_run(struct pace *pace);
 
 /* The size class in which a link has moved most bytes; NULL if it has completed no run. */
-const struct pace_class *pace_main(const struct pace *pace, unsigned *class);
+const struct pace_class *pace_busiest_class(const struct pace *pace, unsigned *class);
 
 /* The record as numbers, for tools: rank; rail | way << 8 | local << 9 | class << 16; messages; bytes; ns; best. All zero
  * when no run of this class is complete. */
 enum { PACE_WORDS = 6 };
-uint64_t pace_word(const struct pace *pace, unsigned class, unsigned word);
+uint64_t pace_export_word(const struct pace *pace, unsigned class, unsigned word);
 
 void paces_free(struct paces *p);
 

@@ -44,7 +44,7 @@ struct peer {
 };
 
 /* Counts a message that was sent or announced, next to data that every send touches, so that it costs nothing. */
-static inline void peer_count(struct peer *peer, uint64_t bytes)
+static inline void peer_count_message(struct peer *peer, uint64_t bytes)
 {
     peer->sent_messages++;
     peer->sent_bytes += bytes;
@@ -78,6 +78,6 @@ int peer_resume(struct peer *peer);
 void peer_describe(const struct peer *peer, char *out, size_t size);
 
 /* Called after an item was removed from the queue directly. */
-void peer_unstall(struct peer *peer);
+void peer_remove_stalled(struct peer *peer);
 
 #endif

@@ -26,7 +26,7 @@ const char *net_port_kind(const struct net_port *p)
                                      : "iWARP hardware";
 }
 
-const char *net_port_made(const struct net_port *p)
+const char *net_port_implementation(const struct net_port *p)
 {
     static const char *const names[] = {"hardware", "soft-roce", "softib-memory", "softib-tcp"};
     return p->made < COUNT_OF(names) ? names[p->made] : "unknown";

@@ -41,7 +41,7 @@ struct net_port {
 const char *net_port_kind(const struct net_port *p);
 
 /* "hardware", "soft-roce", "softib-memory", "softib-tcp": for programs. */
-const char *net_port_made(const struct net_port *p);
+const char *net_port_implementation(const struct net_port *p);
 
 const char *net_port_state(const struct net_port *p);
 

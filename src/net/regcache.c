@@ -139,7 +139,7 @@ static void regcache_release(struct regcache *c, struct pinned *p)
 static void regcache_uncache(struct regcache *c, struct pinned *p)
 {
     interval_remove(&c->tree, &p->range);
-    gone_uncached(&c->gone, p->range.start, p->range.end);
+    gone_remove_cached(&c->gone, p->range.start, p->range.end);
     p->cached = false;
     if (p->users > 0)
         return;
@@ -190,10 +190,10 @@ static void forget_unloaded(struct regcache *c)
 }
 
 /* Removes entries whose memory was released. */
-static void regcache_apply_gone(struct regcache *c)
+static void regcache_remove_released(struct regcache *c)
 {
-    gone_take(&c->gone, forget_range, c);
-    if (c->watched && c->budget > 0 && unlikely(!memhook_intact())) {
+    gone_process_new(&c->gone, forget_range, c);
+    if (c->watched && c->budget > 0 && unlikely(!memhook_is_intact())) {
         log_warn("another library has replaced the functions Fishplate put in place of libc's munmap and "
                  "its like; from now on memory is registered again for each message. Set "
                  "FISHPLATE_MEM_HOOKS=off to leave libc alone from the start");
@@ -204,14 +204,14 @@ static void regcache_apply_gone(struct regcache *c)
 
 static struct pinned *regcache_find(struct regcache *c, uintptr_t start, uintptr_t end)
 {
-    struct interval *n = interval_cover(&c->tree, start, end);
+    struct interval *n = interval_find_covering(&c->tree, start, end);
     if (!n)
         return NULL;
     struct pinned *p = container_of(n, struct pinned, range);
     if (likely(!p->library))
         return p;
     forget_unloaded(c);
-    n = interval_cover(&c->tree, start, end);
+    n = interval_find_covering(&c->tree, start, end);
     return n ? container_of(n, struct pinned, range) : NULL;
 }
 
@@ -231,7 +231,7 @@ static bool regcache_evict(struct regcache *c, size_t bytes)
 
 /* Records the cost of registering short and long ranges, from which the cost of a registration and that of a page
  * follow. */
-static void pin_took(struct regcache *c, size_t bytes, uint64_t ns)
+static void record_registration_cost(struct regcache *c, size_t bytes, uint64_t ns)
 {
     struct pin_average *a = &c->averages[bytes >= PIN_LONG];
     const double part = a->bytes == 0 ? 1 : 1.0 / PIN_FORGETS;
@@ -245,7 +245,7 @@ static int regcache_pin_range(struct regcache *c, struct pinned *p, uintptr_t st
     int rc = c->ops->pin(c->ctx, (void *)start, end - start, &p->entry.handle);
     if (rc != 0)
         return rc;
-    pin_took(c, end - start, clock_ns() - began);
+    record_registration_cost(c, end - start, clock_ns() - began);
     p->entry.address = p->range.start = start;
     p->range.end = end;
     p->entry.length = end - start;
@@ -265,7 +265,7 @@ static void forget_covered(struct regcache *c, uintptr_t start, uintptr_t end)
 }
 
 /* Extends the range by all entries that overlap it, unless it would become disproportionately large. */
-static bool regcache_unite_overlaps(struct regcache *c, uintptr_t *start, uintptr_t *end)
+static bool regcache_extend_by_overlaps(struct regcache *c, uintptr_t *start, uintptr_t *end)
 {
     uintptr_t s = *start, e = *end;
     for (struct pinned *p = first_overlap(c, *start, *end); p; p = next_overlap(c, p, *start, *end)) {
@@ -294,11 +294,11 @@ static int pin_or_evict(struct regcache *c, struct pinned *p, uintptr_t start, u
  * be a moment in which the release of their memory is not reported. */
 static int pin_cached(struct regcache *c, struct pinned *p, uintptr_t start, uintptr_t end, bool hard)
 {
-    gone_cached(&c->gone, start, end);
+    gone_add_cached(&c->gone, start, end);
     forget_covered(c, start, end);
     int rc = hard ? pin_or_evict(c, p, start, end) : regcache_pin_range(c, p, start, end);
     if (rc != 0) {
-        gone_uncached(&c->gone, start, end);
+        gone_remove_cached(&c->gone, start, end);
         return rc;
     }
     p->cached = true;
@@ -314,7 +314,7 @@ static int pin_new(struct regcache *c, struct pinned *p, uintptr_t start, uintpt
     if (c->budget == 0)
         return regcache_pin_range(c, p, start, end);
     forget_unloaded(c);
-    if (!alone && regcache_unite_overlaps(c, &s, &e)) {
+    if (!alone && regcache_extend_by_overlaps(c, &s, &e)) {
         if (pin_cached(c, p, s, e, false) == 0)
             return 0;
         err_clear();
@@ -342,7 +342,7 @@ static int get_new(struct regcache *c, uintptr_t start, uintptr_t end, bool alon
     return 0;
 }
 
-static void use_again(struct regcache *c, struct pinned *p)
+static void reuse_entry(struct regcache *c, struct pinned *p)
 {
     c->stats.hits++;
     counter_add(&reg_hits, 1);
@@ -364,10 +364,10 @@ static int regcache_get_entry(struct regcache *c, const void *address, size_t le
     if (end <= start)
         return err_set(MPI_ERR_BUFFER, "a buffer of %zu bytes at %p does not fit in memory", len, address);
 
-    regcache_apply_gone(c);
+    regcache_remove_released(c);
     struct pinned *p = regcache_find(c, start, end);
     if (p) {
-        use_again(c, p);
+        reuse_entry(c, p);
     } else {
         int rc = get_new(c, start, end, alone, &p);
         if (rc != 0)
@@ -422,7 +422,7 @@ void regcache_put(struct regcache *c, struct regcache_entry *e)
             regcache_release(c, p);
         }
     }
-    gone_take(&c->gone, forget_range, c);
+    gone_process_new(&c->gone, forget_range, c);
     if (c->stats.idle > c->budget)
         regcache_evict(c, c->stats.idle - c->budget);
 }
@@ -443,15 +443,15 @@ bool regcache_in_use(const struct regcache *c, uintptr_t address, size_t len,
 void regcache_sweep(struct regcache *c)
 {
     if (!regcache_is_inherited(c))
-        gone_take(&c->gone, forget_range, c);
+        gone_process_new(&c->gone, forget_range, c);
 }
 
 void regcache_invalidate(struct regcache *c, uintptr_t address, size_t len)
 {
-    gone_tell(&c->gone, address, len);
+    gone_announce_range(&c->gone, address, len);
 }
 
-static void memory_going(void *ctx, uintptr_t address, size_t len)
+static void on_memory_release(void *ctx, uintptr_t address, size_t len)
 {
     regcache_invalidate(ctx, address, len);
 }
@@ -462,7 +462,7 @@ bool regcache_watch(struct regcache *c)
     const char *why = NULL;
     if (c->budget == 0)
         return false;
-    c->watched = memhook_open(memory_going, c, &why);
+    c->watched = memhook_open(on_memory_release, c, &why);
     if (c->watched)
         return true;
     c->budget = 0;
@@ -480,7 +480,7 @@ void regcache_close(struct regcache *c)
     bool own =
         !regcache_is_inherited(c); /* what is still in use belongs to a window that the program never freed */
     if (own && c->watched)
-        memhook_close(memory_going, c);
+        memhook_close(on_memory_release, c);
     for (struct pinned *p; (p = first_overlap(c, 0, UINTPTR_MAX)) != NULL;) {
         if (own) {
             regcache_uncache(c, p);

@@ -11,7 +11,7 @@
 
 enum { PLACE_EMPTY, PLACE_TAKEN, PLACE_FULL };
 
-static _Atomic unsigned *gone_area(struct gone *g, uintptr_t number)
+static _Atomic unsigned *gone_area_counter(struct gone *g, uintptr_t number)
 {
     return &g->areas[((uint64_t)number * 0x9e3779b97f4a7c15u) >> 54];
 }
@@ -22,7 +22,7 @@ static bool is_large(uintptr_t start, uintptr_t end)
     return ((end - 1) >> AREA_BITS) - (start >> AREA_BITS) >= AREAS_MAX;
 }
 
-static void gone_count(struct gone *g, uintptr_t start, uintptr_t end, unsigned by)
+static void gone_count_range(struct gone *g, uintptr_t start, uintptr_t end, unsigned by)
 {
     atomic_fetch_add(&g->ranges, by);
     if (is_large(start, end)) {
@@ -30,17 +30,17 @@ static void gone_count(struct gone *g, uintptr_t start, uintptr_t end, unsigned 
         return;
     }
     for (uintptr_t i = start >> AREA_BITS; i <= (end - 1) >> AREA_BITS; i++)
-        atomic_fetch_add(gone_area(g, i), by);
+        atomic_fetch_add(gone_area_counter(g, i), by);
 }
 
-void gone_cached(struct gone *g, uintptr_t start, uintptr_t end)
+void gone_add_cached(struct gone *g, uintptr_t start, uintptr_t end)
 {
-    gone_count(g, start, end, 1);
+    gone_count_range(g, start, end, 1);
 }
 
-void gone_uncached(struct gone *g, uintptr_t start, uintptr_t end)
+void gone_remove_cached(struct gone *g, uintptr_t start, uintptr_t end)
 {
-    gone_count(g, start, end, -1u);
+    gone_count_range(g, start, end, -1u);
 }
 
 static bool may_be_cached(struct gone *g, uintptr_t start, uintptr_t end)
@@ -50,12 +50,12 @@ static bool may_be_cached(struct gone *g, uintptr_t start, uintptr_t end)
     if (atomic_load(&g->large) != 0 || is_large(start, end))
         return true;
     for (uintptr_t i = start >> AREA_BITS; i <= (end - 1) >> AREA_BITS; i++)
-        if (atomic_load(gone_area(g, i)) != 0)
+        if (atomic_load(gone_area_counter(g, i)) != 0)
             return true;
     return false;
 }
 
-static bool gone_put(struct gone *g, uintptr_t start, uintptr_t end)
+static bool gone_store_range(struct gone *g, uintptr_t start, uintptr_t end)
 {
     for (int i = 0; i < ATTEMPTS; i++) {
         unsigned at = atomic_fetch_add_explicit(&g->next, 1, memory_order_relaxed) % GONE_PLACES;
@@ -72,20 +72,20 @@ static bool gone_put(struct gone *g, uintptr_t start, uintptr_t end)
     return false;
 }
 
-void gone_tell(struct gone *g, uintptr_t start, size_t length)
+void gone_announce_range(struct gone *g, uintptr_t start, size_t length)
 {
     uintptr_t end = start + length;
     if (end < start)
         end = UINTPTR_MAX;
     if (length == 0 || !may_be_cached(g, start, end))
         return;
-    if (!gone_put(g, start, end))
+    if (!gone_store_range(g, start, end))
         atomic_store(&g->lost, true);
     atomic_fetch_add(&g->told, 1);
 }
 
 /* Hands over all announced ranges. An entry that is still being filled is handed over the next time. */
-void gone_take_all(struct gone *g, void (*fn)(void *arg, uintptr_t start, uintptr_t end), void *arg)
+void gone_process_all(struct gone *g, void (*fn)(void *arg, uintptr_t start, uintptr_t end), void *arg)
 {
     g->taken = atomic_load_explicit(&g->told, memory_order_acquire);
     if (atomic_exchange(&g->lost, false))

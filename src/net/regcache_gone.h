@@ -34,19 +34,20 @@ struct gone {
 /* All zero is a good beginning. */
 
 /* Records that [start, start + length) is being released. Callable from any thread. */
-void gone_tell(struct gone *g, uintptr_t start, size_t length);
+void gone_announce_range(struct gone *g, uintptr_t start, size_t length);
 
 /* For the owner of the cache: a range is cached from now on, or no more. */
-void gone_cached(struct gone *g, uintptr_t start, uintptr_t end);
-void gone_uncached(struct gone *g, uintptr_t start, uintptr_t end);
+void gone_add_cached(struct gone *g, uintptr_t start, uintptr_t end);
+void gone_remove_cached(struct gone *g, uintptr_t start, uintptr_t end);
 
 /* Hands over everything announced since the last call; (0, UINTPTR_MAX) when something was lost. */
-void gone_take_all(struct gone *g, void (*fn)(void *arg, uintptr_t start, uintptr_t end), void *arg);
+void gone_process_all(struct gone *g, void (*fn)(void *arg, uintptr_t start, uintptr_t end), void *arg);
 
-static inline void gone_take(struct gone *g, void (*fn)(void *arg, uintptr_t start, uintptr_t end), void *arg)
+static inline void gone_process_new(struct gone *g, void (*fn)(void *arg, uintptr_t start, uintptr_t end),
+                                    void *arg)
 {
     if (__builtin_expect(atomic_load_explicit(&g->told, memory_order_acquire) != g->taken, 0))
-        gone_take_all(g, fn, arg);
+        gone_process_all(g, fn, arg);
 }
 
 #endif

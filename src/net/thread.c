@@ -29,7 +29,7 @@ static COUNTER(wakes, "net_thread_wakes",
 /* Rounds without an event before it sleeps: the other side of a transfer often answers within a few. */
 #define IDLE_ROUNDS 4
 
-bool net_thread_wanted(void)
+bool net_thread_is_enabled(void)
 {
     return progress.value == PROGRESS_THREAD;
 }
@@ -38,32 +38,32 @@ bool net_thread_wanted(void)
 static bool thread_announce(struct net_thread *t)
 {
     t->announced = true;
-    return net_sleep_begin(t->net) && net_hooks_rest(t->net, true) != 0;
+    return net_sleep_begin(t->net) && net_hooks_next_deadline(t->net, true) != 0;
 }
 
 /* How long to sleep at most; 0: until the doorbell rings. */
 static uint64_t thread_sleep_limit(const struct net_thread *t)
 {
-    const uint64_t rest = net_hooks_rest(t->net, true);
-    if (net_unrung(t->net))
+    const uint64_t rest = net_hooks_next_deadline(t->net, true);
+    if (net_has_unsignalled_wait(t->net))
         return NET_NAP_NS;
     return rest == NET_FOREVER ? 0 : MAX(rest, 1u);
 }
 
-static void take_back(struct net_thread *t)
+static void cancel_announced_sleep(struct net_thread *t)
 {
     if (t->announced)
         net_sleep_end(t->net);
     t->announced = false;
 }
 
-void net_thread_enter(struct net_thread *t)
+void net_thread_pause(struct net_thread *t)
 {
     if (atomic_fetch_add_explicit(&t->inside, 1, memory_order_relaxed) == 0)
-        take_back(t);
+        cancel_announced_sleep(t);
 }
 
-void net_thread_leave(struct net_thread *t)
+void net_thread_resume(struct net_thread *t)
 {
     if (atomic_fetch_sub_explicit(&t->inside, 1, memory_order_release) != 1 || t->working)
         return;
@@ -71,7 +71,7 @@ void net_thread_leave(struct net_thread *t)
         net_doorbell_ring(t->net->doorbell);
 }
 
-static bool somebody_inside(struct net_thread *t)
+static bool is_thread_inside_mpi(struct net_thread *t)
 {
     return atomic_load_explicit(&t->inside, memory_order_acquire) != 0;
 }
@@ -80,18 +80,18 @@ static bool somebody_inside(struct net_thread *t)
 static void thread_work(struct net_thread *t)
 {
     struct net *net = t->net;
-    take_back(t);
+    cancel_announced_sleep(t);
     t->working = true;
     counter_add(&wakes, 1);
-    for (int idle = 0; idle < IDLE_ROUNDS && !somebody_inside(t) && !biglock_wanted(net->lock);) {
+    for (int idle = 0; idle < IDLE_ROUNDS && !is_thread_inside_mpi(t) && !biglock_has_waiters(net->lock);) {
         if (net_progress(net) > 0) {
             idle = 0;
             continue;
         }
         idle++;
-        biglock_drop(net->lock);
+        biglock_unlock(net->lock);
         sched_yield();
-        biglock_take_last(net->lock);
+        biglock_lock_without_request(net->lock);
     }
     t->working = false;
 }
@@ -103,24 +103,24 @@ static uint32_t thread_read_bell(const struct net_thread *t)
 
 /* One turn, after which it may sleep for the returned number of ns, 0: until the doorbell rings. `rings` is what the bell stood at before the
  * last look. */
-static uint64_t thread_turn(struct net_thread *t, uint32_t *rings)
+static uint64_t thread_progress_once(struct net_thread *t, uint32_t *rings)
 {
     struct net *net = t->net;
     uint64_t at_most = 0;
     *rings = thread_read_bell(t);
-    if (somebody_inside(t))
+    if (is_thread_inside_mpi(t))
         return at_most;
-    biglock_take_last(net->lock);
-    while (!somebody_inside(t)) {
+    biglock_lock_without_request(net->lock);
+    while (!is_thread_inside_mpi(t)) {
         thread_work(t);
         *rings = thread_read_bell(t);
-        if (somebody_inside(t) || biglock_wanted(net->lock))
+        if (is_thread_inside_mpi(t) || biglock_has_waiters(net->lock))
             break;
         at_most = thread_sleep_limit(t);
         if (thread_announce(t))
             break;
     }
-    biglock_drop(net->lock);
+    biglock_unlock(net->lock);
     return at_most;
 }
 
@@ -129,7 +129,7 @@ static void *thread_run(void *arg)
     struct net_thread *t = arg;
     while (!atomic_load_explicit(&t->stop, memory_order_acquire)) {
         uint32_t rings;
-        const uint64_t at_most = thread_turn(t, &rings);
+        const uint64_t at_most = thread_progress_once(t, &rings);
         if (!atomic_load_explicit(&t->stop, memory_order_acquire))
             net_sleep(t->net, rings, at_most);
     }
@@ -154,10 +154,10 @@ void net_thread_start(struct net *net)
     int rc = ENOMEM;
     if (t) {
         t->net = net;
-        biglock_take(net->lock);
+        biglock_lock(net->lock);
         rc = thread_create(t);
         net->thread = rc == 0 ? t : NULL;
-        biglock_drop(net->lock);
+        biglock_unlock(net->lock);
     }
     if (rc == 0) {
         pthread_setname_np(t->thread, "fishplate");
@@ -177,7 +177,7 @@ void net_thread_stop(struct net *net)
     atomic_store_explicit(&t->stop, true, memory_order_release);
     net_doorbell_ring(net->doorbell);
     pthread_join(t->thread, NULL);
-    take_back(t);
+    cancel_announced_sleep(t);
     net->thread = NULL;
     free(t);
 }

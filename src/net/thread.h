@@ -20,7 +20,7 @@ struct net_thread {
 };
 
 /* The user requested the thread. Then every call takes the lock, whatever the level of threads. */
-bool net_thread_wanted(void);
+bool net_thread_is_enabled(void);
 
 /* Needs net->lock. When no thread can be had the job goes on without it and prints a warning. */
 void net_thread_start(struct net *net);
@@ -28,7 +28,7 @@ void net_thread_start(struct net *net);
 void net_thread_stop(struct net *net);
 
 /* A thread of the program has taken the lock; it is about to drop it. */
-void net_thread_enter(struct net_thread *t);
-void net_thread_leave(struct net_thread *t);
+void net_thread_pause(struct net_thread *t);
+void net_thread_resume(struct net_thread *t);
 
 #endif

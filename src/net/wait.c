@@ -45,7 +45,7 @@ void net_ring_self(struct net *net)
 bool net_sleep_begin(struct net *net)
 {
     atomic_fetch_add_explicit(&net->doorbell->sleepers, 1, memory_order_seq_cst);
-    bool quiet = !net->notices || !net_lost_news(net);
+    bool quiet = !net->notices || !net_has_new_deaths(net);
     for (int i = 0; i < net->ntransports; i++)
         quiet &= net->transports[i]->ops->arm(net->transports[i]);
     return quiet;
@@ -74,7 +74,7 @@ void net_wait_update_record(struct net *net, struct net_waiter *w)
 
 /* Is the record of this wait to be written, or updated because something has arrived since? A rank that receives something every few
  * milliseconds has its record updated as often as a rank that receives nothing. */
-static bool is_worth_telling(const struct net_waiter *w, uint64_t now)
+static bool needs_record_update(const struct net_waiter *w, uint64_t now)
 {
     if (w->what == NET_UNRECORDED)
         return false;
@@ -84,7 +84,7 @@ static bool is_worth_telling(const struct net_waiter *w, uint64_t now)
 
 /* Idle: update the hang-diagnosis record. The clock is read here and not in waits that end
  * soon. */
-void net_wait_observe(struct net *net, struct net_waiter *w, uint64_t now)
+void net_wait_update_idle(struct net *net, struct net_waiter *w, uint64_t now)
 {
     if (w->since == 0)
         w->since = now;
@@ -94,7 +94,7 @@ void net_wait_observe(struct net *net, struct net_waiter *w, uint64_t now)
         net->ticked = now;
         net->doctor->tick(net, now);
     }
-    if (is_worth_telling(w, now)) {
+    if (needs_record_update(w, now)) {
         w->shown = now;
         w->stirred = false;
         net->doctor->waits(net, w);
@@ -102,7 +102,7 @@ void net_wait_observe(struct net *net, struct net_waiter *w, uint64_t now)
 }
 
 /* For mistakes that would keep this process asleep. */
-static void wait_check_mistakes(struct net *net, const struct net_waiter *w, uint64_t now)
+static void wait_check_program_errors(struct net *net, const struct net_waiter *w, uint64_t now)
 {
     if (now - net->looked < LOOK_NS)
         return;
@@ -115,10 +115,10 @@ static void sleep_unlocked(struct net *net, uint32_t rings, uint64_t limit)
 {
     counter_add(&sleeps, 1);
     if (net->lock)
-        biglock_drop(net->lock);
+        biglock_unlock(net->lock);
     net_sleep(net, rings, limit);
     if (net->lock)
-        biglock_take(net->lock);
+        biglock_lock(net->lock);
 }
 
 /* Sleeps until the doorbell rings, unless something arrived while we were arming. While sends wait for room
@@ -134,12 +134,12 @@ static void sleep_on_doorbell(struct net *net, struct net_waiter *w)
         sleep_unlocked(net, before, NET_NAP_NS);
     } else if (quiet && !(w->ready && w->ready(w->arg))) {
         const uint64_t now = clock_ns();
-        const uint64_t rest = net_hooks_rest(net, false);
-        uint64_t limit = net_unrung(net) ? NET_NAP_NS : net->look ? LOOK_NS : 0;
+        const uint64_t rest = net_hooks_next_deadline(net, false);
+        uint64_t limit = net_has_unsignalled_wait(net) ? NET_NAP_NS : net->look ? LOOK_NS : 0;
         if (net->look)
-            wait_check_mistakes(net, w, now);
+            wait_check_program_errors(net, w, now);
         if (likely(net->doctor != NULL)) {
-            net_wait_observe(net, w, now);
+            net_wait_update_idle(net, w, now);
             if ((w->record_id == 0 || w->stirred) && w->what != NET_UNRECORDED && limit != NET_NAP_NS)
                 limit = w->stirred ? UPDATE_NS : PAGE_PATIENCE_MS * 1000000u;
         }
@@ -167,13 +167,13 @@ static inline void net_waiter_restart(struct net *net, struct net_waiter *w)
 void net_yield(struct net *net)
 {
     if (net->lock)
-        biglock_drop(net->lock);
+        biglock_unlock(net->lock);
     sched_yield();
     if (net->lock)
-        biglock_take(net->lock);
+        biglock_lock(net->lock);
 }
 
-static void idle_shared(struct net *net, struct net_waiter *w)
+static void idle_oversubscribed(struct net *net, struct net_waiter *w)
 {
     if (w->idle <= (unsigned)yields.value)
         net_yield(net);
@@ -181,17 +181,17 @@ static void idle_shared(struct net *net, struct net_waiter *w)
         sleep_on_doorbell(net, w);
 }
 
-static void idle_alone(struct net *net, struct net_waiter *w)
+static void idle_dedicated(struct net *net, struct net_waiter *w)
 {
     cpu_relax();
     if (w->idle < w->look)
         return;
     w->look = w->idle + POLLS_PER_CLOCK;
-    if (net->lock && biglock_share(net->lock))
+    if (net->lock && biglock_share_with_waiters(net->lock))
         return; /* another thread may have brought what we wait for: look before sleeping */
     uint64_t now = clock_ns();
     if (likely(net->doctor != NULL))
-        net_wait_observe(net, w, now);
+        net_wait_update_idle(net, w, now);
     if (w->since == 0)
         w->since = now;
     else if (now - w->since >= (uint64_t)spin_us.value * 1000)
@@ -203,19 +203,19 @@ void net_wait_step(struct net *net, struct net_waiter *w)
     if (net_progress(net) > 0) {
         net_waiter_restart(net, w);
         if (unlikely(net->lock != NULL))
-            biglock_share(net->lock);
+            biglock_share_with_waiters(net->lock);
         return;
     }
     w->idle++;
     /* More waiting threads than processors: a thread that spins keeps others from running. */
     if (unlikely(net->oversubscribed || net->waiting > net->cpus))
-        idle_shared(net, w);
+        idle_oversubscribed(net, w);
     else
-        idle_alone(net, w);
+        idle_dedicated(net, w);
 }
 
 /* Polls the transports in a loop of its own, so that the flag is seen at once. True when it is set. */
-static inline bool poll_for(struct net *net, const _Atomic int *flag, int burst, struct net_waiter *w)
+static inline bool poll_until_flag(struct net *net, const _Atomic int *flag, int burst, struct net_waiter *w)
 {
     struct transport *t = net->transports[0];
     int (*poll)(struct transport *) = t->ops->poll;
@@ -242,37 +242,38 @@ static __attribute__((noinline)) void wait_longer(struct net *net, const _Atomic
     do {
         w.idle += (unsigned)burst;
         net_wait_step(net, &w);
-    } while (!poll_for(net, flag, burst, &w));
+    } while (!poll_until_flag(net, flag, burst, &w));
     net_wait_end(net, &w);
 }
 
 /* The common wait: for one message. The transports are polled in bursts; everything else (messages to oneself, sends
  * that wait for room) gets its turn between them, and schedules of collectives as soon as something has arrived. */
-static inline void wait_for(struct net *net, const _Atomic int *flag, enum net_awaited what, const void *of)
+static inline void wait_for_flag(struct net *net, const _Atomic int *flag, enum net_awaited what,
+                                 const void *of)
 {
     const int burst = net->oversubscribed || net->lock ? 0 : POLLS_PER_CLOCK;
-    if (!poll_for(net, flag, burst, NULL))
+    if (!poll_until_flag(net, flag, burst, NULL))
         wait_longer(net, flag, burst, what, of);
 }
 
-static inline void wait_locked(struct net *net, const _Atomic int *flag, enum net_awaited what,
-                               const void *of)
+static inline void wait_for_flag_locked(struct net *net, const _Atomic int *flag, enum net_awaited what,
+                                        const void *of)
 {
     if (likely(!net->lock)) {
-        wait_for(net, flag, what, of);
+        wait_for_flag(net, flag, what, of);
         return;
     }
     net->waiting++; /* with the lock held */
-    wait_for(net, flag, what, of);
+    wait_for_flag(net, flag, what, of);
     net->waiting--;
 }
 
 void net_wait(struct net *net, const _Atomic int *flag)
 {
-    wait_locked(net, flag, NET_FLAG, flag);
+    wait_for_flag_locked(net, flag, NET_FLAG, flag);
 }
 
 void net_wait_among(struct net *net, const _Atomic int *flag, const void *of)
 {
-    wait_locked(net, flag, NET_ALL_OF, of);
+    wait_for_flag_locked(net, flag, NET_ALL_OF, of);
 }

@@ -17,24 +17,24 @@ enum { GATHER, GATHERED, SWAP_RECORDS, SWAPPED, DOWN_HEAD, SPREAD, FINISH, OVER 
 
 static void assembly_run(struct assembly *a);
 
-static size_t words_size(const struct assembly *a)
+static size_t words_byte_size(const struct assembly *a)
 {
     return a->nwords * sizeof(uint64_t);
 }
 
 /* The size of a message's head: the number of members of the sender's side (of the other side, going down; 0 going up) or
  * HEAD_FAILED, then the words. */
-static size_t head_size(const struct assembly *a)
+static size_t head_byte_size(const struct assembly *a)
 {
-    return sizeof(uint64_t) + words_size(a);
+    return sizeof(uint64_t) + words_byte_size(a);
 }
 
-static int rank_at(const struct assembly *a, int place)
+static int rank_of_place(const struct assembly *a, int place)
 {
     return (int)(((int64_t)place + a->gang.leader) % a->gang.members->size);
 }
 
-static int32_t number_of(const struct assembly *a, int rank)
+static int32_t member_number(const struct assembly *a, int rank)
 {
     return a->gang.numbers ? a->gang.numbers[rank] : rank;
 }
@@ -61,14 +61,14 @@ static void message_done(struct request *r)
         assembly_run(a);
 }
 
-static void message_posted(struct assembly *a, int rc, struct request *r)
+static void track_posted_message(struct assembly *a, int rc, struct request *r)
 {
     if (rc) {
         if (!a->error)
             a->error = rc;
         return;
     }
-    if (request_leave(r, message_done, a)) {
+    if (request_detach(r, message_done, a)) {
         a->pending++;
         return;
     }
@@ -90,31 +90,33 @@ static void send_to(struct assembly *a, uint32_t job_rank, struct envelope env, 
     int rc = net_peer(p->net, job_rank, &peer);
     if (!rc)
         rc = p2p_isend(p->p2p, data, (MPI_Count)len, byte_type(), peer, env, SEND_STANDARD, &r);
-    message_posted(a, rc, r);
+    track_posted_message(a, rc, r);
 }
 
 static void receive_from(struct assembly *a, struct envelope env, void *data, size_t len)
 {
     struct request *r = NULL;
     int rc = p2p_irecv(a->gang.proc->p2p, data, (MPI_Count)len, byte_type(), env, &r);
-    message_posted(a, rc, r);
+    track_posted_message(a, rc, r);
 }
 
 static void tree_send(struct assembly *a, int place, const void *data, size_t len)
 {
     const struct gang *g = &a->gang;
-    struct envelope env = {.context = g->context, .source = number_of(a, g->members->rank), .tag = g->tag};
-    send_to(a, group_job_rank(g->members, rank_at(a, place)), env, data, len);
+    struct envelope env = {
+        .context = g->context, .source = member_number(a, g->members->rank), .tag = g->tag};
+    send_to(a, group_job_rank(g->members, rank_of_place(a, place)), env, data, len);
 }
 
 static void tree_receive(struct assembly *a, int place, void *data, size_t len)
 {
     const struct gang *g = &a->gang;
-    struct envelope env = {.context = g->context, .source = number_of(a, rank_at(a, place)), .tag = g->tag};
+    struct envelope env = {
+        .context = g->context, .source = member_number(a, rank_of_place(a, place)), .tag = g->tag};
     receive_from(a, env, data, len);
 }
 
-static void join_words(struct assembly *a, const char *from)
+static void combine_words(struct assembly *a, const char *from)
 {
     for (unsigned i = 0; i < a->nwords; i++) {
         uint64_t w;
@@ -130,10 +132,10 @@ static int assembly_allocate(struct assembly *a)
     size_t children = 0;
     for (int64_t bit = 1; bit < first_child_limit(a->place, size) && a->place + bit < size; bit *= 2)
         children++;
-    a->up = malloc(head_size(a) + span * a->record_size);
-    a->staging = malloc(children * head_size(a) + span * a->record_size + 1);
-    a->head = malloc(head_size(a));
-    a->other_head = malloc(head_size(a));
+    a->up = malloc(head_byte_size(a) + span * a->record_size);
+    a->staging = malloc(children * head_byte_size(a) + span * a->record_size + 1);
+    a->head = malloc(head_byte_size(a));
+    a->other_head = malloc(head_byte_size(a));
     if (!a->up || !a->staging || !a->head || !a->other_head)
         return err_set(MPI_ERR_NO_MEM, "out of memory: cannot make a communicator of %d processes", size);
     return MPI_SUCCESS;
@@ -145,7 +147,7 @@ static void assembly_gather(struct assembly *a)
     char *into = a->staging;
     for (int64_t bit = 1; bit < first_child_limit(a->place, size) && a->place + bit < size; bit *= 2) {
         int child = a->place + (int)bit;
-        size_t len = head_size(a) + (size_t)subtree_span(child, size) * a->record_size;
+        size_t len = head_byte_size(a) + (size_t)subtree_span(child, size) * a->record_size;
         tree_receive(a, child, into, len);
         into += len;
     }
@@ -158,11 +160,11 @@ static void assembly_gather(struct assembly *a)
 static void fill_head(struct assembly *a, uint64_t n)
 {
     memcpy(a->head, &n, sizeof(n));
-    memcpy(a->head + sizeof(n), a->words, words_size(a));
+    memcpy(a->head + sizeof(n), a->words, words_byte_size(a));
 }
 
 /* Reads the head of a message. Returns false, with the error set, if the sender has failed. */
-static bool head_read(struct assembly *a, const char *head)
+static bool parse_head(struct assembly *a, const char *head)
 {
     uint64_t n;
     memcpy(&n, head, sizeof(n));
@@ -175,24 +177,24 @@ static bool head_read(struct assembly *a, const char *head)
 }
 
 /* Combines the children's messages into `up`. Returns false, with the error set, if one of them has failed. */
-static bool assembly_fold(struct assembly *a)
+static bool assembly_combine_children(struct assembly *a)
 {
     int size = a->gang.members->size;
     const char *from = a->staging;
-    char *records = a->up + head_size(a);
+    char *records = a->up + head_byte_size(a);
     if (a->record_size)
         memcpy(records, a->record, a->record_size);
     for (int64_t bit = 1; bit < first_child_limit(a->place, size) && a->place + bit < size; bit *= 2) {
         size_t len = (size_t)subtree_span(a->place + (int)bit, size) * a->record_size;
-        if (!head_read(a, from))
+        if (!parse_head(a, from))
             return false;
-        join_words(a, from + sizeof(uint64_t));
-        from += head_size(a);
+        combine_words(a, from + sizeof(uint64_t));
+        from += head_byte_size(a);
         memcpy(records + (size_t)bit * a->record_size, from, len);
         from += len;
     }
     fill_head(a, 0);
-    memcpy(a->up, a->head, head_size(a));
+    memcpy(a->up, a->head, head_byte_size(a));
     return true;
 }
 
@@ -212,18 +214,19 @@ static void bridge_receive(struct assembly *a, void *data, size_t len)
 
 static void assembly_gathered(struct assembly *a)
 {
-    if (!assembly_fold(a))
+    if (!assembly_combine_children(a))
         return;
     if (a->place > 0) {
         int size = a->gang.members->size;
         int parent = a->place & (a->place - 1);
-        tree_send(a, parent, a->up, head_size(a) + (size_t)subtree_span(a->place, size) * a->record_size);
-        tree_receive(a, parent, a->head, head_size(a));
+        tree_send(a, parent, a->up,
+                  head_byte_size(a) + (size_t)subtree_span(a->place, size) * a->record_size);
+        tree_receive(a, parent, a->head, head_byte_size(a));
         a->state = DOWN_HEAD;
     } else if (a->gang.bridged) {
         fill_head(a, (uint64_t)a->gang.members->size);
-        bridge_send(a, a->head, head_size(a));
-        bridge_receive(a, a->other_head, head_size(a));
+        bridge_send(a, a->head, head_byte_size(a));
+        bridge_receive(a, a->other_head, head_byte_size(a));
         a->state = SWAP_RECORDS;
     } else {
         a->state = SWAPPED;
@@ -248,7 +251,7 @@ static bool allocate_records(struct assembly *a)
 static void records_by_rank(struct assembly *a)
 {
     size_t size = (size_t)a->gang.members->size, leader = (size_t)a->gang.leader, each = a->record_size;
-    const char *by_place = a->up + head_size(a);
+    const char *by_place = a->up + head_byte_size(a);
     memcpy(a->records + leader * each, by_place, (size - leader) * each);
     memcpy(a->records, by_place + (size - leader) * each, leader * each);
 }
@@ -256,9 +259,9 @@ static void records_by_rank(struct assembly *a)
 static void swap_records(struct assembly *a)
 {
     size_t mine = (size_t)a->gang.members->size * a->record_size;
-    if (!head_read(a, a->other_head))
+    if (!parse_head(a, a->other_head))
         return;
-    join_words(a, a->other_head + sizeof(uint64_t));
+    combine_words(a, a->other_head + sizeof(uint64_t));
     a->state = SWAPPED;
     if (!a->record_size || !allocate_records(a))
         return;
@@ -268,7 +271,7 @@ static void swap_records(struct assembly *a)
 }
 
 /* Called when the leader has the records of both sides. */
-static void assembly_swapped(struct assembly *a)
+static void assembly_start_spread(struct assembly *a)
 {
     a->state = SPREAD;
     if (a->record_size && !a->records && allocate_records(a))
@@ -276,24 +279,24 @@ static void assembly_swapped(struct assembly *a)
     fill_head(a, (uint64_t)a->others);
 }
 
-static void down_head(struct assembly *a)
+static void receive_result_head(struct assembly *a)
 {
-    if (!head_read(a, a->head))
+    if (!parse_head(a, a->head))
         return;
-    memcpy(a->words, a->head + sizeof(uint64_t), words_size(a));
+    memcpy(a->words, a->head + sizeof(uint64_t), words_byte_size(a));
     a->state = SPREAD;
     if (a->record_size && allocate_records(a))
         tree_receive(a, a->place & (a->place - 1), a->records, records_size(a));
 }
 
-static void spread_head(struct assembly *a, bool records)
+static void send_result_head(struct assembly *a, bool records)
 {
     int size = a->gang.members->size;
     int64_t bit = 1;
     while (bit < first_child_limit(a->place, size) && a->place + bit < size)
         bit *= 2;
     for (bit /= 2; bit >= 1; bit /= 2) { /* the deepest subtree first */
-        tree_send(a, a->place + (int)bit, a->head, head_size(a));
+        tree_send(a, a->place + (int)bit, a->head, head_byte_size(a));
         if (records)
             tree_send(a, a->place + (int)bit, a->records, records_size(a));
     }
@@ -302,7 +305,7 @@ static void spread_head(struct assembly *a, bool records)
 
 static void assembly_spread(struct assembly *a)
 {
-    spread_head(a, a->record_size > 0);
+    send_result_head(a, a->record_size > 0);
 }
 
 /* In MPI_Comm_create_group a receive fails only if its own sender has died: the parent in the tree may live, and waits. It is
@@ -319,13 +322,13 @@ static void give_up_to_parent(struct assembly *a)
     memcpy(a->up, a->head, sizeof(uint64_t));
     a->error = 0; /* the parent returns one */
     tree_send(a, parent, a->up, sizeof(uint64_t));
-    tree_receive(a, parent, a->head, head_size(a));
+    tree_receive(a, parent, a->head, head_byte_size(a));
     a->state = DOWN_HEAD;
 }
 
 /* Fails the exchange and notifies the processes that wait for this one: they are alive and would not learn of a death
  * on the other side. */
-static void give_up(struct assembly *a)
+static void fail_exchange(struct assembly *a)
 {
     const bool other_side_waits =
         a->gang.bridged && !a->gang.other_gone && a->place == 0 && a->state <= GATHERED;
@@ -339,8 +342,8 @@ static void give_up(struct assembly *a)
     }
     fill_head(a, HEAD_FAILED | (uint16_t)a->error);
     if (other_side_waits)
-        bridge_send(a, a->head, head_size(a));
-    spread_head(a, false);
+        bridge_send(a, a->head, head_byte_size(a));
+    send_result_head(a, false);
 }
 
 static void assembly_finish(struct assembly *a)
@@ -365,10 +368,10 @@ static void assembly_step(struct assembly *a)
         swap_records(a);
         break;
     case SWAPPED:
-        assembly_swapped(a);
+        assembly_start_spread(a);
         break;
     case DOWN_HEAD:
-        down_head(a);
+        receive_result_head(a);
         break;
     case SPREAD:
         assembly_spread(a);
@@ -383,7 +386,7 @@ static void assembly_run(struct assembly *a)
     a->stepping = true;
     while (a->pending == 0 && a->state != OVER) {
         if (a->error && a->state < FINISH)
-            give_up(a);
+            fail_exchange(a);
         else
             assembly_step(a);
     }
@@ -408,13 +411,13 @@ void assembly_start(struct assembly *a)
     assembly_run(a);
 }
 
-void assembly_lose_other(struct assembly *a)
+void assembly_mark_other_lost(struct assembly *a)
 {
     a->gang.other_gone = true;
-    p2p_judge_again(a->gang.proc->p2p);
+    p2p_recheck_faults(a->gang.proc->p2p);
 }
 
-static bool any_lost(const struct assembly *a)
+static bool has_lost_member(const struct assembly *a)
 {
     const struct gang *g = &a->gang;
     for (int i = 0; i < g->members->size; i++)
@@ -423,13 +426,13 @@ static bool any_lost(const struct assembly *a)
     return false;
 }
 
-int assembly_judge(const struct proc *p, uint32_t context, int tag)
+int assembly_check_message(const struct proc *p, uint32_t context, int tag)
 {
     list_foreach(pos, &p->assemblies)
     {
         const struct assembly *a = list_entry(pos, struct assembly, link);
         const struct gang *g = &a->gang;
-        if ((g->context == context && g->tag == tag && any_lost(a)) ||
+        if ((g->context == context && g->tag == tag && has_lost_member(a)) ||
             (g->bridged && g->bridge_context == context && g->bridge_tag == tag &&
              (g->other_gone || net_is_lost(p->net, g->other_leader))))
             return MPIX_ERR_PROC_FAILED;

@@ -32,7 +32,7 @@ struct gang {
     int32_t bridge_me, bridge_other; /* numbers of the leaders */
     uint32_t bridge_context;
     int bridge_tag;
-    bool other_gone; /* assembly_lose_other */
+    bool other_gone; /* assembly_mark_other_lost */
 };
 
 struct assembly {
@@ -64,10 +64,10 @@ void assembly_start(struct assembly *a);
 
 /* Called when the other leader will send nothing more, because its process or its connection has ended. The exchange
  * fails on this side. */
-void assembly_lose_other(struct assembly *a);
+void assembly_mark_other_lost(struct assembly *a);
 
 /* Returns an error class if a message on this context will never arrive because a process has died, else 0. For
  * contexts that belong to no communicator. */
-int assembly_judge(const struct proc *p, uint32_t context, int tag);
+int assembly_check_message(const struct proc *p, uint32_t context, int tag);
 
 #endif

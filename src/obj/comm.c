@@ -22,7 +22,7 @@ static int comm_find_remote_jobs(struct proc *p, const struct group *g, bool *fo
         uint32_t number = group_job_rank(g, i);
         if (likely(number < p->size))
             continue;
-        if (!net_guest_card(p->net, number))
+        if (!net_guest_get_card(p->net, number))
             return err_set(MPI_ERR_GROUP, "process %d of the group is of another job and no longer connected",
                            i);
         *found = true;
@@ -30,7 +30,7 @@ static int comm_find_remote_jobs(struct proc *p, const struct group *g, bool *fo
     return MPI_SUCCESS;
 }
 
-static void hold_guests(struct proc *p, const struct group *g, void (*hold)(struct net *, uint32_t))
+static void for_each_guest(struct proc *p, const struct group *g, void (*hold)(struct net *, uint32_t))
 {
     for (int i = 0; g && i < g->size; i++)
         hold(p->net, group_job_rank(g, i));
@@ -66,14 +66,14 @@ int comm_alloc(struct proc *p, struct group *group, struct group *remote, struct
     c->session = group->session;
     c->guests = guests;
     if (guests) {
-        hold_guests(p, group, net_guest_hold);
-        hold_guests(p, remote, net_guest_hold);
+        for_each_guest(p, group, net_guest_retain);
+        for_each_guest(p, remote, net_guest_retain);
     }
     *out = c;
     return MPI_SUCCESS;
 }
 
-void comm_speaks(struct comm *c, uint32_t number)
+void comm_set_context(struct comm *c, uint32_t number)
 {
     c->context = context_of_id(number);
     c->proc->comms[context_id_of(c->context)] = c;
@@ -86,11 +86,11 @@ int comm_activate(struct comm *c, const uint32_t ids[2])
         if (rc)
             return rc;
         comm_set_label(c->local_comm, "local side of", c);
-        comm_speaks(c->local_comm, ids[1]);
+        comm_set_context(c->local_comm, ids[1]);
         c->local_comm->owns_context = true;
         c->local_comm->errhandler = errhandler_retain(c->errhandler);
     }
-    comm_speaks(c, ids[0]);
+    comm_set_context(c, ids[0]);
     c->owns_context = true;
     comm_fault_check(c);
     return MPI_SUCCESS;
@@ -116,8 +116,8 @@ void comm_release(struct comm *c)
     info_release(c->info);
     topology_release(c->topology);
     if (c->guests) {
-        hold_guests(c->proc, c->group, net_guest_drop);
-        hold_guests(c->proc, c->remote, net_guest_drop);
+        for_each_guest(c->proc, c->group, net_guest_release);
+        for_each_guest(c->proc, c->remote, net_guest_release);
     }
     group_release(c->group);
     group_release(c->remote);
@@ -138,7 +138,7 @@ int comm_peer_connect(struct comm *c, int rank, struct peer **out)
 {
     const struct group *reach = c->remote ? c->remote : c->group;
     if (unlikely(comm_is_revoked(c)))
-        return comm_whole(c);
+        return comm_check_not_broken(c);
     int rc = net_peer(c->proc->net, group_job_rank(reach, rank), &c->peers[rank]);
     if (!rc)
         *out = c->peers[rank];
@@ -147,7 +147,7 @@ int comm_peer_connect(struct comm *c, int rank, struct peer **out)
 
 /* The sender of an envelope, or NULL. Contexts for creating communicators and for partitioned messages use numbers of
  * their own as sources, which are not ranks: NULL for them. */
-struct peer *comm_peer_of(void *proc, struct envelope env)
+struct peer *comm_find_sender(void *proc, struct envelope env)
 {
     struct proc *p = proc;
     struct comm *c = comm_of_context(p, env.context);
@@ -156,5 +156,5 @@ struct peer *comm_peer_of(void *proc, struct envelope env)
         return NULL;
     if ((env.context & 1) && env.tag >= ASSEMBLY_TAG_FIRST)
         return NULL;
-    return comm_peer(c, env.source, &peer) == 0 ? peer : NULL;
+    return comm_get_peer(c, env.source, &peer) == 0 ? peer : NULL;
 }

@@ -82,15 +82,15 @@ static inline const char *comm_label(const struct comm *c)
 void comm_set_label(struct comm *c, const char *how, const struct comm *parent);
 
 /* Declares the context in use, so that messages on it are found to belong to this communicator. */
-void comm_speaks(struct comm *c, uint32_t context_id);
+void comm_set_context(struct comm *c, uint32_t context_id);
 
 int comm_peer_connect(struct comm *c, int rank, struct peer **out);
 
 /* The sender of messages with this envelope (queried by p2p for large receives), or NULL. */
-struct peer *comm_peer_of(void *proc, struct envelope env);
+struct peer *comm_find_sender(void *proc, struct envelope env);
 
 /* The peer behind a valid rank (not MPI_PROC_NULL): one load once it has been used. */
-static inline int comm_peer(struct comm *c, int rank, struct peer **out)
+static inline int comm_get_peer(struct comm *c, int rank, struct peer **out)
 {
     struct peer *peer = c->peers[rank];
     if (likely(peer != NULL)) {

@@ -43,7 +43,7 @@ void context_id_take(struct proc *p, uint32_t number)
     p->context_mask[id / 64] &= ~(1ull << id % 64);
 }
 
-void context_numbers(uint32_t *ids, int n, uint64_t epoch)
+void context_add_epoch(uint32_t *ids, int n, uint64_t epoch)
 {
     CHECK(epoch < CONTEXT_EPOCHS, "a process of another job offers an invalid epoch of communicators");
     for (int i = 0; i < n; i++)
@@ -56,8 +56,8 @@ struct comm *comm_of_context(const struct proc *p, uint64_t context)
     return c && (c->context ^ context) < 2 ? c : NULL;
 }
 
-bool context_pick(const uint64_t *mask, int first_word, int last_word, uint32_t start, int wanted,
-                  uint32_t *ids)
+bool context_pick_ids(const uint64_t *mask, int first_word, int last_word, uint32_t start, int wanted,
+                      uint32_t *ids)
 {
     uint32_t words = (uint32_t)(last_word - first_word), bits = 64 * words;
     int found = 0;
@@ -79,7 +79,7 @@ bool context_pick(const uint64_t *mask, int first_word, int last_word, uint32_t 
 
 /* The bit from which to search for shared ids. Leaders draw it at random and the others accept any: concurrent
  * creations then seldom choose the same ids, and if they do, they differ in the next attempt. */
-static uint64_t context_draw_start(const struct agreement *g)
+static uint64_t context_choose_start(const struct agreement *g)
 {
     const struct gang *gang = &g->round.gang;
     if (gang->members->rank != gang->leader)
@@ -100,7 +100,7 @@ static void agreement_conclude(struct agreement *g, int error)
     g->done(g);
 }
 
-static void claim_over(struct assembly *a)
+static void on_claim_agreed(struct assembly *a)
 {
     struct agreement *g = container_of(a, struct agreement, round);
     struct proc *p = a->gang.proc;
@@ -122,14 +122,14 @@ static void agreement_claim(struct agreement *g)
     struct proc *p = g->round.gang.proc;
     g->claimed = true;
     for (int i = 0; i < g->wanted; i++)
-        g->claimed = g->claimed && id_is_free(p, g->ids[i]) && context_is_fresh(p, g->ids[i]);
+        g->claimed = g->claimed && id_is_free(p, g->ids[i]) && context_is_current(p, g->ids[i]);
     for (int i = 0; i < g->wanted && g->claimed; i++)
         context_id_take(p, g->ids[i]);
     p->context_claims++;
     g->words[0] = g->claimed ? GOT_THEM : 0;
     g->round.nwords = 1;
     g->round.nmost = 0;
-    g->round.done = claim_over;
+    g->round.done = on_claim_agreed;
     assembly_start(&g->round);
 }
 
@@ -153,14 +153,14 @@ static void first_round_over(struct assembly *a)
     } else if (!(g->words[0] & ALL_WELL)) {
         agreement_conclude(
             g, err_set(MPI_ERR_OTHER, "another process of the communicator failed to create its part"));
-    } else if (context_pick(mask, 0, CONTEXT_SINGLE_WORDS, 0, g->wanted, g->ids)) {
-        context_numbers(g->ids, g->wanted, epoch);
+    } else if (context_pick_ids(mask, 0, CONTEXT_SINGLE_WORDS, 0, g->wanted, g->ids)) {
+        context_add_epoch(g->ids, g->wanted, epoch);
         for (int i = 0; i < g->wanted; i++)
             context_id_take(p, g->ids[i]);
         agreement_conclude(g, MPI_SUCCESS);
-    } else if (context_pick(mask, CONTEXT_SINGLE_WORDS, CONTEXT_WORDS, (uint32_t)g->words[1], g->wanted,
-                            g->ids)) {
-        context_numbers(g->ids, g->wanted, epoch);
+    } else if (context_pick_ids(mask, CONTEXT_SINGLE_WORDS, CONTEXT_WORDS, (uint32_t)g->words[1], g->wanted,
+                                g->ids)) {
+        context_add_epoch(g->ids, g->wanted, epoch);
         agreement_claim(g);
     } else if (g->words[0] & CALM && g->scraped) {
         agreement_conclude(g, err_set(MPI_ERR_OTHER, "more than %d communicators exist at once; free some",
@@ -176,7 +176,7 @@ static void first_round(struct agreement *g)
     struct proc *p = g->round.gang.proc;
     contexts_return(p, g->scraped);
     g->words[0] = (g->local_error ? 0 : ALL_WELL) | (p->context_claims ? 0 : CALM);
-    g->words[1] = context_draw_start(g);
+    g->words[1] = context_choose_start(g);
     memcpy(g->words + 2, p->context_mask, sizeof(p->context_mask));
     if (p->context_busy)
         memset(g->words + 2, 0, CONTEXT_SINGLE_WORDS * sizeof(uint64_t));

@@ -39,14 +39,14 @@ void context_ids_init(struct proc *p);
 void context_id_put(struct proc *p, uint32_t number);
 void context_id_take(struct proc *p, uint32_t number);
 /* Converts ids to context numbers of this epoch. */
-void context_numbers(uint32_t *ids, int n, uint64_t epoch);
+void context_add_epoch(uint32_t *ids, int n, uint64_t epoch);
 /* The communicator that this context belongs to, or NULL. */
 struct comm *comm_of_context(const struct proc *p, uint64_t context);
 
 /* Pure parts. Picks `wanted` ids that are set in mask[first_word .. last_word), looking from bit `start` on
  * and round to the front again; false when there are not that many. */
-bool context_pick(const uint64_t *mask, int first_word, int last_word, uint32_t start, int wanted,
-                  uint32_t *ids);
+bool context_pick_ids(const uint64_t *mask, int first_word, int last_word, uint32_t start, int wanted,
+                      uint32_t *ids);
 
 struct agreement {
     struct assembly

@@ -29,7 +29,7 @@ static void creation_release(struct request *r)
 
 static const struct request_ops creation_ops = {.name = "communicator creation", .release = creation_release};
 
-const struct creation *creation_of(const struct request *r)
+const struct creation *creation_from_request(const struct request *r)
 {
     return r->ops == &creation_ops ? container_of((const char *)r, struct creation, request) : NULL;
 }
@@ -87,7 +87,7 @@ int creation_open_among(struct proc *p, struct group *members, uint32_t context,
     return MPI_SUCCESS;
 }
 
-static void creation_over(struct agreement *g)
+static void on_creation_agreed(struct agreement *g)
 {
     struct creation *c = container_of(g, struct creation, agree);
     struct proc *p = g->round.gang.proc;
@@ -109,11 +109,11 @@ static void creation_over(struct agreement *g)
 
 void creation_start(struct creation *c)
 {
-    c->agree.done = creation_over;
+    c->agree.done = on_creation_agreed;
     agreement_start(&c->agree);
 }
 
-static int wait_mixed(struct creation *c, struct comm **out, bool *mixed)
+static int wait_creation_mixed(struct creation *c, struct comm **out, bool *mixed)
 {
     int rc = p2p_wait(c->request.p2p, &c->request);
     if (!rc)
@@ -126,13 +126,13 @@ static int wait_mixed(struct creation *c, struct comm **out, bool *mixed)
 int creation_wait(struct creation *c, struct comm **out)
 {
     bool mixed;
-    return wait_mixed(c, out, &mixed);
+    return wait_creation_mixed(c, out, &mixed);
 }
 
 int creation_run_mixed(struct creation *c, struct comm **out, bool *mixed)
 {
     creation_start(c);
-    return wait_mixed(c, out, mixed);
+    return wait_creation_mixed(c, out, mixed);
 }
 
 int creation_run(struct creation *c, struct comm **out)
@@ -270,7 +270,7 @@ int comm_create_group(struct comm *parent, struct group *group, int tag, struct 
 }
 
 /* The other side's new group: the records tell which of its processes belong to it, and in which order. */
-static int members_by_place(const struct group *from, const int32_t *places, uint32_t me, struct group **out)
+static int group_from_places(const struct group *from, const int32_t *places, uint32_t me, struct group **out)
 {
     uint32_t *table = malloc(((size_t)from->size + 1) * sizeof(*table));
     if (!table)
@@ -292,7 +292,7 @@ static int build_inter_create(struct creation *c)
     struct comm *parent = c->parent;
     const int32_t *places = (const int32_t *)(void *)c->agree.round.records;
     struct group *remote;
-    int rc = members_by_place(parent->remote, places + parent->size, parent->proc->rank, &remote);
+    int rc = group_from_places(parent->remote, places + parent->size, parent->proc->rank, &remote);
     if (rc)
         return rc;
     if (c->group->rank == MPI_UNDEFINED || remote->size == 0) {

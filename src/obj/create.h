@@ -38,7 +38,7 @@ int stringtag_hash(const struct net *net, const char *stringtag,
                    const struct group *members); /* a tag; members may be NULL */
 void creation_start(struct creation *c);
 /* The creation behind a request, or NULL. */
-const struct creation *creation_of(const struct request *r);
+const struct creation *creation_from_request(const struct request *r);
 /* After creation_start: waits and frees. */
 int creation_wait(struct creation *c, struct comm **out);
 /* Starts, waits and frees. */

@@ -15,7 +15,7 @@ int stringtag_hash(const struct net *net, const char *stringtag, const struct gr
 {
     uint64_t hash = hash_text(HASH_START, stringtag);
     for (int i = 0; members && i < members->size; i++) {
-        struct net_name name = net_name(net, group_job_rank(members, i));
+        struct net_name name = net_process_name(net, group_job_rank(members, i));
         hash = hash_add(hash, &name, sizeof(name));
     }
     return hash_positive(hash);

@@ -60,7 +60,7 @@ static void search_record_best(struct search *s)
 }
 
 /* True if `left` factors between `largest` minus the best gap and `largest` cannot have the product `rest`. */
-static bool search_is_hopeless(const struct search *s, int64_t largest, int left, int64_t rest)
+static bool search_cannot_succeed(const struct search *s, int64_t largest, int left, int64_t rest)
 {
     int64_t least = largest - s->best_gap;
     return least > 1 && compare_power(least, left, rest) > 0;
@@ -82,7 +82,7 @@ static void search_choose_factors(struct search *s, int depth, int rest)
         if (rest % d ||
             compare_power(d, left, rest) < 0) /* no divisor, or too small for the others to catch up */
             continue;
-        bool lost = search_is_hopeless(s, depth ? s->chosen[0] : d, left - 1, rest / d);
+        bool lost = search_cannot_succeed(s, depth ? s->chosen[0] : d, left - 1, rest / d);
         if (lost && depth == 0) /* and a larger first factor loses all the more */
             return;
         if (lost)

@@ -157,7 +157,7 @@ static struct dtype *byte_type(void)
 }
 
 /* Receives every message that has arrived. */
-static int take_arrived(struct comm *c, int tag, struct ends *mine)
+static int receive_arrived_ends(struct comm *c, int tag, struct ends *mine)
 {
     struct p2p *p2p = c->proc->p2p;
     MPI_Status status;
@@ -185,7 +185,8 @@ struct outbox {
 };
 
 /* Sends one synchronous message to every other process that owns an end. */
-static int post_ends(struct comm *c, int tag, struct ends *declared, struct ends *mine, struct outbox *out)
+static int send_declared_ends(struct comm *c, int tag, struct ends *declared, struct ends *mine,
+                              struct outbox *out)
 {
     int rc = MPI_SUCCESS;
     out->requests = malloc((declared->count + 1) * sizeof(struct request *));
@@ -204,7 +205,7 @@ static int post_ends(struct comm *c, int tag, struct ends *declared, struct ends
             mine->count += rc ? 0 : next - i;
             continue;
         }
-        rc = comm_peer(c, owner, &peer);
+        rc = comm_get_peer(c, owner, &peer);
         if (!rc)
             rc = p2p_isend(c->proc->p2p, declared->list + i, (MPI_Count)bytes, byte_type(), peer,
                            comm_coll_envelope(c, c->rank, tag), SEND_SYNCHRONOUS, &out->requests[out->count]);
@@ -236,10 +237,10 @@ static int graph_exchange_ends(struct comm *c, struct ends *declared, struct end
         return rc;
     int tag = create->agree.round.gang.tag - ASSEMBLY_TAG_FIRST + ASSEMBLY_TAG_EDGES;
     if (!local_error)
-        local_error = post_ends(c, tag, declared, mine, &sent);
+        local_error = send_declared_ends(c, tag, declared, mine, &sent);
     struct net_waiter waiter = {.what = NET_FLAG, .of = &create->request.complete};
     for (bool started = false;;) {
-        int taken = take_arrived(c, tag, mine);
+        int taken = receive_arrived_ends(c, tag, mine);
         if (taken && !local_error)
             local_error = taken;
         if (!started && outbox_empty(&sent)) {

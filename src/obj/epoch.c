@@ -20,24 +20,24 @@ struct context_epochs {
     uint32_t first[CONTEXT_IDS];
 };
 
-static uint32_t id_of(uint32_t number)
+static uint32_t context_number_id(uint32_t number)
 {
     return number % CONTEXT_IDS;
 }
 
-static uint32_t epoch_of(uint32_t number)
+static uint32_t context_number_epoch(uint32_t number)
 {
     return number / CONTEXT_IDS;
 }
 
 void context_retire(struct proc *p, uint32_t number)
 {
-    const uint32_t id = id_of(number);
+    const uint32_t id = context_number_id(number);
     if (!p->context_epochs)
         p->context_epochs = calloc(1, sizeof(*p->context_epochs));
     if (!p->context_epochs)
         return; /* out of memory: this id is not used again */
-    p->context_epochs->first[id] = MAX(p->context_epochs->first[id], epoch_of(number) + 1);
+    p->context_epochs->first[id] = MAX(p->context_epochs->first[id], context_number_epoch(number) + 1);
     p->context_epochs->waiting[id / 64] |= 1ull << id % 64;
 }
 
@@ -49,7 +49,7 @@ static int epoch_count_bits(const uint64_t *mask, int from, int to)
     return n;
 }
 
-static bool few_are_left(const struct proc *p)
+static bool needs_context_return(const struct proc *p)
 {
     return (epoch_count_bits(p->context_mask, 0, CONTEXT_SINGLE_WORDS) < FEW_SINGLE ||
             epoch_count_bits(p->context_mask, CONTEXT_SINGLE_WORDS, CONTEXT_WORDS) < FEW_SHARED) &&
@@ -60,7 +60,7 @@ void contexts_return(struct proc *p, bool needed)
 {
     struct context_epochs *e = p->context_epochs;
     bool any = false;
-    if (!e || !(needed || few_are_left(p)))
+    if (!e || !(needed || needs_context_return(p)))
         return;
     for (uint32_t id = 0; id < CONTEXT_IDS; id++) {
         const uint64_t bit = 1ull << id % 64;
@@ -72,16 +72,17 @@ void contexts_return(struct proc *p, bool needed)
         any = true;
     }
     if (any && p->p2p && p2p_has_faults(p->p2p))
-        p2p_judge_again(p->p2p); /* messages that came for them and were not received go */
+        p2p_recheck_faults(p->p2p); /* messages that came for them and were not received go */
 }
 
-bool context_is_gone(const struct proc *p, uint32_t context)
+bool context_is_retired(const struct proc *p, uint32_t context)
 {
     const uint32_t number = context / 2;
-    return p->context_epochs && number < CONTEXT_EPOCHS * CONTEXT_IDS && !context_is_fresh(p, number);
+    return p->context_epochs && number < CONTEXT_EPOCHS * CONTEXT_IDS && !context_is_current(p, number);
 }
 
-bool context_is_fresh(const struct proc *p, uint32_t number)
+bool context_is_current(const struct proc *p, uint32_t number)
 {
-    return !p->context_epochs || epoch_of(number) >= p->context_epochs->first[id_of(number)];
+    return !p->context_epochs ||
+           context_number_epoch(number) >= p->context_epochs->first[context_number_id(number)];
 }

@@ -24,9 +24,9 @@ void context_retire(struct proc *p, uint32_t number);
 void contexts_return(struct proc *p, bool needed);
 
 /* True if this process has retired the communicator of this context: nothing will receive the message. */
-bool context_is_gone(const struct proc *p, uint32_t context);
+bool context_is_retired(const struct proc *p, uint32_t context);
 
 /* True unless the number belongs to an epoch whose end this process has seen. */
-bool context_is_fresh(const struct proc *p, uint32_t number);
+bool context_is_current(const struct proc *p, uint32_t number);
 
 #endif

@@ -92,7 +92,7 @@ void errhandler_release(struct errhandler *e)
     objmem_free(e);
 }
 
-struct errhandler *errhandler_of(struct proc *p, enum error_object on, void *object)
+struct errhandler *errhandler_for_object(struct proc *p, enum error_object on, void *object)
 {
     switch (on) {
     case ERROR_ON_COMM:
@@ -189,7 +189,7 @@ static _Noreturn void errhandler_end_job(struct proc *p, const struct errhandler
              function, where, place,
              e->action == ERRHANDLER_ABORT ? "MPI_ERRORS_ABORT" : "MPI_ERRORS_ARE_FATAL");
     int status = errclass % 256 ? errclass % 256 : 1;
-    struct boot *boot = p ? p->boot : proc_unopened();
+    struct boot *boot = p ? p->boot : proc_get_unopened_boot();
     if (boot)
         boot_abort(boot, status, message);
     if (!reported_elsewhere)
@@ -204,7 +204,7 @@ int errhandler_invoke_on(struct proc *p, struct errhandler *e, enum error_object
     if (e->action == ERRHANDLER_FATAL || e->action == ERRHANDLER_ABORT)
         errhandler_end_job(p, e, on, object, code, function);
     if (!p)
-        proc_leave_unopened();
+        proc_close_unopened_boot();
     return e->action == ERRHANDLER_CALL ? call_user(e, on, object, code) : code;
 }
 
@@ -213,7 +213,7 @@ int errhandler_invoke(struct proc *p, enum error_object on, void *object, int co
     /* Held, because a handler may replace itself. */
     if (p)
         proc_lock(p);
-    struct errhandler *e = errhandler_retain(errhandler_of(p, on, object));
+    struct errhandler *e = errhandler_retain(errhandler_for_object(p, on, object));
     if (p)
         proc_unlock(p);
     code = errhandler_invoke_on(p, e, on, object, code, function);

@@ -46,7 +46,7 @@ static inline struct errhandler *errhandler_from(MPI_Errhandler handle)
     if (handle_is_predefined(handle))
         return errhandler_predefined(handle);
     struct errhandler *e = (struct errhandler *)handle;
-    return object_is(e, MAGIC_ERRHANDLER) ? e : NULL;
+    return object_has_magic(e, MAGIC_ERRHANDLER) ? e : NULL;
 }
 
 static inline MPI_Errhandler errhandler_handle(const struct errhandler *e)
@@ -60,7 +60,7 @@ void errhandler_release(struct errhandler *e); /* NULL is allowed */
 
 /* The error handler for errors on this object. p may be NULL (before MPI_Init, after MPI_Finalize). `object` is a
  * struct comm, win, file or session; NULL for ERROR_ON_NOTHING and for MPI_FILE_NULL. */
-struct errhandler *errhandler_of(struct proc *p, enum error_object on, void *object);
+struct errhandler *errhandler_for_object(struct proc *p, enum error_object on, void *object);
 
 /* Invokes the handler with an error class or code. `function` is the name of the MPI function. Must be called without
  * the lock. Returns what the MPI function should return: the code, or the user handler's replacement. Does not return

@@ -42,7 +42,7 @@ static struct {
 
 #define FIRST_USER_CODE (MPI_ERR_LASTCODE + 1)
 
-static int class_index(int errclass)
+static int find_class_index(int errclass)
 {
     for (size_t i = 0; i < COUNT_OF(classes); i++)
         if (classes[i].errclass == errclass)
@@ -52,7 +52,7 @@ static int class_index(int errclass)
 
 const char *error_class_name(int errclass)
 {
-    int i = class_index(errclass);
+    int i = find_class_index(errclass);
     return i < 0 ? NULL : classes[i].name;
 }
 
@@ -80,7 +80,7 @@ static int user_text(int code, char *out, int *len)
 
 int error_text(int code, char *out, int *len)
 {
-    int i = class_index(code);
+    int i = find_class_index(code);
     if (i >= 0) {
         *len = snprintf(out, MPI_MAX_ERROR_STRING, "%s: %s", classes[i].name, classes[i].text);
         return MPI_SUCCESS;
@@ -93,7 +93,7 @@ int error_text(int code, char *out, int *len)
 
 int error_class_of(int code, int *errclass)
 {
-    if (class_index(code) >= 0) {
+    if (find_class_index(code) >= 0) {
         *errclass = code;
         return MPI_SUCCESS;
     }
@@ -134,7 +134,7 @@ static void free_unlink(int i)
 }
 
 /* Takes a released number, or else the next one. Requires the lock. */
-static int user_take(int *index)
+static int user_allocate_index(int *index)
 {
     if (user.free != NONE) {
         *index = user.free;
@@ -155,7 +155,7 @@ static int user_take(int *index)
 
 /* Releases an index. MPI_LASTUSEDCODE is the largest number in use, so free numbers at the end are removed. Requires
  * the lock. */
-static void user_give_back(int index)
+static void user_release_index(int index)
 {
     user.codes[index].used = false;
     free_push(index);
@@ -167,7 +167,7 @@ static void user_give_back(int index)
 static int user_add(int errclass, int *code)
 {
     int index;
-    int rc = user_take(&index);
+    int rc = user_allocate_index(&index);
     if (rc)
         return rc;
     *code = FIRST_USER_CODE + index;
@@ -196,7 +196,7 @@ static bool is_user_class(int code)
 int error_add_code(int errclass, int *code)
 {
     pthread_mutex_lock(&user.lock);
-    bool known = class_index(errclass) > 0 || is_user_class(errclass);
+    bool known = find_class_index(errclass) > 0 || is_user_class(errclass);
     int rc = known ? user_add(errclass, code) : err_set(MPI_ERR_ARG, "%d is not an error class", errclass);
     pthread_mutex_unlock(&user.lock);
     return rc;
@@ -245,7 +245,7 @@ static int user_remove(int code, bool a_class)
     struct user_code *of = a_class ? NULL : user_find(u->errclass);
     if (of)
         of->codes--;
-    user_give_back(code - FIRST_USER_CODE);
+    user_release_index(code - FIRST_USER_CODE);
     return MPI_SUCCESS;
 }
 

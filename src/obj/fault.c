@@ -22,13 +22,13 @@ static bool is_dead(const struct comm *c, uint32_t number)
     return false;
 }
 
-int comm_judge(void *proc, struct envelope env)
+int comm_check_envelope(void *proc, struct envelope env)
 {
     const struct comm *c = comm_of_context(proc, env.context);
-    if (!c && context_is_gone(proc, (uint32_t)env.context))
+    if (!c && context_is_retired(proc, (uint32_t)env.context))
         return MPIX_ERR_REVOKED;
     if (!c)
-        return assembly_judge(proc, (uint32_t)env.context, env.tag);
+        return assembly_check_message(proc, (uint32_t)env.context, env.tag);
     if (!c->fault)
         return 0;
     if (c->fault->revoked)
@@ -44,7 +44,7 @@ int comm_judge(void *proc, struct envelope env)
                                                                                     : 0;
 }
 
-static struct comm_fault *fault_of(struct comm *c)
+static struct comm_fault *get_comm_fault(struct comm *c)
 {
     if (!c->fault) {
         c->fault = calloc(1, sizeof(*c->fault));
@@ -55,9 +55,9 @@ static struct comm_fault *fault_of(struct comm *c)
 
 /* Ends the collectives in progress with this error. Later ones find no collective state and get the error from
  * coll_state_open, so that intact communicators need no check. */
-static void break_collectives(struct comm *c, int error)
+static void fail_pending_collectives(struct comm *c, int error)
 {
-    fault_of(c);
+    get_comm_fault(c);
     c->broken = error;
     if (c->coll) {
         c->coll_kept = c->coll;
@@ -65,12 +65,12 @@ static void break_collectives(struct comm *c, int error)
     }
     c->unquiet = true; /* messages of collectives that were given up may still be under way */
     if (c->local_comm)
-        break_collectives(c->local_comm, error);
+        fail_pending_collectives(c->local_comm, error);
 }
 
 static void add_dead(struct comm *c, uint32_t number)
 {
-    struct comm_fault *f = fault_of(c);
+    struct comm_fault *f = get_comm_fault(c);
     if (is_dead(c, number))
         return;
     uint32_t *grown = realloc(f->dead, (size_t)(f->ndead + 1) * sizeof(*grown));
@@ -78,7 +78,7 @@ static void add_dead(struct comm *c, uint32_t number)
     f->dead = grown;
     f->dead[f->ndead++] = number;
     if (!c->broken)
-        break_collectives(c, MPIX_ERR_PROC_FAILED);
+        fail_pending_collectives(c, MPIX_ERR_PROC_FAILED);
 }
 
 static bool has_member(const struct comm *c, uint32_t number)
@@ -113,7 +113,7 @@ void comm_fault_check(struct comm *c)
     fault_check_members(c, c->group);
     fault_check_members(c, c->remote);
     if (c->fault)
-        p2p_judge_again(c->proc->p2p);
+        p2p_recheck_faults(c->proc->p2p);
     if (c->proc->comm_born)
         c->proc->comm_born(c);
 }
@@ -127,18 +127,18 @@ void comm_fault_free(struct comm *c)
 
 bool comm_revoke(struct comm *c)
 {
-    struct comm_fault *f = fault_of(c);
+    struct comm_fault *f = get_comm_fault(c);
     if (f->revoked)
         return false;
     f->revoked = true;
     counter_add(&revoked, 1);
-    break_collectives(c, MPIX_ERR_REVOKED);
+    fail_pending_collectives(c, MPIX_ERR_REVOKED);
     if (c->local_comm)
-        fault_of(c->local_comm)->revoked = true;
+        get_comm_fault(c->local_comm)->revoked = true;
     /* Sends take their peer from this table: the revoked peer refuses every send. */
     for (int i = 0; i < comm_peers(c); i++)
-        c->peers[i] = net_revoked_peer(c->proc->net);
-    p2p_judge_again(c->proc->p2p);
+        c->peers[i] = net_get_revoked_peer(c->proc->net);
+    p2p_recheck_faults(c->proc->p2p);
     return true;
 }
 
@@ -155,12 +155,12 @@ int comm_acknowledge(struct comm *c, int n)
         return 0;
     if (n > f->nacked) {
         f->nacked = MIN(n, f->ndead);
-        p2p_judge_again(c->proc->p2p);
+        p2p_recheck_faults(c->proc->p2p);
     }
     return f->nacked;
 }
 
-int comm_whole(struct comm *c)
+int comm_check_not_broken(struct comm *c)
 {
     if (likely(!c->broken))
         return 0;

@@ -17,7 +17,7 @@ struct comm_fault {
 
 /* Returns an error class if a receive with this envelope can no longer be matched, else 0. Passed to p2p_on_fault;
  * proc is the process. */
-int comm_judge(void *proc, struct envelope env);
+int comm_check_envelope(void *proc, struct envelope env);
 void comm_member_died(void *proc, uint32_t number);
 
 /* Called when a communicator gets its context: takes into account members that died before. */
@@ -37,6 +37,6 @@ int comm_failed_group(struct comm *c, bool acked, struct group **out);
 int comm_acknowledge(struct comm *c, int n);
 
 /* Returns the error of a call that needs all members, 0 if none has failed. */
-int comm_whole(struct comm *c);
+int comm_check_not_broken(struct comm *c);
 
 #endif

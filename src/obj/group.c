@@ -75,7 +75,7 @@ void group_release(struct group *g)
     objmem_free(g);
 }
 
-static int dense_find(const struct group *g, uint32_t job_rank)
+static int find_in_dense_range(const struct group *g, uint32_t job_rank)
 {
     uint32_t place = job_rank - g->first;
     return job_rank >= g->first && place < (uint32_t)g->size ? (int)place : MPI_UNDEFINED;
@@ -84,7 +84,7 @@ static int dense_find(const struct group *g, uint32_t job_rank)
 int group_find(const struct group *g, uint32_t job_rank)
 {
     if (!g->table)
-        return dense_find(g, job_rank);
+        return find_in_dense_range(g, job_rank);
     for (int i = 0; i < g->size; i++)
         if (g->table[i] == job_rank)
             return i;
@@ -114,7 +114,7 @@ int group_index_open(struct group_index *x, const struct group *g)
 int group_index_find(const struct group_index *x, uint32_t job_rank)
 {
     if (!x->sorted)
-        return dense_find(x->group, job_rank);
+        return find_in_dense_range(x->group, job_rank);
     int low = 0, high = x->group->size;
     while (low < high) {
         int middle = low + (high - low) / 2;

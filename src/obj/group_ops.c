@@ -173,7 +173,8 @@ static int group_include_ranks(uint32_t me, const struct group *g, int n, const 
 }
 
 /* Checks the list of ranks and makes the group of these ranks, or of all others. */
-static int by_list(uint32_t me, struct group *g, int n, const int *ranks, bool include, struct group **out)
+static int make_from_rank_list(uint32_t me, struct group *g, int n, const int *ranks, bool include,
+                               struct group **out)
 {
     bool *named = calloc((size_t)g->size + 1, sizeof(*named));
     if (!named)
@@ -189,12 +190,12 @@ static int by_list(uint32_t me, struct group *g, int n, const int *ranks, bool i
 
 int group_incl(uint32_t me, struct group *g, int n, const int *ranks, struct group **out)
 {
-    return by_list(me, g, n, ranks, true, out);
+    return make_from_rank_list(me, g, n, ranks, true, out);
 }
 
 int group_excl(uint32_t me, struct group *g, int n, const int *ranks, struct group **out)
 {
-    return by_list(me, g, n, ranks, false, out);
+    return make_from_rank_list(me, g, n, ranks, false, out);
 }
 
 static int range_check(const struct group *g, const int range[3], int *count)
@@ -216,7 +217,8 @@ static int range_check(const struct group *g, const int range[3], int *count)
     return MPI_SUCCESS;
 }
 
-static int by_ranges(uint32_t me, struct group *g, int n, int ranges[][3], bool include, struct group **out)
+static int make_from_ranges(uint32_t me, struct group *g, int n, int ranges[][3], bool include,
+                            struct group **out)
 {
     int *ranks = malloc(((size_t)g->size + 1) * sizeof(*ranks));
     if (!ranks)
@@ -231,17 +233,17 @@ static int by_ranges(uint32_t me, struct group *g, int n, int ranges[][3], bool 
             ranks[total++] = ranges[i][0] + k * ranges[i][2];
     }
     if (!rc)
-        rc = by_list(me, g, total, ranks, include, out);
+        rc = make_from_rank_list(me, g, total, ranks, include, out);
     free(ranks);
     return rc;
 }
 
 int group_range_incl(uint32_t me, struct group *g, int n, int ranges[][3], struct group **out)
 {
-    return by_ranges(me, g, n, ranges, true, out);
+    return make_from_ranges(me, g, n, ranges, true, out);
 }
 
 int group_range_excl(uint32_t me, struct group *g, int n, int ranges[][3], struct group **out)
 {
-    return by_ranges(me, g, n, ranges, false, out);
+    return make_from_ranges(me, g, n, ranges, false, out);
 }

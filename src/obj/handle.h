@@ -19,7 +19,7 @@ static inline struct comm *comm_from(struct proc *p, MPI_Comm handle)
     if (handle_is_predefined(handle))
         return handle == MPI_COMM_SELF ? p->self : NULL;
     struct comm *c = (struct comm *)handle;
-    return object_is(c, MAGIC_COMM) ? c : NULL;
+    return object_has_magic(c, MAGIC_COMM) ? c : NULL;
 }
 
 static inline MPI_Comm comm_handle(const struct comm *c)
@@ -32,7 +32,7 @@ static inline struct group *group_from(struct proc *p, MPI_Group handle)
     if (handle_is_predefined(handle))
         return handle == MPI_GROUP_EMPTY ? p->group_empty : NULL;
     struct group *g = (struct group *)handle;
-    return object_is(g, MAGIC_GROUP) ? g : NULL;
+    return object_has_magic(g, MAGIC_GROUP) ? g : NULL;
 }
 
 static inline MPI_Group group_handle(const struct group *g)

@@ -36,7 +36,7 @@ const char *hints_memory_kinds(void)
 }
 
 /* True if all memory kinds of the list are known; an assertion about other kinds is ignored. */
-static bool hints_know_kinds(const char *list)
+static bool are_memory_kinds_known(const char *list)
 {
     const char *const known = hints_memory_kinds();
     for (const char *it = list; it; it = strchr(it, ',') ? strchr(it, ',') + 1 : NULL) {
@@ -53,7 +53,7 @@ static bool hints_know_kinds(const char *list)
 static int hints_apply_kinds(struct info **kept, const struct info *info)
 {
     const char *kinds = info ? info_get(info, HINT_ASSERTED_KINDS) : NULL;
-    if (!kinds || !hints_know_kinds(kinds))
+    if (!kinds || !are_memory_kinds_known(kinds))
         return MPI_SUCCESS;
     const int rc = *kept ? MPI_SUCCESS : info_create(kept);
     return rc ? rc : info_set(*kept, HINT_ASSERTED_KINDS, kinds);
@@ -74,7 +74,7 @@ int hints_apply(struct info **kept, const struct info *info)
     return hints_apply_kinds(kept, info);
 }
 
-int hints_used(const struct info *kept, struct info **out)
+int hints_build_used(const struct info *kept, struct info **out)
 {
     struct info *used;
     int rc = info_create(&used);

@@ -18,6 +18,6 @@ const char *hints_memory_kinds(void);
 int hints_apply(struct info **kept, const struct info *info);
 
 /* A new info object with the value of every hint in use. */
-int hints_used(const struct info *kept, struct info **out);
+int hints_build_used(const struct info *kept, struct info **out);
 
 #endif

@@ -29,7 +29,7 @@ static inline struct info *info_from(struct proc *p, MPI_Info handle)
     if (handle_is_predefined(handle))
         return handle == MPI_INFO_ENV && p ? p->info_env : NULL;
     struct info *i = (struct info *)handle;
-    return object_is(i, MAGIC_INFO) ? i : NULL;
+    return object_has_magic(i, MAGIC_INFO) ? i : NULL;
 }
 
 static inline MPI_Info info_handle(const struct info *i)

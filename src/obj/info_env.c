@@ -13,7 +13,7 @@
 #include "obj/info.h"
 
 /* Sets a value, truncated if it is too long for an info value. */
-static int set_cut(struct info *i, const char *key, const char *value)
+static int set_truncated(struct info *i, const char *key, const char *value)
 {
     char cut[MPI_MAX_INFO_VAL];
     snprintf(cut, sizeof(cut), "%s", value);
@@ -44,7 +44,7 @@ static int set_command_line(struct info *i)
     text[len] = '\0';
     for (size_t at = 0; at < len && argc < (int)COUNT_OF(argv); at += strlen(text + at) + 1)
         argv[argc++] = text + at;
-    int rc = argc ? set_cut(i, "command", argv[0]) : MPI_SUCCESS;
+    int rc = argc ? set_truncated(i, "command", argv[0]) : MPI_SUCCESS;
     return rc ? rc : set_arguments(i, argc, argv);
 }
 
@@ -54,7 +54,7 @@ static int set_machine(struct info *i)
     struct utsname name;
     int rc = MPI_SUCCESS;
     if (uname(&name) == 0)
-        rc = set_cut(i, "arch", name.machine);
+        rc = set_truncated(i, "arch", name.machine);
     if (!rc && getcwd(folder, sizeof(folder)))
         rc = info_set(i, "wdir", folder);
     return rc;
@@ -69,7 +69,7 @@ static int set_job(struct info *i)
     int rc = info_set(i, "maxprocs", size ? size : "1");
     if (!name && gethostname(host, sizeof(host) - 1) == 0)
         name = host;
-    return rc || !name ? rc : set_cut(i, "host", name);
+    return rc || !name ? rc : set_truncated(i, "host", name);
 }
 
 static int set_errhandler(struct info *i)
@@ -87,7 +87,7 @@ int info_create_env(int argc, char **argv, struct info **out)
     if (rc)
         return rc;
     if (argc > 0 && argv && argv[0]) {
-        rc = set_cut(i, "command", argv[0]);
+        rc = set_truncated(i, "command", argv[0]);
         if (!rc)
             rc = set_arguments(i, argc, argv);
     } else {

@@ -36,7 +36,7 @@ static int remote_table(const struct creation *c, uint32_t *table)
             rc = net_guest_add(net, (const struct net_card *)(const void *)round->records + i, &number);
             if (!rc)
                 net_guest_watch(net, number);
-            rc = rc ? rc : net_guest_reach(net, number);
+            rc = rc ? rc : net_guest_check_reachable(net, number);
         } else {
             struct net_name name = ((const struct net_name *)(const void *)round->records)[i];
             rc = name.world == net->world ? 0 : NEED_CARDS;
@@ -81,17 +81,17 @@ static void inter_prepare(struct creation *c, int leader, bool cards)
     c->agree.round.gang.leader = leader;
     c->agree.wanted = 2;
     if (cards) {
-        c->agree.local_error = net_card(p->net, (struct net_card *)(void *)c->record);
+        c->agree.local_error = net_fill_card(p->net, (struct net_card *)(void *)c->record);
         c->agree.round.record_size = sizeof(struct net_card);
     } else {
-        struct net_name name = net_name(p->net, p->rank);
+        struct net_name name = net_process_name(p->net, p->rank);
         memcpy(c->record, &name, sizeof(name));
         c->agree.round.record_size = sizeof(struct net_name);
     }
 }
 
-static int try_create(struct comm *local, int local_leader, struct comm *peer, int remote_leader, int tag,
-                      bool cards, bool *mixed, struct comm **out)
+static int create_intercomm(struct comm *local, int local_leader, struct comm *peer, int remote_leader,
+                            int tag, bool cards, bool *mixed, struct comm **out)
 {
     struct creation *c;
     int rc = creation_open(local, "intercommunicator from", build_inter, &c);
@@ -122,8 +122,9 @@ int intercomm_create(struct comm *local, int local_leader, struct comm *peer, in
                      struct comm **out)
 {
     bool mixed = false;
-    int rc = try_create(local, local_leader, peer, remote_leader, tag, false, &mixed, out);
-    return rc || !mixed ? rc : try_create(local, local_leader, peer, remote_leader, tag, true, &mixed, out);
+    int rc = create_intercomm(local, local_leader, peer, remote_leader, tag, false, &mixed, out);
+    return rc || !mixed ? rc
+                        : create_intercomm(local, local_leader, peer, remote_leader, tag, true, &mixed, out);
 }
 
 static int group_concatenate(const struct group *first, const struct group *second, uint32_t me,
@@ -143,11 +144,11 @@ static int group_concatenate(const struct group *first, const struct group *seco
 }
 
 /* Whether this side comes first in a merge for which the user gives no order. Both sides compute the same. */
-static bool comes_first(const struct comm *inter)
+static bool is_low_group_of_merge(const struct comm *inter)
 {
     struct net *net = inter->proc->net;
-    struct net_name mine = net_name(net, group_job_rank(inter->group, 0));
-    struct net_name theirs = net_name(net, group_job_rank(inter->remote, 0));
+    struct net_name mine = net_process_name(net, group_job_rank(inter->group, 0));
+    struct net_name theirs = net_process_name(net, group_job_rank(inter->remote, 0));
     return mine.world != theirs.world ? mine.world < theirs.world : mine.rank < theirs.rank;
 }
 
@@ -159,7 +160,7 @@ static int build_merge(struct creation *c)
     for (int i = 0; i < inter->size + inter->remote->size; i++)
         if (high[i] != sides[i >= inter->size])
             return err_set(MPI_ERR_ARG, "processes of one group gave different values of high");
-    bool mine_first = sides[0] != sides[1] ? sides[0] < sides[1] : comes_first(inter);
+    bool mine_first = sides[0] != sides[1] ? sides[0] < sides[1] : is_low_group_of_merge(inter);
     struct group *merged;
     int rc = mine_first ? group_concatenate(inter->group, inter->remote, inter->proc->rank, &merged)
                         : group_concatenate(inter->remote, inter->group, inter->proc->rank, &merged);

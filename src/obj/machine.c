@@ -81,7 +81,7 @@ static int numa_node(int cpu)
     return number;
 }
 
-static int piece_of(int cpu, int level)
+static int resource_of_cpu(int cpu, int level)
 {
     switch (level) {
     case MACHINE_PACKAGE:
@@ -96,13 +96,13 @@ static int piece_of(int cpu, int level)
 }
 
 /* The resource that contains all processors of the mask, or -1. */
-static int common_piece(const cpu_set_t *mask, int level)
+static int find_common_resource(const cpu_set_t *mask, int level)
 {
     int piece = -1;
     for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
         if (!CPU_ISSET(cpu, mask))
             continue;
-        int here = piece_of(cpu, level);
+        int here = resource_of_cpu(cpu, level);
         if (here < 0 || (piece >= 0 && here != piece))
             return -1;
         piece = here;
@@ -110,13 +110,13 @@ static int common_piece(const cpu_set_t *mask, int level)
     return piece;
 }
 
-void machine_places(const struct boot *boot, int32_t place[MACHINE_LEVELS])
+void machine_find_places(const struct boot *boot, int32_t place[MACHINE_LEVELS])
 {
     cpu_set_t mask;
     bool known = sched_getaffinity(0, sizeof(mask), &mask) == 0;
     place[MACHINE_NODE] = (int32_t)boot->node;
     for (int level = MACHINE_NODE + 1; level < MACHINE_LEVELS; level++) {
-        int piece = known ? common_piece(&mask, level) : -1;
+        int piece = known ? find_common_resource(&mask, level) : -1;
         place[level] = piece < 0 ? -1 : (int32_t)(boot->node * IDS_PER_NODE + (uint32_t)piece % IDS_PER_NODE);
     }
 }

@@ -14,7 +14,7 @@ enum { MACHINE_NODE, MACHINE_PACKAGE, MACHINE_NUMA, MACHINE_L3, MACHINE_CORE, MA
 
 /* Fills in which resource of each kind this process is bound to, numbered over the whole job; -1 if its processors
  * belong to several. */
-void machine_places(const struct boot *boot, int32_t place[MACHINE_LEVELS]);
+void machine_find_places(const struct boot *boot, int32_t place[MACHINE_LEVELS]);
 
 /* The level of a resource type ("mpi_shared_memory", "hwloc://NUMANode", ...), or -1. */
 int machine_level(const char *type);

@@ -46,7 +46,7 @@ static struct {
 } parked;
 
 /* Notifies the launcher that MPI_Finalize was called: the program may fail afterwards without ending the job. */
-static int take_leave(struct boot *boot)
+static int report_finalized(struct boot *boot)
 {
     if (parked.left)
         return MPI_SUCCESS;
@@ -55,7 +55,7 @@ static int take_leave(struct boot *boot)
 }
 
 /* Closes the layers. together: the other ranks close theirs at the same time. */
-static void layers_close(struct boot *boot, struct net *net, struct p2p *p2p, bool together)
+static void close_layers(struct boot *boot, struct net *net, struct p2p *p2p, bool together)
 {
     if (p2p) {
         net_finish(net, together);
@@ -66,16 +66,16 @@ static void layers_close(struct boot *boot, struct net *net, struct p2p *p2p, bo
     gpu_close();
     memhook_close(gpu_forget_range, NULL);
     if (boot) {
-        take_leave(boot);
+        report_finalized(boot);
         boot_close(boot);
     }
 }
 
 /* Runs at exit, but not in a forked child, which must not notify the launcher in its parent's name. */
-static void parked_close(void)
+static void close_parked_layers(void)
 {
     if (parked.boot && parked.owner == getpid())
-        layers_close(parked.boot, parked.net, parked.p2p, false);
+        close_layers(parked.boot, parked.net, parked.p2p, false);
 }
 
 /* Makes standard output line-buffered: if another rank's failure ends this one, printed lines are not lost. A program
@@ -92,7 +92,7 @@ static void watch_unmapped_memory(void)
 {
     const char *why = "";
     if (memhook_open(gpu_forget_range, NULL, &why))
-        gpu_trust_hooks();
+        gpu_set_hooks_active();
     else
         log_info("GPU memory: the kind of memory of every buffer is queried from the driver, because "
                  "unmapped memory is "
@@ -107,8 +107,8 @@ static int layers_open(struct proc *p)
         p->net = parked.net;
         p->p2p = parked.p2p;
         parked.boot = NULL;
-        p2p_on_peer_of(p->p2p, comm_peer_of, p); /* it knew the process before this one */
-        p2p_on_fault(p->p2p, comm_judge, comm_member_died, p);
+        p2p_on_peer_of(p->p2p, comm_find_sender, p); /* it knew the process before this one */
+        p2p_on_fault(p->p2p, comm_check_envelope, comm_member_died, p);
         return MPI_SUCCESS;
     }
     if (parked.left)
@@ -123,7 +123,7 @@ static int layers_open(struct proc *p)
         tunables_report();
     log_identity((int)p->boot->rank, p->boot->host);
     buffer_lines(p->boot);
-    gpu_on_activate(watch_unmapped_memory);
+    gpu_set_activation_callback(watch_unmapped_memory);
     rc = gpu_open();
     if (!rc)
         rc = net_open(p->boot, &p->net);
@@ -133,8 +133,8 @@ static int layers_open(struct proc *p)
         rc = net_settle(p->net);
     if (!rc) {
         p2p_on_drop_comm(p->p2p, comm_release);
-        p2p_on_peer_of(p->p2p, comm_peer_of, p);
-        p2p_on_fault(p->p2p, comm_judge, comm_member_died, p);
+        p2p_on_peer_of(p->p2p, comm_find_sender, p);
+        p2p_on_fault(p->p2p, comm_check_envelope, comm_member_died, p);
     }
     return rc;
 }
@@ -165,7 +165,7 @@ static int predefined_comm(struct proc *p, uint32_t first, int size, uint32_t id
         return rc;
     c->obj.predefined = true;
     c->handle = (uint32_t)(uintptr_t)handle;
-    comm_speaks(c, id);
+    comm_set_context(c, id);
     c->errhandler = errhandler_retain(errhandler_initial);
     snprintf(c->name, sizeof(c->name), "%s", name);
     *out = c;
@@ -221,7 +221,7 @@ int proc_open(int thread_level, struct proc **out)
     p->main_thread = pthread_self();
     int rc = layers_open(p);
     if (!rc) {
-        p->threaded = thread_level == MPI_THREAD_MULTIPLE || net_thread_wanted();
+        p->threaded = thread_level == MPI_THREAD_MULTIPLE || net_thread_is_enabled();
         p->rank = p->boot->rank;
         p->size = p->boot->size;
         p->check_args = check.value != 0;
@@ -232,7 +232,7 @@ int proc_open(int thread_level, struct proc **out)
         /* Without notifying the launcher, which would otherwise let the other ranks wait for this one. */
         parked.left = true;
         objects_close(p);
-        layers_close(NULL, p->net, p->p2p, false);
+        close_layers(NULL, p->net, p->p2p, false);
         parked.unopened = p->boot;
         biglock_destroy(&p->lock);
         free(p);
@@ -242,12 +242,12 @@ int proc_open(int thread_level, struct proc **out)
     return MPI_SUCCESS;
 }
 
-struct boot *proc_unopened(void)
+struct boot *proc_get_unopened_boot(void)
 {
     return parked.unopened;
 }
 
-void proc_leave_unopened(void)
+void proc_close_unopened_boot(void)
 {
     boot_close(parked.unopened);
     parked.unopened = NULL;
@@ -260,7 +260,7 @@ int proc_end_world(struct proc *p)
     return rc ? rc : rc_world;
 }
 
-void proc_drain(struct proc *p)
+void proc_flush_pending_sends(struct proc *p)
 {
     struct net_waiter w = {.what = NET_ROOM};
     while (!list_empty(&p->net->stalled))
@@ -277,11 +277,11 @@ static void flush_buffered(struct proc *p)
     p->bsend = NULL;
 }
 
-static void proc_park(struct proc *p)
+static void proc_park_layers(struct proc *p)
 {
     static bool registered;
     if (!registered)
-        atexit(parked_close);
+        atexit(close_parked_layers);
     registered = true;
     p->net->lock = NULL;
     parked.boot = p->boot;
@@ -296,11 +296,11 @@ int proc_close(struct proc *p)
     int rc = proc_end_world(p);
     p->ending = true;
     flush_buffered(p);
-    proc_drain(p);
+    proc_flush_pending_sends(p);
     if (p->world_used && p->size > 1) {
         int quiesced = p->quiesce ? p->quiesce(p) : comm_quiesce(p->world);
         rc = rc ? rc : quiesced;
-        proc_drain(p);
+        proc_flush_pending_sends(p);
     }
     p->net->look = NULL; /* it would look at objects that are gone */
     p2p_on_call_frame(p->p2p, NULL, NULL);
@@ -314,11 +314,11 @@ int proc_close(struct proc *p)
     /* Between nodes connections are taken down while all ranks are there to answer. */
     bool keep = !p->world_used || p->boot->nnodes == 1;
     if (p->world_used && keep)
-        take_leave(p->boot);
+        report_finalized(p->boot);
     if (keep)
-        proc_park(p);
+        proc_park_layers(p);
     else
-        layers_close(p->boot, p->net, p->p2p, true);
+        close_layers(p->boot, p->net, p->p2p, true);
     biglock_destroy(&p->lock);
     free(p->coll_budget);
     free(p->coll_results);

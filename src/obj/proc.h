@@ -81,9 +81,9 @@ extern struct proc *the_proc;
 int proc_open(int thread_level, struct proc **out);
 
 /* The connection to the launcher after proc_open failed, for boot_abort; NULL if there is none. A process that
- * continues without MPI closes it with proc_leave_unopened(). */
-struct boot *proc_unopened(void);
-void proc_leave_unopened(void);
+ * continues without MPI closes it with proc_close_unopened_boot(). */
+struct boot *proc_get_unopened_boot(void);
+void proc_close_unopened_boot(void);
 /* Takes the lock itself. The layers below stay open for the next session and are closed at exit, except after
  * MPI_Finalize on several nodes. */
 int proc_close(struct proc *p);
@@ -93,7 +93,7 @@ int proc_close(struct proc *p);
 int proc_end_world(struct proc *p);
 
 /* Waits until the sends of requests that the program has freed are complete. */
-void proc_drain(struct proc *p);
+void proc_flush_pending_sends(struct proc *p);
 
 /* The level's name as info objects contain it, "MPI_THREAD_MULTIPLE". */
 const char *thread_level_name(int level);
@@ -101,9 +101,9 @@ const char *thread_level_name(int level);
 static inline void proc_lock(struct proc *p)
 {
     if (unlikely(p->threaded)) {
-        biglock_take(&p->lock);
+        biglock_lock(&p->lock);
         if (p->net->thread)
-            net_thread_enter(p->net->thread);
+            net_thread_pause(p->net->thread);
         if (p->within)
             p->within(true);
     }
@@ -114,8 +114,8 @@ static inline void proc_unlock(struct proc *p)
         if (p->within)
             p->within(false);
         if (p->net->thread)
-            net_thread_leave(p->net->thread);
-        biglock_drop(&p->lock);
+            net_thread_resume(p->net->thread);
+        biglock_unlock(&p->lock);
     }
 }
 

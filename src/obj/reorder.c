@@ -19,7 +19,7 @@ struct box {
 };
 
 /* Tries every box of this volume whose edges divide those of the grid. */
-static void box_search(struct box *b, int dim, int volume)
+static void search_boxes(struct box *b, int dim, int volume)
 {
     if (dim == b->ndims) {
         double surface = 0, whole = 1;
@@ -37,7 +37,7 @@ static void box_search(struct box *b, int dim, int volume)
         if (b->dims[dim] % e || volume % e)
             continue;
         b->edge[dim] = e;
-        box_search(b, dim + 1, volume / e);
+        search_boxes(b, dim + 1, volume / e);
     }
 }
 
@@ -97,7 +97,7 @@ bool cart_reorder(const struct comm *parent, int ndims, const int *dims, int *or
     struct seat *seats = malloc(((size_t)parent->size + 1) * sizeof(*seats));
     int each = seats ? seats_by_node(parent, seats) : 0;
     if (each)
-        box_search(&b, 0, each);
+        search_boxes(&b, 0, each);
     bool found = each && b.best_surface < 1e300;
     for (int i = 0; i < parent->size && found; i++)
         order[grid_rank(&b, i / each, i % each)] = seats[i].rank;

@@ -30,7 +30,7 @@ static inline struct session *session_from(MPI_Session handle)
     if (handle_is_predefined(handle))
         return NULL;
     struct session *s = (struct session *)handle;
-    return object_is(s, MAGIC_SESSION) ? s : NULL;
+    return object_has_magic(s, MAGIC_SESSION) ? s : NULL;
 }
 
 static inline MPI_Session session_handle(struct session *s)

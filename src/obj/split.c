@@ -43,7 +43,7 @@ static int split_group(const struct split_record *records, const struct group *f
     return rc;
 }
 
-int split_make(struct creation *c, const struct split_record *records, int color)
+int split_build_comm(struct creation *c, const struct split_record *records, int color)
 {
     struct comm *parent = c->parent;
     uint32_t me = parent->proc->rank;
@@ -67,7 +67,7 @@ int split_make(struct creation *c, const struct split_record *records, int color
 
 static int build_split(struct creation *c)
 {
-    return split_make(c, (const struct split_record *)(void *)c->agree.round.records, c->record[0]);
+    return split_build_comm(c, (const struct split_record *)(void *)c->agree.round.records, c->record[0]);
 }
 
 int comm_split(struct comm *parent, int color, int key, struct comm **out)

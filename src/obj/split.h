@@ -13,6 +13,6 @@ struct split_record {
 /* Makes the communicator of those whose record has this colour, by key, then by rank. `records` has the own
  * group and then the remote one, if any. Nothing is made for MPI_UNDEFINED, nor where the other side of an
  * intercommunicator has nobody of this colour. */
-int split_make(struct creation *c, const struct split_record *records, int color);
+int split_build_comm(struct creation *c, const struct split_record *records, int color);
 
 #endif

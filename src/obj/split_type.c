@@ -22,9 +22,10 @@ struct place_record {
 _Static_assert(sizeof(struct place_record) <= sizeof(((struct creation *)0)->record), "the record fits");
 
 /* hardware: the resource type of the split, or NULL for another kind of split. */
-static int make_from(struct creation *c, const struct split_record *records, int color, const char *hardware)
+static int make_typed_comm(struct creation *c, const struct split_record *records, int color,
+                           const char *hardware)
 {
-    int rc = split_make(c, records, color);
+    int rc = split_build_comm(c, records, color);
     if (rc || !hardware || !c->made)
         return rc;
     rc = info_create(&c->made->info);
@@ -32,7 +33,7 @@ static int make_from(struct creation *c, const struct split_record *records, int
 }
 
 /* The first level at which the processes are bound to different resources; -1 if there is none. */
-static int dividing_level(const struct place_record *all, int n)
+static int find_dividing_level(const struct place_record *all, int n)
 {
     for (int level = 0; level < MACHINE_LEVELS; level++)
         for (int i = 1; i < n; i++)
@@ -49,7 +50,7 @@ static int build_split_type(struct creation *c)
     struct split_record *records = malloc(((size_t)n + 1) * sizeof(*records));
     if (!records)
         return err_set(MPI_ERR_NO_MEM, "out of memory: cannot split a communicator of %d processes", n);
-    int level = dividing_level(all, n);
+    int level = find_dividing_level(all, n);
     for (int i = 0; i < n; i++) {
         records[i] = all[i].split;
         /* Unguided: the next smaller piece of the machine, if that is a real part of this communicator. */
@@ -59,7 +60,7 @@ static int build_split_type(struct creation *c)
     int color = records[c->parent->rank].color;
     if (mine->type != MPI_COMM_TYPE_HW_UNGUIDED)
         level = mine->level;
-    int rc = make_from(c, records, color, level < 0 ? NULL : machine_level_name(level));
+    int rc = make_typed_comm(c, records, color, level < 0 ? NULL : machine_level_name(level));
     free(records);
     return rc;
 }
@@ -116,7 +117,7 @@ int comm_split_type(struct comm *parent, int type, int key, struct info *info, s
     if (rc)
         return rc;
     struct place_record *r = (struct place_record *)(void *)c->record;
-    machine_places(parent->proc->boot, r->place);
+    machine_find_places(parent->proc->boot, r->place);
     if (parent->guests)
         split_separate_worlds(parent->proc, r->place);
     r->type = type;

@@ -10,7 +10,8 @@
 
 /* Creates a communicator of the first `size` processes (in the given order, or their own) with this topology, which is
  * taken over. */
-static int create_with(struct comm *parent, int size, const int *order, struct topology *t, struct comm **out)
+static int create_with_topology(struct comm *parent, int size, const int *order, struct topology *t,
+                                struct comm **out)
 {
     struct group *g = NULL;
     uint32_t *table = malloc(((size_t)size + 1) * sizeof(*table));
@@ -71,7 +72,7 @@ int cart_create(struct comm *parent, int ndims, const int *dims, const int *peri
         order ? topology_cart(ndims, dims, periods, &t) : err_set(MPI_ERR_NO_MEM, "out of memory for a grid");
     if (!rc) {
         bool moved = reorder && size == parent->size && cart_reorder(parent, ndims, dims, order);
-        rc = create_with(parent, size, moved ? order : NULL, t, out);
+        rc = create_with_topology(parent, size, moved ? order : NULL, t, out);
     }
     free(order);
     return rc;
@@ -142,5 +143,5 @@ int graph_create(struct comm *parent, int nodes, const int *ends, const int *nei
     int rc = graph_check(parent, nodes, ends, neighbors);
     if (!rc)
         rc = topology_graph(nodes, ends, neighbors, &t);
-    return rc ? rc : create_with(parent, nodes, NULL, t, out);
+    return rc ? rc : create_with_topology(parent, nodes, NULL, t, out);
 }

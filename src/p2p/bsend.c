@@ -36,7 +36,7 @@ struct flush_request {
     struct list link;
 };
 
-int bsend_attach(struct p2p *p, void *buffer, MPI_Count size, struct bsend_pool **out)
+int bsend_attach_buffer(struct p2p *p, void *buffer, MPI_Count size, struct bsend_pool **out)
 {
     struct bsend_pool *pool = calloc(1, sizeof(*pool));
     if (!pool)
@@ -61,8 +61,8 @@ void bsend_flush(struct bsend_pool *pool)
 {
     struct net_waiter w = {.what = NET_ROOM};
     while (!list_empty(&pool->pieces))
-        net_wait_step(p2p_net(pool->p2p), &w);
-    net_wait_end(p2p_net(pool->p2p), &w);
+        net_wait_step(p2p_get_net(pool->p2p), &w);
+    net_wait_end(p2p_get_net(pool->p2p), &w);
 }
 
 void bsend_detach(struct bsend_pool *pool, void **buffer, MPI_Count *size)
@@ -100,7 +100,7 @@ static int piece_new(struct bsend_pool *pool, size_t len, struct bsend_piece **o
     struct list *after = pool->pieces.prev;
     piece->start = pool->automatic ? (char *)(piece + 1) : find_gap(pool, len, &after);
     if (!piece->start) { /* perhaps some have left meanwhile */
-        net_progress(p2p_net(pool->p2p));
+        net_progress(p2p_get_net(pool->p2p));
         piece->start = find_gap(pool, len, &after);
     }
     if (!piece->start) {
@@ -130,7 +130,7 @@ static void piece_free(struct bsend_piece *piece)
     }
 }
 
-static void piece_sent(struct request *r)
+static void on_piece_sent(struct request *r)
 {
     piece_free(r->user);
 }
@@ -156,7 +156,7 @@ int bsend_send(struct bsend_pool *pool, const void *buf, MPI_Count count, struct
     }
     counter_add(&buffered, 1);
     r->user = piece;
-    r->on_complete = piece_sent;
+    r->on_complete = on_piece_sent;
     r->freed = true;
     return 0;
 }

@@ -10,7 +10,7 @@
 struct bsend_pool;
 
 /* buffer may be MPI_BUFFER_AUTOMATIC. */
-int bsend_attach(struct p2p *p, void *buffer, MPI_Count size, struct bsend_pool **out);
+int bsend_attach_buffer(struct p2p *p, void *buffer, MPI_Count size, struct bsend_pool **out);
 
 /* Waits until every message has been sent, then detaches the buffer and returns it. */
 void bsend_detach(struct bsend_pool *pool, void **buffer, MPI_Count *size);

@@ -9,14 +9,14 @@
 /* Sends that have left and may still wait at the receiver. */
 #define UNMATCHED_SENDS (STATE_BIT(SEND_ACK) | STATE_BIT(SEND_ANNOUNCED))
 
-void request_cancelled(struct p2p_request *r)
+void request_finish_cancel(struct p2p_request *r)
 {
     if (unlikely(r->base.error)) { /* not by the program: fault.c */
-        request_done(r, r->base.error);
+        request_end(r, r->base.error);
         return;
     }
     r->base.cancelled = true;
-    request_done(r, 0);
+    request_end(r, 0);
 }
 
 int recv_cancel(struct request *base)
@@ -24,17 +24,17 @@ int recv_cancel(struct request *base)
     struct p2p *p = base->p2p;
     struct p2p_request *r = p2p_request(base);
     if (r->state == STATE_RECV_SUSPENDED)
-        fault_resume(r);
+        fault_resume_receive(r);
     if (base->complete)
         return 0;
     /* A receive that was matched is no longer posted, even when its data is still on the way. */
     if (r->match.posted) {
-        if (request_is(r, OFFERED_STATES)) { /* its memory may be written to at this moment */
-            offer_recall(r);
+        if (request_is_in_state(r, OFFERED_STATES)) { /* its memory may be written to at this moment */
+            offer_recall_all(r);
             return 0;
         }
         posted_remove(&p->posted, &r->match);
-        request_cancelled(r);
+        request_finish_cancel(r);
     }
     return 0;
 }
@@ -44,16 +44,16 @@ int send_cancel(struct request *base)
     struct p2p_request *r = p2p_request(base);
     if (base->complete)
         return 0;
-    if (request_is(r,
-                   STATE_BIT(SEND_EAGER) | STATE_BIT(SEND_HELD) | STATE_BIT(SEND_TURN))) { /* it never left */
+    if (request_is_in_state(r, STATE_BIT(SEND_EAGER) | STATE_BIT(SEND_HELD) |
+                                   STATE_BIT(SEND_TURN))) { /* it never left */
         list_remove(&r->pending.link);
-        peer_unstall(r->peer);
+        peer_remove_stalled(r->peer);
         request_unpublish(r);
         request_unregister(r);
-        request_cancelled(r);
+        request_finish_cancel(r);
         return 0;
     }
-    if (!request_is(r, UNMATCHED_SENDS))
+    if (!request_is_in_state(r, UNMATCHED_SENDS))
         return 0; /* it will complete */
     struct frame_header ask = r->header;
     ask.kind = FRAME_CANCEL;
@@ -62,7 +62,7 @@ int send_cancel(struct request *base)
     return 0;
 }
 
-void cancel_arrived(struct p2p *p, struct peer *from, const struct frame_header *h)
+void cancel_handle_request(struct p2p *p, struct peer *from, const struct frame_header *h)
 {
     struct envelope env = header_envelope(h);
     struct frame_header answer = {.kind = FRAME_CANCELLED, .word = h->word};
@@ -80,15 +80,15 @@ void cancel_arrived(struct p2p *p, struct peer *from, const struct frame_header 
     control_send(p, from, &answer, NULL, 0);
 }
 
-void cancelled_arrived(struct p2p *p, struct peer *from, const struct frame_header *h)
+void cancel_handle_answer(struct p2p *p, struct peer *from, const struct frame_header *h)
 {
     if (!h->flags) /* it was matched: the usual end comes or has come */
         return;
-    struct p2p_request *r = request_known(p, from, h->word, UNMATCHED_SENDS);
+    struct p2p_request *r = request_find_by_cookie(p, from, h->word, UNMATCHED_SENDS);
     CHECK(r != NULL, "a send was cancelled that does not exist");
     request_unpublish(r);
     request_unregister(r);
-    request_cancelled(r);
+    request_finish_cancel(r);
 }
 
 int p2p_cancel(struct p2p *p, struct request *r)

@@ -15,7 +15,7 @@ static COUNTER(staged, "p2p_device_staged_bytes",
 #define DESCRIPTORS_MOST 64 /* processes may have 1024, for everything */
 
 /* Opens a cursor over the request's data in the layout of its datatype. */
-static void open_cursor(const struct p2p_request *r, struct dt_cursor *c)
+static void open_data_cursor(const struct p2p_request *r, struct dt_cursor *c)
 {
     if (r->block)
         dt_cursor_init(c, dtype_from(MPI_BYTE), (MPI_Count)r->length, r->buf);
@@ -36,7 +36,7 @@ struct device_part {
 };
 
 /* NULL: out of memory. */
-static struct device_part *get_part(struct p2p_request *r)
+static struct device_part *get_device_part(struct p2p_request *r)
 {
     if (!r->device_part && (r->device_part = calloc(1, sizeof(*r->device_part))))
         r->device_part->descriptor = -1;
@@ -44,9 +44,9 @@ static struct device_part *get_part(struct p2p_request *r)
 }
 
 /* Allocates `len` bytes of host memory. */
-static int stage_get(struct p2p_request *r, size_t len)
+static int stage_allocate(struct p2p_request *r, size_t len)
 {
-    struct device_part *stage = get_part(r);
+    struct device_part *stage = get_device_part(r);
     if (stage) {
         stage->is_pinned = len <= GPU_STAGING_SIZE;
         stage->memory = stage->is_pinned ? gpu_get_staging() : malloc(len);
@@ -76,9 +76,9 @@ static void close_descriptor(struct p2p_request *r)
     r->base.p2p->descriptors--;
 }
 
-bool device_keep_descriptor(struct p2p_request *r, int descriptor)
+bool device_store_descriptor(struct p2p_request *r, int descriptor)
 {
-    if (!get_part(r)) {
+    if (!get_device_part(r)) {
         close(descriptor);
         return false;
     }
@@ -89,7 +89,7 @@ bool device_keep_descriptor(struct p2p_request *r, int descriptor)
 }
 
 /* Waits for the copy of a half, if there is one; 0 or its error. */
-static int finish_half(struct device_part *stage, uint64_t i)
+static int wait_for_half(struct device_part *stage, uint64_t i)
 {
     int rc = 0;
     if (stage->half[i % 2].is_copying)
@@ -99,10 +99,10 @@ static int finish_half(struct device_part *stage, uint64_t i)
     return rc;
 }
 
-static void stage_put(struct device_part *stage)
+static void stage_free(struct device_part *stage)
 {
     for (uint64_t i = 0; i < 2; i++)
-        finish_half(stage, i);
+        wait_for_half(stage, i);
     if (stage->memory && stage->is_pinned)
         gpu_put_staging(stage->memory);
     else
@@ -110,16 +110,16 @@ static void stage_put(struct device_part *stage)
     stage->memory = NULL;
 }
 
-void request_end_device(struct p2p_request *r)
+void request_free_device_part(struct p2p_request *r)
 {
-    stage_put(r->device_part);
+    stage_free(r->device_part);
     close_descriptor(r);
     free(r->device_part);
     r->device_part = NULL;
 }
 
 /* Moves the data of a frame that has to wait to ordinary memory, because pinned memory is scarce. */
-static int keep_copy(struct p2p_request *r)
+static int copy_to_host_memory(struct p2p_request *r)
 {
     struct device_part *stage = r->device_part;
     if (stage->is_pinned) {
@@ -129,7 +129,7 @@ static int keep_copy(struct p2p_request *r)
                            "out of memory for a message of %llu bytes that waits for its receiver",
                            (unsigned long long)r->length);
         memcpy(copy, stage->memory, r->length);
-        stage_put(stage);
+        stage_free(stage);
         stage->memory = copy;
         stage->is_pinned = false;
     }
@@ -158,18 +158,18 @@ static int check_memory(const struct p2p_request *r, uint64_t bytes)
 int device_send_frame(struct p2p_request *r)
 {
     struct dt_cursor c;
-    int rc = stage_get(r, r->length);
+    int rc = stage_allocate(r, r->length);
     if (rc)
         return rc;
     rc = check_memory(r, r->length);
     if (rc)
         return rc;
-    open_cursor(r, &c);
+    open_data_cursor(r, &c);
     void *const packed = r->device_part->memory;
     dt_cursor_pack(&c, packed, r->length);
     counter_add(&staged, r->length);
     rc = c.error ? c.error : peer_send_now(r->peer, &r->header, packed, r->length);
-    return rc == ERR_AGAIN ? keep_copy(r) : rc;
+    return rc == ERR_AGAIN ? copy_to_host_memory(r) : rc;
 }
 
 /* Copies received data to GPU memory through pinned memory by a copy engine. Short copies from ordinary memory use the
@@ -181,14 +181,14 @@ int device_deliver(struct p2p_request *r, const void *payload, size_t len)
         return 0;
     int rc = check_memory(r, len);
     if (!rc)
-        rc = stage_get(r, len);
+        rc = stage_allocate(r, len);
     if (rc)
         return rc;
     void *const packed = r->device_part->memory;
     memcpy(packed, payload, len);
-    open_cursor(r, &c);
+    open_data_cursor(r, &c);
     dt_cursor_unpack(&c, packed, len);
-    stage_put(r->device_part);
+    stage_free(r->device_part);
     counter_add(&staged, len);
     return c.error;
 }
@@ -243,9 +243,9 @@ int device_pieces_begin(struct p2p_request *r, uint64_t from)
     part->failed = check_memory(r, part->bytes);
     if (part->failed)
         return part->failed;
-    open_cursor(r, &part->cursor);
+    open_data_cursor(r, &part->cursor);
     dt_cursor_seek(&part->cursor, from);
-    return part->failed = stage_get(r, GPU_STAGING_SIZE);
+    return part->failed = stage_allocate(r, GPU_STAGING_SIZE);
 }
 
 /* Two chunks are copied or hold data: the one that is being sent, and the next one. */
@@ -261,7 +261,7 @@ int device_pieces_next(struct p2p_request *r, size_t most, const char **data, si
             return rc;
         part->staged += n;
     }
-    const int rc = finish_half(r->device_part, i);
+    const int rc = wait_for_half(r->device_part, i);
     if (rc)
         return rc;
     *data = chunk_memory(r->device_part, i) + sent % CHUNK;
@@ -278,7 +278,7 @@ void device_pieces_store(struct p2p_request *r, const char *data, size_t len)
         const uint64_t i = part->staged / CHUNK;
         const size_t used = part->staged % CHUNK, n = MIN(len, CHUNK - used);
         if (used == 0)
-            part->failed = finish_half(r->device_part, i);
+            part->failed = wait_for_half(r->device_part, i);
         memcpy(chunk_memory(r->device_part, i) + used, data, n);
         part->staged += n;
         data += n;
@@ -288,7 +288,7 @@ void device_pieces_store(struct p2p_request *r, const char *data, size_t len)
     }
     part->staged += len;
     for (uint64_t i = 0; r->device_part && part->staged == total && i < 2; i++) {
-        const int rc = finish_half(r->device_part, i);
+        const int rc = wait_for_half(r->device_part, i);
         part->failed = part->failed ? part->failed : rc;
     }
     r->base.error = r->base.error ? r->base.error : part->failed; /* MPI_ERR_TRUNCATE: the rest is stored */

@@ -17,7 +17,7 @@ int device_deliver(struct p2p_request *r, const void *payload, size_t len);
 /* False: the process has as many descriptors of exported memory as it may; files of the program need some too. */
 bool device_may_keep_descriptor(const struct p2p_request *r);
 /* Closes the descriptor, by which another process maps the request's data, when the request ends. False: out of memory; it is closed. */
-bool device_keep_descriptor(struct p2p_request *r, int descriptor);
+bool device_store_descriptor(struct p2p_request *r, int descriptor);
 
 /* R3. begin: the bytes from `from` on will be moved. */
 int device_pieces_begin(struct p2p_request *r, uint64_t from);

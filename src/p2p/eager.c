@@ -13,10 +13,10 @@ static void eager_acknowledge(struct p2p *p, struct peer *to, uint64_t cookie)
     control_send(p, to, &ack, NULL, 0);
 }
 
-static void keep_for_later(struct p2p *p, struct peer *from, const struct frame_header *h,
-                           const void *payload, size_t len)
+static void store_unexpected(struct p2p *p, struct peer *from, const struct frame_header *h,
+                             const void *payload, size_t len)
 {
-    if (unlikely(p->faults) && fault_unexpected(p, from, h, h->word))
+    if (unlikely(p->faults) && fault_check_unexpected(p, from, h, h->word))
         return;
     struct message *m = message_new(p, from, h, len);
     m->length = len;
@@ -24,19 +24,19 @@ static void keep_for_later(struct p2p *p, struct peer *from, const struct frame_
     copy_bytes(m->payload, payload, len);
 }
 
-void eager_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
-                   size_t len)
+void eager_handle_frame(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
+                        size_t len)
 {
     struct envelope env = header_envelope(h);
     from->messages_from[envelope_class(env)]++;
-    struct p2p_request *r = take_posted(p, env);
+    struct p2p_request *r = posted_remove_matching(p, env);
     if (unlikely(!r)) {
-        keep_for_later(p, from, h, payload, len);
+        store_unexpected(p, from, h, payload, len);
         return;
     }
-    int rc = recv_matched(r, env, len);
-    const int copied = recv_copy(r, payload, len);
-    request_done(r, rc ? rc : copied);
+    int rc = recv_set_status(r, env, len);
+    const int copied = recv_copy_payload(r, payload, len);
+    request_end(r, rc ? rc : copied);
 }
 
 void eager_sync_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
@@ -44,30 +44,30 @@ void eager_sync_arrived(struct p2p *p, struct peer *from, const struct frame_hea
 {
     struct envelope env = header_envelope(h);
     from->messages_from[envelope_class(env)]++;
-    struct p2p_request *r = take_posted(p, env);
+    struct p2p_request *r = posted_remove_matching(p, env);
     if (!r) {
-        keep_for_later(p, from, h, payload, len);
+        store_unexpected(p, from, h, payload, len);
         return;
     }
     eager_acknowledge(p, from, h->word);
-    int rc = recv_matched(r, env, len);
-    const int copied = recv_copy(r, payload, len);
-    request_done(r, rc ? rc : copied);
+    int rc = recv_set_status(r, env, len);
+    const int copied = recv_copy_payload(r, payload, len);
+    request_end(r, rc ? rc : copied);
 }
 
-void eager_take(struct p2p *p, struct p2p_request *r, struct message *m)
+void eager_receive_stored(struct p2p *p, struct p2p_request *r, struct message *m)
 {
     if (m->kind == FRAME_EAGER_SYNC)
         eager_acknowledge(p, m->from, m->cookie);
-    int rc = recv_matched(r, m->match.env, m->length);
-    const int copied = recv_copy(r, m->payload, m->length);
-    request_done(r, rc ? rc : copied);
+    int rc = recv_set_status(r, m->match.env, m->length);
+    const int copied = recv_copy_payload(r, m->payload, m->length);
+    request_end(r, rc ? rc : copied);
 }
 
 void ack_arrived(struct p2p *p, struct peer *from, const struct frame_header *h)
 {
-    struct p2p_request *r = request_known(p, from, h->word, STATE_BIT(SEND_ACK));
+    struct p2p_request *r = request_find_by_cookie(p, from, h->word, STATE_BIT(SEND_ACK));
     CHECK(r != NULL, "an acknowledgement arrived for a send that does not exist");
     request_unpublish(r);
-    request_done(r, 0);
+    request_end(r, 0);
 }

@@ -77,7 +77,7 @@ struct p2p_request {
     uint64_t length;                 /* bytes to send, or room to receive */
     uint64_t cookie;                 /* mine, 0 when peers do not know this request */
     uint64_t peer_cookie;            /* the request at the other side */
-    uint8_t state;                   /* enum p2p_state; set by request_turn alone */
+    uint8_t state;                   /* enum p2p_state; set by request_change_state alone */
     bool stack;                      /* lives in a blocking call: nothing to free, type not retained */
     bool registered;                 /* `mem` and `key` are valid */
     bool block;                      /* the data is one block of memory */
@@ -107,8 +107,8 @@ struct message;
 
 /* note.c: only with p->debug. A send is about to leave; a receive waits; a receive takes a message that waited. */
 void note_send(struct p2p *p, struct p2p_request *r);
-void note_posted(struct p2p *p, struct p2p_request *r);
-void note_taken(struct p2p *p, struct p2p_request *r, const struct message *m);
+void note_check_at_post(struct p2p *p, struct p2p_request *r);
+void note_check_at_receive(struct p2p *p, struct p2p_request *r, const struct message *m);
 void notes_close(struct p2p *p);
 
 /* request.c */
@@ -129,7 +129,7 @@ static inline void request_begin(struct p2p_request *r, struct p2p *p, const str
 }
 
 /* device.c */
-void request_end_device(struct p2p_request *r);
+void request_free_device_part(struct p2p_request *r);
 
 static inline void request_state(struct p2p_request *r, enum p2p_state to)
 {
@@ -139,18 +139,18 @@ static inline void request_state(struct p2p_request *r, enum p2p_state to)
 }
 
 /* Changes the state of a request; the table of transitions must permit it. */
-static inline void request_turn(struct p2p_request *r, enum p2p_state to)
+static inline void request_change_state(struct p2p_request *r, enum p2p_state to)
 {
     ASSERT(state_may_follow((enum p2p_state)r->state, to));
     request_state(r, to);
 }
 
 /* Completes a send or receive of any protocol. The request may be freed afterwards. */
-static inline void request_done(struct p2p_request *r, int error)
+static inline void request_end(struct p2p_request *r, int error)
 {
-    request_turn(r, STATE_DONE);
+    request_change_state(r, STATE_DONE);
     if (unlikely(r->device_part != NULL))
-        request_end_device(r);
+        request_free_device_part(r);
     request_complete(&r->base, error);
 }
 
@@ -159,22 +159,22 @@ static inline void request_fail(struct p2p_request *r, int error)
 {
     request_state(r, STATE_DONE);
     if (unlikely(r->device_part != NULL))
-        request_end_device(r);
+        request_free_device_part(r);
     request_complete(&r->base, error);
 }
 
-static inline bool request_is(const struct p2p_request *r, uint32_t states)
+static inline bool request_is_in_state(const struct p2p_request *r, uint32_t states)
 {
     return 1u << r->state & states;
 }
 
 /* The request that a peer knows by this cookie, or NULL: an old or invented cookie, one that was sent to
  * another peer, or one of a request that is in none of these states. */
-static inline struct p2p_request *request_known(struct p2p *p, const struct peer *from, uint64_t cookie,
-                                                uint32_t states)
+static inline struct p2p_request *request_find_by_cookie(struct p2p *p, const struct peer *from,
+                                                         uint64_t cookie, uint32_t states)
 {
     struct p2p_request *r = ids_find(&p->ids, cookie);
-    return r && r->peer == from && request_is(r, states) ? r : NULL;
+    return r && r->peer == from && request_is_in_state(r, states) ? r : NULL;
 }
 
 /* Gives the request a cookie; false when memory is out. */
@@ -196,7 +196,7 @@ static inline void request_unpublish(struct p2p_request *r)
 static inline void request_data(struct p2p_request *r, const void *buf, MPI_Count count, struct dtype *type)
 {
     MPI_Aint offset;
-    r->block = dt_is_block(type, count, &offset);
+    r->block = dt_is_contiguous_block(type, count, &offset);
     r->buf = r->block ? ptr_add(buf, offset) : (char *)(uintptr_t)buf;
     r->count = count;
     r->type = type;
@@ -205,7 +205,7 @@ static inline void request_data(struct p2p_request *r, const void *buf, MPI_Coun
 }
 
 /* True if the data is one block that peers can access once it is registered. */
-static inline bool request_is_reachable(const struct p2p_request *r)
+static inline bool request_is_remotely_accessible(const struct p2p_request *r)
 {
     return r->block && (!r->device || r->peer->caps.gpu_memory);
 }
@@ -235,29 +235,31 @@ void control_send_first(struct p2p *p, struct peer *to, const struct frame_heade
                         const void *payload, size_t len);
 
 /* recv.c: the error for a message that does not fill its receive, if that is an error. */
-int recv_uneven(const struct p2p_request *r, struct envelope env, uint64_t length);
+int recv_check_whole_elements(const struct p2p_request *r, struct envelope env, uint64_t length);
 /* Stores source, tag and length in the receive's status; an error when the message does not fit. */
-static inline int recv_matched(struct p2p_request *r, struct envelope env, uint64_t length)
+static inline int recv_set_status(struct p2p_request *r, struct envelope env, uint64_t length)
 {
     r->base.source = env.source;
     r->base.tag = env.tag;
     r->base.bytes = (MPI_Count)MIN(length, r->length);
-    return likely(length == r->length || (r->block && length < r->length)) ? 0 : recv_uneven(r, env, length);
+    return likely(length == r->length || (r->block && length < r->length))
+               ? 0
+               : recv_check_whole_elements(r, env, length);
 }
 
 /* Copies len bytes of a message received in one frame to the user's buffer. Only GPU memory can cause an error. */
-int recv_copy(struct p2p_request *r, const void *payload, size_t len);
+int recv_copy_payload(struct p2p_request *r, const void *payload, size_t len);
 
 /* offer.c: ends the offer of a receive that a frame is about to match. Returns true if the sender has filled the
  * offered memory meanwhile: the receive is complete then. */
-bool offer_ends(struct p2p_request *r);
+bool offer_finish_or_withdraw(struct p2p_request *r);
 
 /* recv.c: prepares a posted receive for a frame that matches it: its offer is withdrawn, a suspended receive becomes
  * active. Returns true if the sender has filled the offered memory meanwhile: the receive is complete then. */
 bool recv_is_filled(struct p2p_request *r);
 
 /* Removes and returns the posted receive that matches this message, or NULL. */
-static inline struct p2p_request *take_posted(struct p2p *p, struct envelope env)
+static inline struct p2p_request *posted_remove_matching(struct p2p *p, struct envelope env)
 {
     struct match_entry *e;
     while ((e = posted_find(&p->posted, env)) != NULL) {
@@ -271,18 +273,18 @@ static inline struct p2p_request *take_posted(struct p2p *p, struct envelope env
 }
 
 /* eager.c */
-void eager_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
-                   size_t len);
+void eager_handle_frame(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
+                        size_t len);
 void eager_sync_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
                         size_t len);
-void eager_take(struct p2p *p, struct p2p_request *r, struct message *m);
+void eager_receive_stored(struct p2p *p, struct p2p_request *r, struct message *m);
 void ack_arrived(struct p2p *p, struct peer *from, const struct frame_header *h);
 
 /* cancel.c */
-void cancel_arrived(struct p2p *p, struct peer *from, const struct frame_header *h);
-void cancelled_arrived(struct p2p *p, struct peer *from, const struct frame_header *h);
+void cancel_handle_request(struct p2p *p, struct peer *from, const struct frame_header *h);
+void cancel_handle_answer(struct p2p *p, struct peer *from, const struct frame_header *h);
 int send_cancel(struct request *r);
 int recv_cancel(struct request *r);
-void request_cancelled(struct p2p_request *r);
+void request_finish_cancel(struct p2p_request *r);
 
 #endif

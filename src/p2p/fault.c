@@ -22,7 +22,7 @@ bool p2p_has_faults(const struct p2p *p)
 
 static int fault_check_envelope(struct p2p *p, struct envelope env)
 {
-    int error = env.context & PARTITIONED_CHANNEL ? partitioned_judge(p, env, &env) : 0;
+    int error = env.context & PARTITIONED_CHANNEL ? partitioned_check_message(p, env, &env) : 0;
     env.context &= ~(uint64_t)PARTITIONED_MEET;
     return error || !p->judge ? error : p->judge(p->judge_arg, env);
 }
@@ -48,15 +48,15 @@ int p2p_probe_fault(struct p2p *p, struct envelope env)
  * stays posted. */
 static void request_suspend(struct p2p_request *r)
 {
-    request_turn(r, STATE_RECV_SUSPENDED);
+    request_change_state(r, STATE_RECV_SUSPENDED);
     request_complete(&r->base, MPIX_ERR_PROC_FAILED_PENDING);
 }
 
 /* Makes a suspended receive active again. Other threads read `complete` again under the lock before they use the
  * result. */
-void fault_resume(struct p2p_request *r)
+void fault_resume_receive(struct p2p_request *r)
 {
-    request_turn(r, STATE_RECV_UNMATCHED);
+    request_change_state(r, STATE_RECV_UNMATCHED);
     r->base.error = 0;
     atomic_store_explicit(&r->base.complete, 0, memory_order_relaxed);
 }
@@ -78,17 +78,17 @@ static bool is_persistent(const struct p2p_request *r)
 }
 
 /* Ends a posted receive with an error. Returns false if a living peer may be writing into it: that peer is queried
- * first, and request_cancelled ends the receive. */
-static bool end_posted(struct p2p *p, struct p2p_request *r, int error)
+ * first, and request_finish_cancel ends the receive. */
+static bool fail_posted_receive(struct p2p *p, struct p2p_request *r, int error)
 {
-    if (request_is(r, OFFERED_STATES)) {
+    if (request_is_in_state(r, OFFERED_STATES)) {
         r->base.error = error;
-        offer_recall(r);
+        offer_recall_all(r);
         return false;
     }
     counter_add(&failed, 1);
     posted_remove(&p->posted, &r->match);
-    request_done(r, fault_set_detail(error));
+    request_end(r, fault_set_detail(error));
     return true;
 }
 
@@ -97,18 +97,18 @@ void p2p_end_suspended(struct request *base)
     struct p2p_request *r = p2p_request(base);
     if (!p2p_is_suspended(base))
         return;
-    fault_resume(r);
-    end_posted(base->p2p, r, MPIX_ERR_PROC_FAILED);
+    fault_resume_receive(r);
+    fail_posted_receive(base->p2p, r, MPIX_ERR_PROC_FAILED);
 }
 
 void p2p_free_suspended(struct request *base)
 {
-    fault_resume(p2p_request(base));
+    fault_resume_receive(p2p_request(base));
     base->freed = true;
 }
 
 /* Applies the failures known so far to a posted receive; true when that has completed it. */
-static bool judge_posted(struct p2p *p, struct p2p_request *r)
+static bool apply_faults_to_posted(struct p2p *p, struct p2p_request *r)
 {
     int error = fault_check_envelope(p, r->match.env);
     if (error == MPIX_ERR_PROC_FAILED_PENDING) {
@@ -122,41 +122,40 @@ static bool judge_posted(struct p2p *p, struct p2p_request *r)
             return false;
         error = MPIX_ERR_PROC_FAILED;
     } else if (r->state == STATE_RECV_SUSPENDED) {
-        fault_resume(r);
+        fault_resume_receive(r);
     }
-    return error && end_posted(p, r, error);
+    return error && fail_posted_receive(p, r, error);
 }
 
-bool fault_posted(struct p2p *p, struct p2p_request *r)
+bool fault_check_posted(struct p2p *p, struct p2p_request *r)
 {
-    return judge_posted(p, r);
+    return apply_faults_to_posted(p, r);
 }
 
-static struct p2p_request *posted_of(struct match_entry *e)
+static struct p2p_request *posted_request(struct match_entry *e)
 {
     return container_of(e, struct p2p_request, match);
 }
 
 /* Judges posted receives until one has ended. Its owner may then post others, and the tables may grow, so the caller
  * starts again. */
-static bool judge_some_posted(struct p2p *p)
+static bool apply_faults_until_change(struct p2p *p)
 {
     struct match_table *t = &p->posted;
     if (t->lone)
-        return judge_posted(p, posted_of(t->lone));
+        return apply_faults_to_posted(p, posted_request(t->lone));
     for (int kind = 0; kind < MATCH_KINDS; kind++)
         for (uint32_t i = 0; t->posted[kind] > 0 && i < t->nbuckets; i++)
-            list_foreach(
-                pos,
-                &t->buckets[kind][i]) if (judge_posted(p,
-                                                       posted_of(
-                                                           (struct match_entry *)(pos - kind)))) return true;
+            list_foreach(pos, &t->buckets[kind][i]) if (apply_faults_to_posted(
+                                                            p, posted_request((
+                                                                   struct match_entry *)(pos -
+                                                                                         kind)))) return true;
     return false;
 }
 
-static void judge_all_posted(struct p2p *p)
+static void apply_faults_to_all_posted(struct p2p *p)
 {
-    while (judge_some_posted(p))
+    while (apply_faults_until_change(p))
         ;
 }
 
@@ -184,7 +183,7 @@ static int fault_message_is_lost(struct p2p *p, const struct peer *from, uint8_t
     return 0;
 }
 
-bool fault_unexpected(struct p2p *p, struct peer *from, const struct frame_header *h, uint64_t cookie)
+bool fault_check_unexpected(struct p2p *p, struct peer *from, const struct frame_header *h, uint64_t cookie)
 {
     int error = fault_message_is_lost(p, from, h->kind, header_envelope(h));
     if (error)
@@ -192,7 +191,7 @@ bool fault_unexpected(struct p2p *p, struct peer *from, const struct frame_heade
     return error != 0;
 }
 
-static void judge_all_unexpected(struct p2p *p)
+static void apply_faults_to_unexpected(struct p2p *p)
 {
     struct match_table *t = &p->unexpected;
     for (uint32_t i = 0; t->count > 0 && i < t->nbuckets; i++)
@@ -209,12 +208,12 @@ static void judge_all_unexpected(struct p2p *p)
         }
 }
 
-void p2p_judge_again(struct p2p *p)
+void p2p_recheck_faults(struct p2p *p)
 {
     p->faults = true;
     p->look_from = 0;
-    judge_all_posted(p);
-    judge_all_unexpected(p);
+    apply_faults_to_all_posted(p);
+    apply_faults_to_unexpected(p);
 }
 
 /* ---- requests of the dead ---- */
@@ -224,13 +223,13 @@ static void fail_known(struct p2p *p, struct p2p_request *r)
 {
     counter_add(&failed, 1);
     int error = MPIX_ERR_PROC_FAILED;
-    if (request_is(r, OFFERED_STATES)) {
+    if (request_is_in_state(r, OFFERED_STATES)) {
         if (r->match.posted)
             posted_remove(&p->posted, &r->match);
         offer_end(r, 0, false);
-        error = r->base.error ? r->base.error : error; /* end_posted */
+        error = r->base.error ? r->base.error : error; /* fail_posted_receive */
     }
-    if (request_is(r, STATE_BIT(SEND_PIPE) | STATE_BIT(RECV_PIPE)))
+    if (request_is_in_state(r, STATE_BIT(SEND_PIPE) | STATE_BIT(RECV_PIPE)))
         laboratory_pipe.drop(r);
     request_unpublish(r);
     request_unregister(r);
@@ -261,7 +260,7 @@ static void fault_peer_died(void *ctx, uint32_t number, struct peer *peer)
     }
     if (p->died)
         p->died(p->judge_arg, number);
-    p2p_judge_again(p);
+    p2p_recheck_faults(p);
 }
 
 void p2p_on_fault(struct p2p *p, p2p_judge *judge_, void (*died_)(void *arg, uint32_t number), void *arg)

@@ -19,7 +19,7 @@ void p2p_on_fault(struct p2p *p, p2p_judge *judge, void (*died)(void *arg, uint3
 
 /* Judges all receives and messages again: receives without a possible sender end, and messages that nothing will
  * receive are refused. */
-void p2p_judge_again(struct p2p *p);
+void p2p_recheck_faults(struct p2p *p);
 
 /* The error of a blocking probe for messages with this envelope, or 0. */
 int p2p_probe_fault(struct p2p *p, struct envelope env);

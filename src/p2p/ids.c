@@ -33,7 +33,7 @@ uint64_t ids_add(struct ids *ids, void *object)
     return (uint64_t)slot->generation << 32 | i;
 }
 
-static struct id_slot *slot_of(const struct ids *ids, uint64_t id)
+static struct id_slot *find_slot(const struct ids *ids, uint64_t id)
 {
     uint32_t i = (uint32_t)id;
     if (i >= ids->size || ids->slots[i].generation != (uint32_t)(id >> 32) || !ids->slots[i].object)
@@ -43,13 +43,13 @@ static struct id_slot *slot_of(const struct ids *ids, uint64_t id)
 
 void *ids_find(const struct ids *ids, uint64_t id)
 {
-    struct id_slot *slot = slot_of(ids, id);
+    struct id_slot *slot = find_slot(ids, id);
     return slot ? slot->object : NULL;
 }
 
 void ids_remove(struct ids *ids, uint64_t id)
 {
-    struct id_slot *slot = slot_of(ids, id);
+    struct id_slot *slot = find_slot(ids, id);
     if (!slot)
         return;
     slot->object = NULL;

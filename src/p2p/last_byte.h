@@ -54,7 +54,7 @@ static inline bool last_byte_changed(const struct last_byte *b)
     return changed;
 }
 
-static inline bool last_bytes_room(const struct last_bytes *all)
+static inline bool last_bytes_has_room(const struct last_bytes *all)
 {
     return all->count < LAST_BYTES_MAX;
 }

@@ -39,11 +39,11 @@ void match_close(struct match_table *t)
 
 static void match_insert_entry(struct match_table *t, struct match_entry *e, int kind)
 {
-    uint32_t hash = match_hash(envelope_as(e->env, kind));
+    uint32_t hash = match_hash(envelope_with_wildcards(e->env, kind));
     list_append(&t->buckets[kind][hash & (t->nbuckets - 1)], &e->link[kind]);
 }
 
-static struct match_entry *entry_of(struct list *node, int kind)
+static struct match_entry *entry_of_link(struct list *node, int kind)
 {
     return (struct match_entry *)(node - kind);
 }
@@ -56,7 +56,7 @@ static void match_grow_kind(struct match_table *t, int kind, uint32_t old, struc
     struct list *from = t->buckets[kind];
     t->buckets[kind] = fresh;
     for (uint32_t i = 0; i < old; i++)
-        list_foreach_safe(pos, after, &from[i]) match_insert_entry(t, entry_of(pos, kind), kind);
+        list_foreach_safe(pos, after, &from[i]) match_insert_entry(t, entry_of_link(pos, kind), kind);
     free(from);
 }
 
@@ -77,7 +77,7 @@ static void match_grow_table(struct match_table *t)
         match_grow_kind(t, kind, old, fresh[kind]);
 }
 
-void posted_hang(struct match_table *t, struct match_entry *e)
+void posted_insert_hashed(struct match_table *t, struct match_entry *e)
 {
     if (unlikely(t->count >= t->nbuckets * LOAD_MAX))
         match_grow_table(t);
@@ -87,7 +87,7 @@ void posted_hang(struct match_table *t, struct match_entry *e)
     t->count++;
 }
 
-void posted_unhang(struct match_table *t, struct match_entry *e)
+void posted_remove_hashed(struct match_table *t, struct match_entry *e)
 {
     int kind = match_kind(e->env);
     list_remove(&e->link[kind]);
@@ -101,7 +101,7 @@ struct match_entry *posted_find_wild(struct match_table *t, struct envelope env)
     for (int kind = 0; kind < MATCH_KINDS; kind++) {
         if (t->posted[kind] == 0)
             continue;
-        struct match_entry *e = match_first(t, envelope_as(env, kind), kind);
+        struct match_entry *e = match_find_first(t, envelope_with_wildcards(env, kind), kind);
         if (e && (!best || e->order < best->order))
             best = e;
     }
@@ -130,7 +130,8 @@ static struct list *chain_merge(struct list *a, struct list *b)
 {
     struct list first, *last = &first;
     while (a && b) {
-        struct list **older = entry_of(a, MATCH_ANY)->order < entry_of(b, MATCH_ANY)->order ? &a : &b;
+        struct list **older =
+            entry_of_link(a, MATCH_ANY)->order < entry_of_link(b, MATCH_ANY)->order ? &a : &b;
         last = last->next = *older;
         *older = last->next;
     }
@@ -152,21 +153,21 @@ static struct list *chain_sort(struct list **chain, uint32_t n)
 }
 
 /* Enters the waiting messages under the wildcard keys, oldest first, at the program's first wildcard receive. */
-static void become_wild(struct match_table *t)
+static void index_by_wildcards(struct match_table *t)
 {
     struct list *waiting = NULL;
     t->wild = true;
     for (uint32_t i = 0; i < t->nbuckets; i++)
         list_foreach(pos, &t->buckets[MATCH_EXACT][i])
         {
-            struct list *node = &entry_of(pos, MATCH_EXACT)->link[MATCH_ANY];
+            struct list *node = &entry_of_link(pos, MATCH_EXACT)->link[MATCH_ANY];
             node->next = waiting;
             waiting = node;
         }
     if (t->count)
         waiting = chain_sort(&waiting, t->count);
     while (waiting) {
-        struct match_entry *e = entry_of(waiting, MATCH_ANY);
+        struct match_entry *e = entry_of_link(waiting, MATCH_ANY);
         waiting = waiting->next;
         for (int kind = 1; kind < MATCH_KINDS; kind++)
             match_insert_entry(t, e, kind);
@@ -177,6 +178,6 @@ struct match_entry *unexpected_find(struct match_table *t, struct envelope env)
 {
     int kind = match_kind(env);
     if (kind != MATCH_EXACT && !t->wild)
-        become_wild(t);
-    return t->count ? match_first(t, env, kind) : NULL;
+        index_by_wildcards(t);
+    return t->count ? match_find_first(t, env, kind) : NULL;
 }

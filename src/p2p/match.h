@@ -57,7 +57,7 @@ static inline bool envelope_equal(struct envelope a, struct envelope b)
 }
 
 /* The envelope as a receive with this kind of wildcard would have it. */
-static inline struct envelope envelope_as(struct envelope env, int kind)
+static inline struct envelope envelope_with_wildcards(struct envelope env, int kind)
 {
     if (kind & MATCH_ANY_SOURCE)
         env.source = MPI_ANY_SOURCE;
@@ -67,8 +67,8 @@ static inline struct envelope envelope_as(struct envelope env, int kind)
 }
 
 /* Adds a posted receive. */
-void posted_hang(struct match_table *t, struct match_entry *e);
-void posted_unhang(struct match_table *t, struct match_entry *e);
+void posted_insert_hashed(struct match_table *t, struct match_entry *e);
+void posted_remove_hashed(struct match_table *t, struct match_entry *e);
 struct match_entry *posted_find_wild(struct match_table *t, struct envelope env);
 
 static inline void posted_add(struct match_table *t, struct match_entry *e)
@@ -79,9 +79,9 @@ static inline void posted_add(struct match_table *t, struct match_entry *e)
         return;
     }
     if (t->lone)
-        posted_hang(t, t->lone);
+        posted_insert_hashed(t, t->lone);
     t->lone = NULL;
-    posted_hang(t, e);
+    posted_insert_hashed(t, e);
 }
 
 static inline void posted_remove(struct match_table *t, struct match_entry *e)
@@ -90,23 +90,23 @@ static inline void posted_remove(struct match_table *t, struct match_entry *e)
     if (likely(t->lone == e))
         t->lone = NULL;
     else
-        posted_unhang(t, e);
+        posted_remove_hashed(t, e);
 }
 
-static inline bool envelope_takes(struct envelope receive, struct envelope message)
+static inline bool envelope_matches(struct envelope receive, struct envelope message)
 {
     return receive.context == message.context &&
            (receive.source == message.source || receive.source == MPI_ANY_SOURCE) &&
            (receive.tag == message.tag || receive.tag == MPI_ANY_TAG);
 }
 
-static inline struct match_entry *match_first(struct match_table *t, struct envelope key, int kind)
+static inline struct match_entry *match_find_first(struct match_table *t, struct envelope key, int kind)
 {
     struct list *head = &t->buckets[kind][match_hash(key) & (t->nbuckets - 1)];
     list_foreach(pos, head)
     {
         struct match_entry *e = (struct match_entry *)(pos - kind); /* link is the entry's first member */
-        if (likely(envelope_equal(envelope_as(e->env, kind), key)))
+        if (likely(envelope_equal(envelope_with_wildcards(e->env, kind), key)))
             return e;
     }
     return NULL;
@@ -116,9 +116,9 @@ static inline struct match_entry *match_first(struct match_table *t, struct enve
 static inline struct match_entry *posted_find(struct match_table *t, struct envelope env)
 {
     if (likely(t->lone != NULL))
-        return likely(envelope_takes(t->lone->env, env)) ? t->lone : NULL;
+        return likely(envelope_matches(t->lone->env, env)) ? t->lone : NULL;
     if (likely(t->posted[MATCH_EXACT] == t->count))
-        return t->count ? match_first(t, env, 0) : NULL;
+        return t->count ? match_find_first(t, env, 0) : NULL;
     return posted_find_wild(t, env);
 }
 

@@ -36,7 +36,7 @@ void message_free(struct message *m)
         free(m);
 }
 
-void messages_drop(struct p2p *p, const struct peer *from)
+void messages_free_from(struct p2p *p, const struct peer *from)
 {
     struct match_table *t = &p->unexpected;
     for (uint32_t i = 0; i < t->nbuckets; i++)
@@ -50,9 +50,9 @@ void messages_drop(struct p2p *p, const struct peer *from)
         }
 }
 
-void p2p_each_unexpected(const struct p2p *p, int most,
-                         void (*show)(void *arg, struct envelope env, const void *payload, uint64_t length),
-                         void *arg)
+void p2p_visit_unexpected(const struct p2p *p, int most,
+                          void (*show)(void *arg, struct envelope env, const void *payload, uint64_t length),
+                          void *arg)
 {
     const struct match_table *t = &p->unexpected;
     if (t->count == 0)

@@ -33,6 +33,6 @@ struct message *message_new(struct p2p *p, struct peer *from, const struct frame
 void message_free(struct message *m);
 
 /* Frees the waiting messages of this peer, or of all peers when it is NULL. */
-void messages_drop(struct p2p *p, const struct peer *from);
+void messages_free_from(struct p2p *p, const struct peer *from);
 
 #endif

@@ -31,7 +31,7 @@ struct waiting {
     struct note note;
 };
 
-static int add_run(void *context, struct dtype *basic, MPI_Count count, char *address)
+static int note_add_run(void *context, struct dtype *basic, MPI_Count count, char *address)
 {
     struct note *n = context;
     (void)address;
@@ -56,12 +56,12 @@ void note_describe(struct note *out, struct dtype *type, MPI_Count count)
     out->nruns = out->more = 0;
     snprintf(out->type, sizeof(out->type), "%.*s", NOTE_NAME - 1, type->name);
     if (type->kind == KIND_MIXED || !type->handle)
-        dt_walk(type, count, NULL, WALK_BASIC, add_run, out);
+        dt_walk(type, count, NULL, WALK_BASIC, note_add_run, out);
     else
-        add_run(out, type, count, NULL);
+        note_add_run(out, type, count, NULL);
 }
 
-static bool holds_packed(const struct note *n)
+static bool is_packed_note(const struct note *n)
 {
     return n->nruns > 0 && strcmp(n->runs[0].name, "MPI_PACKED") == 0;
 }
@@ -70,7 +70,7 @@ bool note_matches(const struct note *sent, const struct note *received)
 {
     uint32_t r = 0;
     uint64_t room = received->nruns > 0 ? received->runs[0].count : 0;
-    if (holds_packed(sent) || holds_packed(received))
+    if (is_packed_note(sent) || is_packed_note(received))
         return true; /* matches anything, MPI-5.0 3.3.1 */
     for (uint32_t s = 0; s < sent->nruns; s++) {
         for (uint64_t left = sent->runs[s].count; left > 0;) {
@@ -124,7 +124,7 @@ static void note_compare(struct p2p *p, uint32_t from, struct envelope env, cons
         p->debug->differs(p, from, env, sent, &received);
 }
 
-static void note_arrived(struct p2p *p, struct peer *from, const struct frame_header *h)
+static void note_handle_before_match(struct p2p *p, struct peer *from, const struct frame_header *h)
 {
     struct note sent;
     const struct envelope env = header_envelope(h);
@@ -137,7 +137,7 @@ static void note_arrived(struct p2p *p, struct peer *from, const struct frame_he
         note_store(p, OF_MESSAGE, from->rank, p->order, &sent); /* the number that the message will have */
 }
 
-static void note_received(struct p2p *p, struct peer *from, const void *payload, size_t len)
+static void note_handle_frame(struct p2p *p, struct peer *from, const void *payload, size_t len)
 {
     struct note note;
     CHECK(len == sizeof(note), "a note of FISHPLATE_DEBUG=match has a wrong length");
@@ -150,15 +150,15 @@ static void note_received(struct p2p *p, struct peer *from, const void *payload,
 }
 
 /* Replaces deliver while messages are recorded. */
-static void deliver_noted(void *ctx, struct peer *from, const struct frame_header *h, const void *payload,
-                          size_t len)
+static void deliver_with_notes(void *ctx, struct peer *from, const struct frame_header *h,
+                               const void *payload, size_t len)
 {
     struct p2p *p = ctx;
     const bool message = h->kind == FRAME_EAGER || h->kind == FRAME_EAGER_SYNC || h->kind == FRAME_RTS;
     if (h->kind == FRAME_NOTE)
-        note_received(p, from, payload, len);
+        note_handle_frame(p, from, payload, len);
     else if (message && !(h->context & 1) && !list_empty(&p->notes))
-        note_arrived(p, from, h);
+        note_handle_before_match(p, from, h);
     if (h->kind != FRAME_NOTE)
         p->plain_deliver(ctx, from, h, payload, len);
 }
@@ -194,7 +194,7 @@ void note_send(struct p2p *p, struct p2p_request *r)
     peer_queue(r->peer, &w->pending);
 }
 
-void note_posted(struct p2p *p, struct p2p_request *r)
+void note_check_at_post(struct p2p *p, struct p2p_request *r)
 {
     struct note note = {0};
     if (r->match.env.context & 1)
@@ -207,7 +207,7 @@ void note_posted(struct p2p *p, struct p2p_request *r)
     note_store(p, OF_RECEIVE, 0, r->match.order, &note);
 }
 
-void note_taken(struct p2p *p, struct p2p_request *r, const struct message *m)
+void note_check_at_receive(struct p2p *p, struct p2p_request *r, const struct message *m)
 {
     struct note sent;
     if (p->debug->made && !r->stack && !(m->match.env.context & 1))
@@ -231,7 +231,7 @@ void p2p_set_debug(struct p2p *p, const struct p2p_debug *debug)
     if (!debug->match)
         return;
     p->plain_deliver = p->net->deliver;
-    p->net->deliver = deliver_noted;
+    p->net->deliver = deliver_with_notes;
 }
 
 void notes_close(struct p2p *p)

@@ -57,8 +57,8 @@ void links_close(struct p2p *p)
 
 void offer_begin(struct p2p_request *r, enum p2p_protocol protocol, uint8_t last)
 {
-    struct link *l = link_of(r->peer);
-    request_turn(r, STATE_RECV_OFFERED);
+    struct link *l = peer_link(r->peer);
+    request_change_state(r, STATE_RECV_OFFERED);
     r->offer.protocol = protocol;
     list_append(&l->offered, &r->offer.link);
     l->noffered++;
@@ -70,7 +70,7 @@ void offer_begin(struct p2p_request *r, enum p2p_protocol protocol, uint8_t last
 void offer_end(struct p2p_request *r, uint64_t length, bool used)
 {
     struct p2p *p = r->base.p2p;
-    struct link *l = link_of(r->peer);
+    struct link *l = peer_link(r->peer);
     last_byte_forget(&p->looks, &r->offer.last);
     if (length < r->length)
         *r->offer.last.at = r->offer.last.before;
@@ -81,41 +81,41 @@ void offer_end(struct p2p_request *r, uint64_t length, bool used)
 }
 
 /* Withdraws the offer: the receive gets its message by another protocol, or is cancelled. */
-static void offer_void(struct p2p_request *r)
+static void offer_withdraw(struct p2p_request *r)
 {
     counter_add(&wasted, 1);
     offer_end(r, 0, false);
-    request_turn(r, STATE_RECV_UNMATCHED);
+    request_change_state(r, STATE_RECV_UNMATCHED);
 }
 
-bool offer_ends(struct p2p_request *r)
+bool offer_finish_or_withdraw(struct p2p_request *r)
 {
-    if (put_seen(r))
+    if (put_check_arrived(r))
         return true;
-    offer_void(r);
+    offer_withdraw(r);
     return false;
 }
 
 /* The sender has used an offer; ignored if the receive was already seen to be filled. */
-void taken_arrived(struct p2p *p, struct peer *from, const struct frame_header *h)
+void offer_handle_taken(struct p2p *p, struct peer *from, const struct frame_header *h)
 {
     struct p2p_request *r = ids_find(&p->ids, h->word);
     if (!r || r->peer != from)
         return;
-    CHECK(request_is(r, STATE_BIT(RECV_OFFERED) | STATE_BIT(RECV_RECALLED)),
+    CHECK(request_is_in_state(r, STATE_BIT(RECV_OFFERED) | STATE_BIT(RECV_RECALLED)),
           "an offer was taken that does not exist");
     posted_remove(&p->posted, &r->match);
-    request_turn(r, STATE_RECV_TAKEN);
+    request_change_state(r, STATE_RECV_TAKEN);
 }
 
 /* Recalls the offers made to a sender, for MPI_Cancel. The sender may be writing at this moment, so it is queried; all
  * its offers are recalled, which is simple and rare. */
-void offer_recall(struct p2p_request *r)
+void offer_recall_all(struct p2p_request *r)
 {
-    struct link *l = link_of(r->peer);
+    struct link *l = peer_link(r->peer);
     if (r->state == STATE_RECV_RECALLED)
         return;
-    request_turn(r, STATE_RECV_RECALLED);
+    request_change_state(r, STATE_RECV_RECALLED);
     if (l->recalling)
         return;
     l->recalling = true;
@@ -126,19 +126,19 @@ void offer_recall(struct p2p_request *r)
 /* Handles the peer's confirmation that it writes into no offer any more; what it wrote before is visible now. */
 void recalled_arrived(struct p2p *p, struct peer *from)
 {
-    struct link *l = link_of(from);
+    struct link *l = peer_link(from);
     CHECK(l != NULL && l->recalling, "offers were returned that were not recalled");
     while (!list_empty(&l->offered)) {
         struct p2p_request *r = list_entry(l->offered.next, struct p2p_request, offer.link);
         bool cancel = r->state == STATE_RECV_RECALLED;
-        if (put_seen(r))
+        if (put_check_arrived(r))
             continue;
         CHECK(r->state != STATE_RECV_TAKEN, "an offer was given back that had been taken");
-        offer_void(r);
+        offer_withdraw(r);
         if (!cancel)
             continue;
         posted_remove(&p->posted, &r->match);
-        request_cancelled(r);
+        request_finish_cancel(r);
     }
     l->recalling = false;
 }
@@ -147,9 +147,9 @@ void recalled_arrived(struct p2p *p, struct peer *from)
 
 /* Makes every message to that peer check the offers before it is sent, while offers are held, or written to in a way
  * that frames overtake. */
-static void look_first(struct peer *to)
+static void update_eager_limit(struct peer *to)
 {
-    const struct link *l = link_of(to);
+    const struct link *l = peer_link(to);
     bool look = l->offers.count > 0 || (!to->caps.put_ordered && !list_empty(&l->writes));
     to->eager_below = look ? 0 : to->eager_max + 1;
 }
@@ -171,24 +171,24 @@ void rtr_arrived(struct p2p *p, struct peer *from, const struct frame_header *h,
     if (!l)
         return;
     if (offers_add(&l->offers, &offer, rtr.received, from->messages_to[envelope_class(offer.env)])) {
-        look_first(from);
+        update_eager_limit(from);
         return;
     }
     counter_add(&crossed, 1);
 }
 
-bool offer_claim(struct peer *to, struct envelope env, struct offer *offer)
+bool offer_take_for_send(struct peer *to, struct envelope env, struct offer *offer)
 {
-    struct link *l = link_of(to);
-    if (!l || !offers_take(&l->offers, env, offer))
+    struct link *l = peer_link(to);
+    if (!l || !offers_remove_matching(&l->offers, env, offer))
         return false;
-    look_first(to);
+    update_eager_limit(to);
     return true;
 }
 
 /* Notifies the receiver of a message that is being written to an offer where frames would overtake the write: its
  * receive must not match the next message. */
-static int taken_tell(struct peer *to, struct p2p_request *r, struct envelope env)
+static int taken_send_notice(struct peer *to, struct p2p_request *r, struct envelope env)
 {
     if (r->write.taken_sent || !envelope_equal(header_envelope(&r->header), env))
         return 0;
@@ -198,27 +198,27 @@ static int taken_tell(struct peer *to, struct p2p_request *r, struct envelope en
     return rc;
 }
 
-int offer_pass(struct peer *to, struct envelope env)
+int offer_skip_for_send(struct peer *to, struct envelope env)
 {
     struct offer offer;
     int rc = 0;
-    offer_claim(to, env, &offer);
+    offer_take_for_send(to, env, &offer);
     if (!to->caps.put_ordered)
-        list_foreach(pos, &link_of(to)->writes) rc =
-            rc ? rc : taken_tell(to, list_entry(pos, struct p2p_request, write.link), env);
+        list_foreach(pos, &peer_link(to)->writes) rc =
+            rc ? rc : taken_send_notice(to, list_entry(pos, struct p2p_request, write.link), env);
     return rc;
 }
 
-void offer_writes(struct p2p_request *r)
+void offer_write_begin(struct p2p_request *r)
 {
-    list_append(&link_of(r->peer)->writes, &r->write.link);
+    list_append(&peer_link(r->peer)->writes, &r->write.link);
     r->write.taken_sent = false;
-    look_first(r->peer);
+    update_eager_limit(r->peer);
 }
 
 bool offer_awaited(const struct p2p_request *r)
 {
-    if (!r->registered || !protocol_awaits_offers() || protocol_offers(r->peer) == PROTOCOL_RENDEZVOUS)
+    if (!r->registered || !protocol_waits_for_offers() || protocol_offers(r->peer) == PROTOCOL_RENDEZVOUS)
         return false;
     uint64_t limit = MAX((uint64_t)r->peer->caps.latency_ns * HOLD_LATENCIES, (uint64_t)HOLD_NS_MIN);
     return clock_ns() - r->hold.since < limit;
@@ -230,11 +230,11 @@ static void offer_answer(struct p2p *p, struct peer *to)
     control_send(p, to, &h, NULL, 0);
 }
 
-void offer_wrote(struct p2p_request *r)
+void offer_write_end(struct p2p_request *r)
 {
-    struct link *l = link_of(r->peer);
+    struct link *l = peer_link(r->peer);
     list_remove(&r->write.link);
-    look_first(r->peer);
+    update_eager_limit(r->peer);
     if (l->answer && list_empty(&l->writes)) {
         l->answer = false;
         offer_answer(r->base.p2p, r->peer);
@@ -244,10 +244,10 @@ void offer_wrote(struct p2p_request *r)
 /* Handles a recall. Without memory for a link none of the peer's offers was kept. */
 void recall_arrived(struct p2p *p, struct peer *from)
 {
-    struct link *l = link_of(from);
+    struct link *l = peer_link(from);
     if (l) {
         l->offers.count = 0;
-        look_first(from);
+        update_eager_limit(from);
     }
     if (l && !list_empty(&l->writes))
         l->answer = true;

@@ -24,7 +24,7 @@ struct link {
     bool answer;        /* when they are done, answer FRAME_RECALL */
 };
 
-static inline struct link *link_of(const struct peer *peer)
+static inline struct link *peer_link(const struct peer *peer)
 {
     return peer->protocol;
 }
@@ -40,21 +40,21 @@ void offer_begin(struct p2p_request *r, enum p2p_protocol protocol, uint8_t last
 /* Ends the offer: a message of `length` bytes was written into the memory, or (not `used`) the offer was withdrawn. */
 void offer_end(struct p2p_request *r, uint64_t length, bool used);
 /* Requests the offer back from the sender, to cancel the receive. */
-void offer_recall(struct p2p_request *r);
-void taken_arrived(struct p2p *p, struct peer *from, const struct frame_header *h);
+void offer_recall_all(struct p2p_request *r);
+void offer_handle_taken(struct p2p *p, struct peer *from, const struct frame_header *h);
 void recalled_arrived(struct p2p *p, struct peer *from);
 
 /* The sender. */
 void rtr_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
                  size_t len);
 /* Claims the offer for a message that is about to be sent, if there is one. */
-bool offer_claim(struct peer *to, struct envelope env, struct offer *offer);
+bool offer_take_for_send(struct peer *to, struct envelope env, struct offer *offer);
 /* Called when the send begins, and ends, to write into the offer that it has claimed. */
-void offer_writes(struct p2p_request *r);
-void offer_wrote(struct p2p_request *r);
+void offer_write_begin(struct p2p_request *r);
+void offer_write_end(struct p2p_request *r);
 /* Called for a message that is about to be sent in a frame, while to->eager_below is 0: withdraws an offer for it.
  * ERR_AGAIN: it must not be sent yet. */
-int offer_pass(struct peer *to, struct envelope env);
+int offer_skip_for_send(struct peer *to, struct envelope env);
 /* True if a send of this size should wait a moment for an offer. */
 bool offer_awaited(const struct p2p_request *r);
 void recall_arrived(struct p2p *p, struct peer *from);

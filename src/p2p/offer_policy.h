@@ -66,7 +66,7 @@ static inline bool offers_add(struct offers *o, const struct offer *offer, uint3
 }
 
 /* Takes the offer for a message that is about to be sent; false if there is none. */
-static inline bool offers_take(struct offers *o, struct envelope env, struct offer *out)
+static inline bool offers_remove_matching(struct offers *o, struct envelope env, struct offer *out)
 {
     for (int i = 0; i < o->count; i++) {
         if (!envelope_equal(o->held[i].env, env))

@@ -25,7 +25,7 @@ static void p2p_deliver(void *ctx, struct peer *from, const struct frame_header 
 {
     struct p2p *p = ctx;
     if (likely(h->kind == FRAME_EAGER)) {
-        eager_arrived(p, from, h, payload, len);
+        eager_handle_frame(p, from, h, payload, len);
         return;
     }
     if (unlikely(peer_is_lost(from)) && h->kind != FRAME_EAGER_SYNC)
@@ -59,7 +59,7 @@ static void p2p_deliver(void *ctx, struct peer *from, const struct frame_header 
         rtr_arrived(p, from, h, payload, len);
         break;
     case FRAME_TAKEN:
-        taken_arrived(p, from, h);
+        offer_handle_taken(p, from, h);
         break;
     case FRAME_RECALL:
         recall_arrived(p, from);
@@ -68,10 +68,10 @@ static void p2p_deliver(void *ctx, struct peer *from, const struct frame_header 
         recalled_arrived(p, from);
         break;
     case FRAME_CANCEL:
-        cancel_arrived(p, from, h);
+        cancel_handle_request(p, from, h);
         break;
     case FRAME_CANCELLED:
-        cancelled_arrived(p, from, h);
+        cancel_handle_answer(p, from, h);
         break;
     case FRAME_ONE_SIDED:
         CHECK(p->one_sided != NULL, "a one-sided operation arrived, and this process has no window");
@@ -97,8 +97,8 @@ static void p2p_deliver(void *ctx, struct peer *from, const struct frame_header 
 }
 
 /* Replaces p2p_deliver while a tool is attached, so that there is no check without a tool. */
-static void deliver_watched(void *ctx, struct peer *from, const struct frame_header *h, const void *payload,
-                            size_t len)
+static void deliver_with_tool(void *ctx, struct peer *from, const struct frame_header *h, const void *payload,
+                              size_t len)
 {
     struct p2p *p = ctx;
     if (h->kind != FRAME_EAGER && h->kind != FRAME_EAGER_SYNC && h->kind != FRAME_RTS) {
@@ -124,7 +124,7 @@ void p2p_set_watch(struct p2p *p, const struct p2p_watch *watch)
 {
     p->watch = watch;
     void (*plain)(void *, struct peer *, const struct frame_header *, const void *, size_t) =
-        watch ? deliver_watched : p2p_deliver;
+        watch ? deliver_with_tool : p2p_deliver;
     if (p->plain_deliver)
         p->plain_deliver = plain; /* note.c stands before it */
     else
@@ -146,12 +146,12 @@ bool p2p_is_posted(struct p2p *p, struct envelope env)
     return posted_find(&p->posted, env) != NULL;
 }
 
-uint32_t p2p_channel(struct p2p *p)
+uint32_t p2p_new_channel(struct p2p *p)
 {
     return p->channels++ & 0x7fffffffu;
 }
 
-static void p2p_connected(void *ctx, struct peer *peer)
+static void p2p_peer_connected(void *ctx, struct peer *peer)
 {
     struct p2p *p = ctx;
     bool suggested = peer->caps.eager_best && eager_max.source == SOURCE_DEFAULT;
@@ -162,37 +162,37 @@ static void p2p_connected(void *ctx, struct peer *peer)
     p->look_from = MIN(p->look_from, p->offer_above + 1);
 }
 
-static enum net_fate p2p_op_fate(void *ctx, struct net_op *op, uint64_t *number)
+static enum net_fate p2p_query_op_status(void *ctx, struct net_op *op, uint64_t *number)
 {
     bool seen;
     (void)ctx;
-    if (read_is(op, &seen))
+    if (read_is_op(op, &seen))
         return seen ? NET_FATE_DONE : NET_FATE_REPEAT;
-    return write_is(op, &seen, number) && seen ? NET_FATE_ASK : NET_FATE_REPEAT;
+    return write_is_op(op, &seen, number) && seen ? NET_FATE_ASK : NET_FATE_REPEAT;
 }
 
 /* Handles completion of a receive that is no longer offered. */
-static bool p2p_op_arrived(void *ctx, const struct peer *from, uint64_t number)
+static bool p2p_op_completed_at_peer(void *ctx, const struct peer *from, uint64_t number)
 {
-    struct p2p_request *r = request_known(
+    struct p2p_request *r = request_find_by_cookie(
         ctx, from, number, STATE_BIT(RECV_OFFERED) | STATE_BIT(RECV_RECALLED) | STATE_BIT(RECV_TAKEN));
-    return !r || put_seen(r);
+    return !r || put_check_arrived(r);
 }
 
 /* A process of another job has disconnected: frees its unreceived messages. */
-static void p2p_peer_left(void *ctx, struct peer *peer)
+static void p2p_peer_disconnected(void *ctx, struct peer *peer)
 {
-    messages_drop(ctx, peer);
+    messages_free_from(ctx, peer);
     link_close(peer);
 }
 
-static void sent_release(struct request *r)
+static void release_shared_request(struct request *r)
 {
     (void)r; /* shared by many operations */
 }
 
-static const struct request_ops sent_ops = {.name = "send", .release = sent_release};
-static const struct request_ops no_proc_ops = {.name = "receive", .release = sent_release};
+static const struct request_ops sent_ops = {.name = "send", .release = release_shared_request};
+static const struct request_ops no_proc_ops = {.name = "receive", .release = release_shared_request};
 
 int p2p_open(struct net *net, struct p2p **out)
 {
@@ -225,16 +225,16 @@ int p2p_open(struct net *net, struct p2p **out)
     p->no_proc.complete = p->no_proc.shared = true;
     p->no_proc.source = MPI_PROC_NULL;
     net->deliver = p2p_deliver;
-    net->connected = p2p_connected;
-    net->parted = p2p_peer_left;
-    net->fate = p2p_op_fate;
-    net->has_arrived = p2p_op_arrived;
+    net->connected = p2p_peer_connected;
+    net->parted = p2p_peer_disconnected;
+    net->fate = p2p_query_op_status;
+    net->has_arrived = p2p_op_completed_at_peer;
     net->deliver_ctx = p;
     *out = p;
     return 0;
 }
 
-static void log_choices(const struct p2p *p)
+static void log_protocol_choices(const struct p2p *p)
 {
     char text[4096];
     if (log_threshold < LOG_INFO)
@@ -246,9 +246,9 @@ static void log_choices(const struct p2p *p)
 
 void p2p_close(struct p2p *p)
 {
-    log_choices(p);
+    log_protocol_choices(p);
     maps_close(p);
-    messages_drop(p, NULL); /* what nobody received */
+    messages_free_from(p, NULL); /* what nobody received */
     notes_close(p);
     last_bytes_close(&p->looks); /* receives that were offered and never got a message */
     match_close(&p->posted);
@@ -292,17 +292,17 @@ void p2p_on_peer_of(struct p2p *p, p2p_peer_of *peer_of, void *arg)
     p->peer_of_arg = arg;
 }
 
-struct request *p2p_sent(struct p2p *p)
+struct request *p2p_completed_send_request(struct p2p *p)
 {
     return &p->sent;
 }
 
-struct request *p2p_no_proc(struct p2p *p)
+struct request *p2p_proc_null_request(struct p2p *p)
 {
     return &p->no_proc;
 }
 
-struct net *p2p_net(struct p2p *p)
+struct net *p2p_get_net(struct p2p *p)
 {
     return p->net;
 }

@@ -21,7 +21,7 @@ size_t p2p_describe_choices(const struct p2p *p, char *out, size_t size);
 
 int p2p_open(struct net *net, struct p2p **out);
 void p2p_close(struct p2p *p);
-struct net *p2p_net(struct p2p *p);
+struct net *p2p_get_net(struct p2p *p);
 
 /* Sets the function that releases a request's communicator (request.comm), which only upper layers can. */
 void p2p_on_drop_comm(struct p2p *p, void (*drop)(struct comm *comm));
@@ -45,11 +45,11 @@ void p2p_on_fault_frame(struct p2p *p, p2p_one_sided *handler, void *arg);
 void p2p_on_call_frame(struct p2p *p, p2p_one_sided *handler, void *arg);
 
 /* A request that is complete from the start, shared by all users: an eager send, a receive from MPI_PROC_NULL. */
-struct request *p2p_sent(struct p2p *p);
-struct request *p2p_no_proc(struct p2p *p);
+struct request *p2p_completed_send_request(struct p2p *p);
+struct request *p2p_proc_null_request(struct p2p *p);
 
 /* A unique 31-bit name for a channel that this process opens. */
-uint32_t p2p_channel(struct p2p *p);
+uint32_t p2p_new_channel(struct p2p *p);
 
 /* Events for tools. The callbacks run inside progress, under the lock. */
 enum p2p_protocol {
@@ -88,9 +88,9 @@ size_t p2p_posted_length(const struct p2p *p);
 /* Is a receive posted that this message would match? */
 bool p2p_is_posted(struct p2p *p, struct envelope env);
 /* Shows at most `most` of the messages that wait for a receive. The payload is NULL for one that was only announced. */
-void p2p_each_unexpected(const struct p2p *p, int most,
-                         void (*show)(void *arg, struct envelope env, const void *payload, uint64_t length),
-                         void *arg);
+void p2p_visit_unexpected(const struct p2p *p, int most,
+                          void (*show)(void *arg, struct envelope env, const void *payload, uint64_t length),
+                          void *arg);
 
 /* Starts a send of `count` elements at `buf`. env.source is my rank in the communicator. *out may come back
  * complete already. The datatype is retained until completion. */
@@ -107,7 +107,7 @@ int p2p_recv(struct p2p *p, void *buf, MPI_Count count, struct dtype *type, stru
 
 /* True for a complete receive that got less than it has room for, an error only for callers that know the length
  * beforehand. */
-bool p2p_is_short(const struct request *r);
+bool p2p_receive_is_short(const struct request *r);
 
 /* Probing. A matched message (improbe) is taken out of matching; receive it with p2p_imrecv. */
 struct message;

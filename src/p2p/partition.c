@@ -8,7 +8,7 @@
 #include "base/err.h"
 
 /* The end of the receiver's partition that contains this byte. */
-static uint64_t receiver_end(struct partition_side receiver, uint64_t byte)
+static uint64_t receiver_partition_end(struct partition_side receiver, uint64_t byte)
 {
     return receiver.bytes ? (byte / receiver.bytes + 1) * receiver.bytes : UINT64_MAX;
 }
@@ -22,7 +22,7 @@ int partition_plan_make(struct partition_side sender, struct partition_side rece
     int n = 0, next = 0;
     while (next < sender.partitions) {
         uint64_t begin = (uint64_t)next * sender.bytes;
-        uint64_t limit = MIN(begin + together, receiver_end(receiver, begin));
+        uint64_t limit = MIN(begin + together, receiver_partition_end(receiver, begin));
         first[n++] = next++;
         while (next < sender.partitions && (uint64_t)(next + 1) * sender.bytes <= limit)
             next++;
@@ -38,7 +38,7 @@ void partition_plan_free(struct partition_plan *plan)
     *plan = (struct partition_plan){0};
 }
 
-int partition_transfer(const struct partition_plan *plan, int partition)
+int partition_find_transfer(const struct partition_plan *plan, int partition)
 {
     int low = 0, high = plan->transfers - 1;
     while (low < high) {
@@ -51,7 +51,7 @@ int partition_transfer(const struct partition_plan *plan, int partition)
     return low;
 }
 
-void partition_touched(struct partition_side receiver, uint64_t from, uint64_t to, int *first, int *last)
+void partition_find_touched(struct partition_side receiver, uint64_t from, uint64_t to, int *first, int *last)
 {
     *first = 0;
     *last = receiver.partitions;

@@ -27,10 +27,11 @@ int partition_plan_make(struct partition_side sender, struct partition_side rece
 void partition_plan_free(struct partition_plan *plan);
 
 /* The transfer that a partition of the sender belongs to. */
-int partition_transfer(const struct partition_plan *plan, int partition);
+int partition_find_transfer(const struct partition_plan *plan, int partition);
 
 /* The partitions of the receiver that the bytes [from, to) belong to: *first .. *last - 1. All of them if the message
  * is empty. */
-void partition_touched(struct partition_side receiver, uint64_t from, uint64_t to, int *first, int *last);
+void partition_find_touched(struct partition_side receiver, uint64_t from, uint64_t to, int *first,
+                            int *last);
 
 #endif

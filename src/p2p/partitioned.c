@@ -66,25 +66,25 @@ struct partitioned {
     int *missing; /* sender: partitions a transfer waits for; receiver: transfers a partition waits for */
 };
 
-static struct partition_side partitioned_side(const struct meeting *m)
+static struct partition_side partition_side_from_meeting(const struct meeting *m)
 {
     return (struct partition_side){.partitions = m->partitions, .bytes = m->bytes};
 }
 
 static struct partition_side receiver_side(const struct partitioned *r)
 {
-    return partitioned_side(r->sends ? &r->theirs : &r->mine);
+    return partition_side_from_meeting(r->sends ? &r->theirs : &r->mine);
 }
 
 static struct partition_side sender_side(const struct partitioned *r)
 {
-    return partitioned_side(r->sends ? &r->mine : &r->theirs);
+    return partition_side_from_meeting(r->sends ? &r->mine : &r->theirs);
 }
 
 /* A number for a process that is the same at both ends, however each world numbers it. */
 static uint32_t number_between_worlds(const struct net *net, uint32_t rank)
 {
-    struct net_name name = net_name(net, rank);
+    struct net_name name = net_process_name(net, rank);
     return (uint32_t)hash_positive(hash_add(HASH_START, &name, sizeof(name)));
 }
 
@@ -132,7 +132,7 @@ static void transfer_arrived(struct transfer *t, int error)
         free(t->bounce);
         t->bounce = NULL;
     }
-    partition_touched(receiver_side(r), from, to, &first, &last);
+    partition_find_touched(receiver_side(r), from, to, &first, &last);
     for (int i = first; i < last; i++)
         r->missing[i]--;
     transfer_ended(r, error);
@@ -148,7 +148,7 @@ static void transfer_done(struct request *q)
 }
 
 /* Takes over the request of the transfer's message, which may be complete already. */
-static void transfer_follow(struct transfer *t, int rc, struct request *q)
+static void transfer_attach_request(struct transfer *t, int rc, struct request *q)
 {
     if (rc != 0) {
         if (t->owner->sends)
@@ -179,7 +179,7 @@ static void transfer_send(struct partitioned *r, int index)
     counter_add(&transfers, 1);
     int rc = p2p_isend(r->base.p2p, buf, n * r->count, r->type, r->peer, channel_envelope(r, true, index),
                        SEND_STANDARD, &q);
-    transfer_follow(&r->transfers[index], rc, q);
+    transfer_attach_request(&r->transfers[index], rc, q);
 }
 
 /* Posts a transfer for its part of the receiver's buffer, which is one block, whole elements, or neither. */
@@ -190,7 +190,7 @@ static int transfer_post(struct partitioned *r, struct transfer *t, struct reque
     struct dtype *byte = dtype_from(MPI_BYTE);
     MPI_Aint offset;
     bytes_of(r, t->index, &from, &to);
-    if (size == 0 || dt_is_block(r->type, r->count * r->partitions, &offset)) {
+    if (size == 0 || dt_is_contiguous_block(r->type, r->count * r->partitions, &offset)) {
         char *at = size ? ptr_add(r->buf, offset + (MPI_Aint)from) : r->buf;
         return p2p_irecv(r->base.p2p, at, (MPI_Count)(to - from), byte, env, out);
     }
@@ -211,14 +211,14 @@ static void receive_round(struct partitioned *r)
     memset(r->missing, 0, (size_t)r->partitions * sizeof(*r->missing));
     for (int i = 0; i < r->plan.transfers; i++) {
         bytes_of(r, i, &from, &to);
-        partition_touched(receiver_side(r), from, to, &first, &last);
+        partition_find_touched(receiver_side(r), from, to, &first, &last);
         for (int k = first; k < last; k++)
             r->missing[k]++;
     }
     for (int i = 0; i < r->plan.transfers; i++) {
         struct request *q = NULL;
         int rc = transfer_post(r, &r->transfers[i], &q);
-        transfer_follow(&r->transfers[i], rc, q);
+        transfer_attach_request(&r->transfers[i], rc, q);
     }
 }
 
@@ -249,12 +249,12 @@ static void round_begin(struct partitioned *r)
 }
 
 /* Called when the message that describes one side's partitions has been sent. */
-static void note_left(struct request *q)
+static void on_description_sent(struct request *q)
 {
     free(q->user);
 }
 
-static int describe_to(struct partitioned *r, struct envelope env)
+static int send_description(struct partitioned *r, struct envelope env)
 {
     struct meeting *note = malloc(sizeof(*note));
     struct request *q;
@@ -265,7 +265,7 @@ static int describe_to(struct partitioned *r, struct envelope env)
         p2p_isend(r->base.p2p, note, sizeof(*note), dtype_from(MPI_BYTE), r->peer, env, SEND_STANDARD, &q);
     if (rc == 0 && !q->complete) {
         q->user = note;
-        q->on_complete = note_left;
+        q->on_complete = on_description_sent;
         q->freed = true;
         return 0;
     }
@@ -318,14 +318,14 @@ static int make_plan(struct partitioned *r)
     return 0;
 }
 
-static void other_side_met(struct partitioned *r)
+static void on_partner_matched(struct partitioned *r)
 {
     r->met = true;
     r->mismatch = compare_totals(r);
     if (r->mismatch == 0)
         r->mismatch = make_plan(r);
     if (!r->sends) {
-        int rc = describe_to(r, channel_envelope(r, true, TAG_ANSWER));
+        int rc = send_description(r, channel_envelope(r, true, TAG_ANSWER));
         r->mismatch = r->mismatch ? r->mismatch : rc;
     }
     if (r->orphan)
@@ -334,7 +334,7 @@ static void other_side_met(struct partitioned *r)
         round_begin(r);
 }
 
-static void never_met(struct partitioned *r, int error)
+static void on_partner_lost(struct partitioned *r, int error)
 {
     r->lost = error;
     if (r->orphan)
@@ -343,12 +343,12 @@ static void never_met(struct partitioned *r, int error)
         request_complete(&r->base, error);
 }
 
-static void description_came(struct request *q)
+static void on_description_received(struct request *q)
 {
     if (q->error)
-        never_met(q->user, q->error);
+        on_partner_lost(q->user, q->error);
     else
-        other_side_met(q->user);
+        on_partner_matched(q->user);
 }
 
 /* Waits for the other side's description, in the background. */
@@ -360,12 +360,12 @@ static int partitioned_match(struct partitioned *r, struct envelope env)
         return rc;
     if (q->complete) {
         q->user = r;
-        description_came(q);
+        on_description_received(q);
         request_free(q);
         return 0;
     }
     q->user = r;
-    q->on_complete = description_came;
+    q->on_complete = on_description_received;
     q->freed = true;
     return 0;
 }
@@ -403,13 +403,13 @@ static const struct request_ops precv_ops = {
     .name = "partitioned receive", .start = partitioned_start, .release = partitioned_release};
 
 /* Sends this side's description. `env` is the envelope of an ordinary message between the two. */
-static int partitioned_introduce(struct partitioned *r, struct envelope env)
+static int partitioned_exchange_description(struct partitioned *r, struct envelope env)
 {
     env.context |= CONTEXT_MEET;
     if (!r->sends)
         return partitioned_match(r, env);
-    r->mine.channel = p2p_channel(r->base.p2p);
-    int rc = describe_to(r, env);
+    r->mine.channel = p2p_new_channel(r->base.p2p);
+    int rc = send_description(r, env);
     if (rc == MPIX_ERR_PROC_FAILED || rc == MPIX_ERR_REVOKED) {
         r->lost = rc; /* MPI_Start returns it */
         return 0;
@@ -418,7 +418,7 @@ static int partitioned_introduce(struct partitioned *r, struct envelope env)
 }
 
 /* Handles a message on a channel without a receive, which was freed after an error. */
-int partitioned_judge(struct p2p *p, struct envelope env, struct envelope *plain)
+int partitioned_check_message(struct p2p *p, struct envelope env, struct envelope *plain)
 {
     list_foreach(pos, &p->partitioned)
     {
@@ -466,7 +466,7 @@ int partitioned_new(struct p2p *p2p, const struct partitioned_args *a, struct re
         r->base.bytes = a->peer ? a->partitions * a->count * a->type->size : 0;
     }
     dtype_retain(r->type);
-    int rc = a->peer ? partitioned_introduce(r, a->envelope) : 0;
+    int rc = a->peer ? partitioned_exchange_description(r, a->envelope) : 0;
     if (rc != 0) {
         partitioned_free(r);
         return rc;
@@ -498,7 +498,7 @@ static void partitioned_mark_ready(struct partitioned *r, int partition)
     r->ready[partition] = true;
     if (!r->peer || !r->met || r->mismatch || r->base.complete)
         return;
-    int index = partition_transfer(&r->plan, partition);
+    int index = partition_find_transfer(&r->plan, partition);
     if (--r->missing[index] == 0)
         transfer_send(r, index);
 }
@@ -527,7 +527,7 @@ int partitioned_arrived(struct request *request, int partition, bool *arrived)
     if (!request->active || (request->complete && !request->error))
         return 0;
     if (!request->complete && (!r->met || r->missing[partition] != 0))
-        net_progress(p2p_net(request->p2p));
+        net_progress(p2p_get_net(request->p2p));
     const bool here = r->met && !r->mismatch && r->missing[partition] == 0;
     *arrived = here || request->complete;
     return here || !request->complete

@@ -32,6 +32,6 @@ int partitioned_arrived(struct request *request, int partition, bool *arrived);
 
 /* After a death: the ordinary message that stands for one on a channel, so that its communicator can judge it; or an error
  * class, when nobody here has that channel any more. */
-int partitioned_judge(struct p2p *p, struct envelope env, struct envelope *plain);
+int partitioned_check_message(struct p2p *p, struct envelope env, struct envelope *plain);
 
 #endif

@@ -63,12 +63,12 @@ enum p2p_protocol protocol_offers(const struct peer *peer)
     }
 }
 
-bool protocol_awaits_offers(void)
+bool protocol_waits_for_offers(void)
 {
     return !is_automatic();
 }
 
-static struct traffic *traffic_of(struct p2p *p, const struct peer *peer)
+static struct traffic *peer_traffic(struct p2p *p, const struct peer *peer)
 {
     return &p->traffic[peer->caps.cpu_moves];
 }
@@ -79,7 +79,7 @@ static struct traffic *traffic_of(struct p2p *p, const struct peer *peer)
 void protocol_end(struct p2p_request *r, int status)
 {
     struct p2p *p = r->base.p2p;
-    struct traffic *t = traffic_of(p, r->peer);
+    struct traffic *t = peer_traffic(p, r->peer);
     const uint64_t now = clock_ns();
     if (status == 0 &&
         r->state != STATE_RECV_RPUT && /* which the sender measures: its write alone, without its answer */
@@ -95,7 +95,7 @@ void protocol_end(struct p2p_request *r, int status)
 
 void protocol_fall_back(struct p2p *p, struct p2p_request *r, uint64_t bytes)
 {
-    traffic_cancel(traffic_of(p, r->peer), &r->ticket);
+    traffic_cancel(peer_traffic(p, r->peer), &r->ticket);
     r3_start(p, r, bytes);
 }
 
@@ -104,11 +104,11 @@ void protocol_fall_back(struct p2p *p, struct p2p_request *r, uint64_t bytes)
 static enum p2p_protocol protocol_for_reading(struct p2p *p, const struct peer *from, uint64_t bytes,
                                               uint64_t length)
 {
-    const bool is_visible = from->caps.last_byte_last && bytes == length && last_bytes_room(&p->looks);
+    const bool is_visible = from->caps.last_byte_last && bytes == length && last_bytes_has_room(&p->looks);
     return is_visible && rendezvous.value != RENDEZVOUS_GETCQE ? PROTOCOL_GET : PROTOCOL_GETCQE;
 }
 
-bool protocol_can_pipe(const struct p2p_request *r, uint64_t bytes)
+bool protocol_can_pipeline(const struct p2p_request *r, uint64_t bytes)
 {
     return &laboratory_pipe != NULL && r->block && !r->device && bytes > 0 && r->peer->caps.put &&
            r->peer->transport->ops->mem_register_piece;
@@ -116,7 +116,7 @@ bool protocol_can_pipe(const struct p2p_request *r, uint64_t bytes)
 
 bool protocol_forces_pipe(const struct p2p_request *r)
 {
-    return unlikely(rendezvous.value == RENDEZVOUS_PIPE) && protocol_can_pipe(r, r->length);
+    return unlikely(rendezvous.value == RENDEZVOUS_PIPE) && protocol_can_pipeline(r, r->length);
 }
 
 bool protocol_forces_map(void)
@@ -127,14 +127,14 @@ bool protocol_forces_map(void)
 #define SPLIT_MIN 16384 /* bytes: below this a second control message costs more than a half saves */
 
 /* True if this rank has announced large messages to the sender of this one, whose processor is busy with them. */
-static bool is_exchange(const struct peer *from)
+static bool is_bidirectional_exchange(const struct peer *from)
 {
     return from->caps.cpu_moves && from->announced > 0;
 }
 
 /* The protocols worth trying. Where processors move the bytes, two of them are faster than one, unless ranks share
  * processors or the other rank has its own bytes to move; an adapter moves them by itself. */
-static uint32_t open_paths(const struct p2p *p, const struct peer *from, uint64_t bytes, bool write)
+static uint32_t list_allowed_paths(const struct p2p *p, const struct peer *from, uint64_t bytes, bool write)
 {
     uint32_t open = PATH_BIT(PATH_READ);
     if (from->caps.cpu_moves)
@@ -142,7 +142,7 @@ static uint32_t open_paths(const struct p2p *p, const struct peer *from, uint64_
     else if (write)
         open |= PATH_BIT(PATH_WRITE);
     if ((from->caps.cpu_moves || from->caps.software) && write && !p->net->oversubscribed &&
-        bytes >= SPLIT_MIN && !is_exchange(from))
+        bytes >= SPLIT_MIN && !is_bidirectional_exchange(from))
         open |= PATH_BIT(PATH_SPLIT);
     return open;
 }
@@ -151,11 +151,11 @@ static enum p2p_protocol protocol_choose_auto(struct p2p *p, struct p2p_request 
                                               const struct announcement *a, bool write)
 {
     const uint64_t bytes = (uint64_t)r->base.bytes;
-    struct traffic *t = traffic_of(p, a->from);
+    struct traffic *t = peer_traffic(p, a->from);
     enum path path = t->rule;
     if (tune_is_enabled())
-        path = traffic_begin(t, bytes, open_paths(p, a->from, bytes, write), is_exchange(a->from), clock_ns(),
-                             &r->ticket);
+        path = traffic_begin(t, bytes, list_allowed_paths(p, a->from, bytes, write),
+                             is_bidirectional_exchange(a->from), clock_ns(), &r->ticket);
     switch (path) {
     case PATH_PIECES:
         return PROTOCOL_R3;
@@ -169,7 +169,7 @@ static enum p2p_protocol protocol_choose_auto(struct p2p *p, struct p2p_request 
 }
 
 /* The protocol for GPU memory on one node; PROTOCOL_RENDEZVOUS when it cannot be mapped. */
-static enum p2p_protocol choose_mapped(const struct p2p_request *r, const struct announcement *a)
+static enum p2p_protocol choose_gpu_mapped(const struct p2p_request *r, const struct announcement *a)
 {
     const bool get = map_can_get(r, a), put = map_can_put(r, a);
     if (r->base.bytes == 0 || rendezvous.value == RENDEZVOUS_R3)
@@ -184,15 +184,16 @@ enum p2p_protocol protocol_choose(struct p2p *p, struct p2p_request *r, const st
     uint64_t bytes = (uint64_t)r->base.bytes;
     r->ticket = (struct traffic_ticket){.bytes = bytes}; /* closed: requests are used again */
     if (unlikely(a->rts->can & (RTS_MAPGET | RTS_MAPPUT))) {
-        const enum p2p_protocol mapped = choose_mapped(r, a);
+        const enum p2p_protocol mapped = choose_gpu_mapped(r, a);
         if (mapped != PROTOCOL_RENDEZVOUS)
             return mapped;
     }
-    bool read = request_is_reachable(r) && a->rts->can & RTS_READ && a->from->caps.get;
-    bool write = request_is_reachable(r) && a->rts->can & RTS_WRITE && bytes > 0;
+    bool read = request_is_remotely_accessible(r) && a->rts->can & RTS_READ && a->from->caps.get;
+    bool write = request_is_remotely_accessible(r) && a->rts->can & RTS_WRITE && bytes > 0;
     if (bytes == 0 && read)
         return PROTOCOL_GETCQE; /* there is nothing to read: it ends at once */
-    if (unlikely(a->rts->can & RTS_PIPE) && rendezvous.value != RENDEZVOUS_R3 && protocol_can_pipe(r, bytes))
+    if (unlikely(a->rts->can & RTS_PIPE) && rendezvous.value != RENDEZVOUS_R3 &&
+        protocol_can_pipeline(r, bytes))
         return PROTOCOL_PIPE;
     if (rendezvous.value == RENDEZVOUS_R3 || (!read && !write))
         return PROTOCOL_R3;

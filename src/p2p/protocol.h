@@ -18,7 +18,7 @@ void protocol_fall_back(struct p2p *p, struct p2p_request *r, uint64_t bytes);
 void protocol_report_missing(void);
 
 /* PIPE: true if it is possible for this message; and true if it is possible and FISHPLATE_RENDEZVOUS requests it. */
-bool protocol_can_pipe(const struct p2p_request *r, uint64_t bytes);
+bool protocol_can_pipeline(const struct p2p_request *r, uint64_t bytes);
 bool protocol_forces_pipe(const struct p2p_request *r);
 /* True if the user requests that GPU memory be mapped, however short the message is. */
 bool protocol_forces_map(void);
@@ -27,6 +27,6 @@ bool protocol_forces_map(void);
  * none. */
 enum p2p_protocol protocol_offers(const struct peer *peer);
 /* True if sends wait a moment for an offer. */
-bool protocol_awaits_offers(void);
+bool protocol_waits_for_offers(void);
 
 #endif

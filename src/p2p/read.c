@@ -9,7 +9,7 @@ static void read_done(struct net_op *op, int status)
     read->done(read, status);
 }
 
-bool read_is(const struct net_op *op, bool *seen)
+bool read_is_op(const struct net_op *op, bool *seen)
 {
     if (op->done != read_done)
         return false;
@@ -18,7 +18,7 @@ bool read_is(const struct net_op *op, bool *seen)
     return true;
 }
 
-static int read_try(struct read *read)
+static int read_post_get(struct read *read)
 {
     int rc = read->peer->ops->get(read->peer, read->to, read->mem, read->remote, &read->key, read->bytes,
                                   &read->op);
@@ -29,13 +29,13 @@ static int read_try(struct read *read)
 
 static int read_resume(struct net_pending *item)
 {
-    return read_try(container_of(item, struct read, pending)) == ERR_AGAIN ? ERR_AGAIN : 0;
+    return read_post_get(container_of(item, struct read, pending)) == ERR_AGAIN ? ERR_AGAIN : 0;
 }
 
 void read_start(struct read *read)
 {
     read->op = (struct net_op){.done = read_done};
     read->pending.resume = read_resume;
-    if (read_try(read) == ERR_AGAIN)
+    if (read_post_get(read) == ERR_AGAIN)
         peer_queue(read->peer, &read->pending);
 }

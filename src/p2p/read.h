@@ -21,7 +21,7 @@ struct read {
 };
 
 /* True for the operation of a read; *seen: all data has arrived, though the transport has not reported it. */
-bool read_is(const struct net_op *op, bool *seen);
+bool read_is_op(const struct net_op *op, bool *seen);
 
 /* Starts a read. `done` is called in any case, perhaps before this returns. */
 void read_start(struct read *read);

@@ -9,7 +9,7 @@
 #include "p2p/message.h"
 #include "p2p/rendezvous.h"
 
-int recv_copy(struct p2p_request *r, const void *payload, size_t len)
+int recv_copy_payload(struct p2p_request *r, const void *payload, size_t len)
 {
     size_t take = MIN(len, r->length);
     if (unlikely(r->device))
@@ -24,14 +24,14 @@ int recv_copy(struct p2p_request *r, const void *payload, size_t len)
 bool recv_is_filled(struct p2p_request *r)
 {
     if (r->state != STATE_RECV_SUSPENDED)
-        return offer_ends(r);
-    fault_resume(r);
+        return offer_finish_or_withdraw(r);
+    fault_resume_receive(r);
     return false;
 }
 
 /* The error for a message that ends inside a basic element: it was not sent as the type that is received. Checked only
  * where elements have to be distinguished anyway: in one block, bytes stay bytes. */
-int recv_uneven(const struct p2p_request *r, struct envelope env, uint64_t length)
+int recv_check_whole_elements(const struct p2p_request *r, struct envelope env, uint64_t length)
 {
     MPI_Count elements;
     if (length > r->length)
@@ -61,9 +61,9 @@ static void recv_message(struct p2p *p, struct p2p_request *r, struct message *m
                                  .rts = &m->rts,
                                  .map = mapped ? &map : NULL,
                                  .last = m->last};
-        rendezvous_take(p, r, &a);
+        rendezvous_start_receive(p, r, &a);
     } else {
-        eager_take(p, r, m);
+        eager_receive_stored(p, r, m);
     }
     message_free(m);
 }
@@ -71,7 +71,7 @@ static void recv_message(struct p2p *p, struct p2p_request *r, struct message *m
 /* Checks, for a receive that was just posted, whether a sender is left, and whether it should be offered. */
 static __attribute__((noinline)) void recv_looks(struct p2p *p, struct p2p_request *r)
 {
-    if (unlikely(p->faults) && fault_posted(p, r))
+    if (unlikely(p->faults) && fault_check_posted(p, r))
         return;
     if (r->length > p->offer_above)
         put_offer(p, r);
@@ -85,7 +85,7 @@ static void recv_start(struct p2p *p, struct p2p_request *r, struct envelope env
             unexpected_remove(&p->unexpected, e);
             r->match.env = env; /* for the doctor: a large message may be long on its way */
             if (unlikely(p->debug != NULL))
-                note_taken(p, r, message_of(e));
+                note_check_at_receive(p, r, message_of(e));
             recv_message(p, r, message_of(e));
             return;
         }
@@ -132,7 +132,7 @@ int p2p_recv(struct p2p *p, void *buf, MPI_Count count, struct dtype *type, stru
     return rc;
 }
 
-bool p2p_is_short(const struct request *r)
+bool p2p_receive_is_short(const struct request *r)
 {
     return r->ops == &recv_ops && (uint64_t)r->bytes < ((const struct p2p_request *)r)->length;
 }
@@ -145,7 +145,7 @@ int p2p_imrecv(struct p2p *p, struct message *message, void *buf, MPI_Count coun
         return MPI_ERR_NO_MEM;
     r->base.comm = message->comm;
     if (unlikely(p->debug != NULL))
-        note_taken(p, r, message);
+        note_check_at_receive(p, r, message);
     recv_message(p, r, message);
     *out = &r->base;
     return 0;

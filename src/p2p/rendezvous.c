@@ -26,7 +26,7 @@ static int rts_failed(struct p2p_request *r, int error)
 {
     request_unpublish(r);
     request_unregister(r);
-    request_done(r, error);
+    request_end(r, error);
     return error;
 }
 
@@ -60,34 +60,37 @@ static int rts_send(struct p2p_request *r)
         return rc;
     if (rc != 0)
         return rts_failed(r, rc);
-    request_turn(r, STATE_SEND_ANNOUNCED);
+    request_change_state(r, STATE_SEND_ANNOUNCED);
     r->peer->announced++;
     r->peer->messages_to[envelope_class(header_envelope(&r->header))]++;
-    peer_count(r->peer, r->length);
+    peer_count_message(r->peer, r->length);
     counter_add(&announced, 1);
     return 0;
 }
 
 /* Sends the message when it is first in order: writes it to an offer, or announces it. The request may be gone
  * afterwards, unless ERR_AGAIN is returned. */
-static int rendezvous_go(struct p2p_request *r)
+static int rendezvous_send_or_announce(struct p2p_request *r)
 {
-    if (r->peer->protocol && put_use(r)) {
+    if (r->peer->protocol && put_use_offer(r)) {
         r->pending.resume = write_resume;
         return write_start(r);
     }
     if (r->state == STATE_SEND_HELD) {
         if (offer_awaited(r) && !peer_is_lost(r->peer))
             return ERR_AGAIN;
-        request_turn(r, STATE_SEND_TURN);
+        request_change_state(r, STATE_SEND_TURN);
     }
-    int rc = likely(r->peer->eager_below != 0) ? 0 : offer_pass(r->peer, header_envelope(&r->header));
+    int rc =
+        likely(r->peer->eager_below != 0) ? 0 : offer_skip_for_send(r->peer, header_envelope(&r->header));
     return rc ? rc : rts_send(r);
 }
 
 static int rendezvous_resume(struct net_pending *item)
 {
-    return rendezvous_go(container_of(item, struct p2p_request, pending)) == ERR_AGAIN ? ERR_AGAIN : 0;
+    return rendezvous_send_or_announce(container_of(item, struct p2p_request, pending)) == ERR_AGAIN
+               ? ERR_AGAIN
+               : 0;
 }
 
 void rendezvous_start(struct p2p *p, struct p2p_request *r)
@@ -96,14 +99,14 @@ void rendezvous_start(struct p2p *p, struct p2p_request *r)
     const struct transport_caps *caps = &r->peer->caps;
     r->header.kind = FRAME_RTS;
     r->header.word = r->length;
-    if (request_is_reachable(r) && (caps->get || caps->put) && !protocol_forces_pipe(r))
+    if (request_is_remotely_accessible(r) && (caps->get || caps->put) && !protocol_forces_pipe(r))
         request_register(r, r->length);
     r->hold.since = protocol_offers(r->peer) == PROTOCOL_RENDEZVOUS ? 0 : clock_ns();
     bool hold = offer_awaited(r);
-    request_turn(r, hold ? STATE_SEND_HELD : STATE_SEND_TURN);
+    request_change_state(r, hold ? STATE_SEND_HELD : STATE_SEND_TURN);
     counter_add(&held, hold);
     r->pending.resume = rendezvous_resume;
-    if (!list_empty(&r->peer->pending) || rendezvous_go(r) == ERR_AGAIN)
+    if (!list_empty(&r->peer->pending) || rendezvous_send_or_announce(r) == ERR_AGAIN)
         peer_queue(r->peer, &r->pending);
 }
 
@@ -128,12 +131,12 @@ void rts_arrived(struct p2p *p, struct peer *from, const struct frame_header *h,
                              .map = mapped ? &map : NULL,
                              .last = (uint8_t)h->aux};
     from->messages_from[envelope_class(a.env)]++;
-    struct p2p_request *r = take_posted(p, a.env);
+    struct p2p_request *r = posted_remove_matching(p, a.env);
     if (r) {
-        rendezvous_take(p, r, &a);
+        rendezvous_start_receive(p, r, &a);
         return;
     }
-    if (unlikely(p->faults) && fault_unexpected(p, from, h, rts.cookie))
+    if (unlikely(p->faults) && fault_check_unexpected(p, from, h, rts.cookie))
         return;
     struct message *m = message_new(p, from, h, sizeof(map));
     if (mapped)
@@ -144,11 +147,11 @@ void rts_arrived(struct p2p *p, struct peer *from, const struct frame_header *h,
     m->rts = rts;
 }
 
-void rendezvous_take(struct p2p *p, struct p2p_request *r, const struct announcement *a)
+void rendezvous_start_receive(struct p2p *p, struct p2p_request *r, const struct announcement *a)
 {
     r->peer = a->from;
     r->peer_cookie = a->rts->cookie;
-    r->base.error = recv_matched(r, a->env, a->length); /* kept until the data is there */
+    r->base.error = recv_set_status(r, a->env, a->length); /* kept until the data is there */
     uint64_t bytes = (uint64_t)r->base.bytes;
     enum p2p_protocol protocol = protocol_choose(p, r, a);
     r->mark = peer_pace_begin(r->peer, PACE_IN, r->ticket.began ? r->ticket.began : clock_ns());
@@ -192,10 +195,10 @@ void rendezvous_refuse(struct p2p_request *r, int error)
     request_unregister(r);
     protocol_end(r, error);
     fin_send(r, error);
-    request_done(r, error);
+    request_end(r, error);
 }
 
-bool rendezvous_reachable(struct p2p *p, struct p2p_request *r, uint64_t bytes)
+bool rendezvous_register_receive(struct p2p *p, struct p2p_request *r, uint64_t bytes)
 {
     if (!request_register(r, bytes)) {
         protocol_fall_back(p, r, bytes);
@@ -212,7 +215,7 @@ bool rendezvous_reachable(struct p2p *p, struct p2p_request *r, uint64_t bytes)
 
 void fin_arrived(struct p2p *p, struct peer *from, const struct frame_header *h)
 {
-    struct p2p_request *r = request_known(
+    struct p2p_request *r = request_find_by_cookie(
         p, from, h->word, STATE_BIT(SEND_ANNOUNCED) | STATE_BIT(SEND_SPLIT) | STATE_BIT(SEND_SPLIT_FIN));
     CHECK(r != NULL, "the end of a message was reported for a send that does not exist");
     request_unpublish(r);
@@ -233,9 +236,9 @@ void cts_write_arrived(struct p2p *p, struct peer *from, const struct frame_head
     struct cts_write cts;
     memcpy(&cts, payload, sizeof(cts));
     const bool pipe = h->flags & CTS_PIPE;
-    struct p2p_request *r =
-        request_known(p, from, h->word, STATE_BIT(SEND_ANNOUNCED) | (pipe ? STATE_BIT(SEND_PIPE) : 0));
-    CHECK(r != NULL && (pipe ? protocol_can_pipe(r, r->length) : r->registered) && from->caps.put &&
+    struct p2p_request *r = request_find_by_cookie(
+        p, from, h->word, STATE_BIT(SEND_ANNOUNCED) | (pipe ? STATE_BIT(SEND_PIPE) : 0));
+    CHECK(r != NULL && (pipe ? protocol_can_pipeline(r, r->length) : r->registered) && from->caps.put &&
               cts.offset <= r->length && cts.cts.bytes <= r->length - cts.offset && cts.cts.bytes > 0,
           "an answer arrived to an announcement that was not made");
     if (pipe) {
@@ -263,9 +266,10 @@ void written_arrived(struct p2p *p, struct peer *from, const struct frame_header
     uint64_t length;
     CHECK(len == sizeof(length), "the end of a transfer was reported with the wrong length");
     memcpy(&length, payload, sizeof(length));
-    struct p2p_request *r = request_known(p, from, h->word,
-                                          OFFERED_STATES | STATE_BIT(RECV_RPUT) | STATE_BIT(RECV_SPLIT) |
-                                              STATE_BIT(RECV_SPLIT_WRITTEN) | STATE_BIT(RECV_PIPE));
+    struct p2p_request *r =
+        request_find_by_cookie(p, from, h->word,
+                               OFFERED_STATES | STATE_BIT(RECV_RPUT) | STATE_BIT(RECV_SPLIT) |
+                                   STATE_BIT(RECV_SPLIT_WRITTEN) | STATE_BIT(RECV_PIPE));
     if (!r && h->aux != 0)
         return;
     CHECK(r != NULL && length <= r->length,
@@ -274,7 +278,7 @@ void written_arrived(struct p2p *p, struct peer *from, const struct frame_header
         rput_written(r, h->aux);
     else if (r->state == STATE_RECV_PIPE)
         laboratory_pipe.written(r, length, h->aux);
-    else if (request_is(r, OFFERED_STATES))
+    else if (request_is_in_state(r, OFFERED_STATES))
         put_written(r, length, h->aux);
     else
         split_written(r, h->aux);

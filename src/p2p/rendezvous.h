@@ -21,13 +21,13 @@ void rendezvous_start(struct p2p *p, struct p2p_request *r);
 void rts_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
                  size_t len);
 /* Starts receiving an announced message that this receive has matched. */
-void rendezvous_take(struct p2p *p, struct p2p_request *r, const struct announcement *a);
+void rendezvous_start_receive(struct p2p *p, struct p2p_request *r, const struct announcement *a);
 /* Notifies the sender that the message was read, or cannot be received. */
 void fin_send(struct p2p_request *r, int status);
 /* Ends both sides with this error because the receiver cannot take the message. */
 void rendezvous_refuse(struct p2p_request *r, int error);
 /* Registers the receive's memory and gives it a cookie, so that the sender can access it. False: use another protocol. */
-bool rendezvous_reachable(struct p2p *p, struct p2p_request *r, uint64_t bytes);
+bool rendezvous_register_receive(struct p2p *p, struct p2p_request *r, uint64_t bytes);
 
 /* Frames that belong to several protocols: the state of the request selects one. */
 void fin_arrived(struct p2p *p, struct peer *from, const struct frame_header *h);
@@ -44,7 +44,7 @@ void piece_arrived(struct p2p *p, struct peer *from, const struct frame_header *
                    size_t len);
 /* Sends, and receives, the rest of a message whose first bytes have arrived, in pieces. */
 void r3_send_rest(struct p2p_request *r, uint64_t cookie, uint64_t from, uint64_t bytes);
-void r3_take_rest(struct p2p_request *r, uint64_t from, uint64_t bytes);
+void r3_receive_rest(struct p2p_request *r, uint64_t from, uint64_t bytes);
 
 /* rendezvous_getcqe.c: the receiver reads the sender's memory; a completion of the adapter ends it. */
 void getcqe_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes);
@@ -86,9 +86,9 @@ extern const struct pipe_protocol laboratory_pipe __attribute__((weak));
 void put_offer(struct p2p *p, struct p2p_request *r);
 /* Writes a message that is about to be sent to the offer for it, if there is one and it fits. Returns false if it must
  * be sent by another protocol. */
-bool put_use(struct p2p_request *r);
+bool put_use_offer(struct p2p_request *r);
 void put_written(struct p2p_request *r, uint64_t length, int error);
 /* Checks whether the offered receive has been filled, and completes it then. */
-bool put_seen(struct p2p_request *r);
+bool put_check_arrived(struct p2p_request *r);
 
 #endif

@@ -27,12 +27,12 @@ struct get {
 };
 
 /* The read has ended: completes the receive and notifies the sender. */
-static void get_end(struct p2p_request *r, int status)
+static void get_finish(struct p2p_request *r, int status)
 {
     last_byte_forget(&r->base.p2p->looks, &r->get.last);
     protocol_end(r, status);
     fin_send(r, status);
-    request_done(r, status ? status : r->base.error);
+    request_end(r, status ? status : r->base.error);
 }
 
 static void get_done(struct read *read, int status)
@@ -43,17 +43,17 @@ static void get_done(struct read *read, int status)
     t->ops->mem_release(t, &get->mem);
     pool_put(&get->p2p->gets, get);
     if (r)
-        get_end(r, status);
+        get_finish(r, status);
 }
 
-static void get_changed(struct last_byte *b)
+static void on_get_last_byte(struct last_byte *b)
 {
     struct p2p_request *r = container_of(b, struct p2p_request, get.last);
     r->get.get->r = NULL;
-    get_end(r, 0);
+    get_finish(r, 0);
 }
 
-static bool get_seen(const struct read *read)
+static bool get_is_complete(const struct read *read)
 {
     const struct get *get = container_of(read, struct get, read);
     return !get->r || last_byte_changed(&get->r->get.last);
@@ -76,7 +76,7 @@ static struct get *get_new(struct p2p *p, struct p2p_request *r, const struct rt
     get->r = r;
     read_announced(&get->read, r, &get->mem, rts, bytes);
     get->read.done = get_done;
-    get->read.seen = get_seen;
+    get->read.seen = get_is_complete;
     return get;
 }
 
@@ -88,9 +88,9 @@ void get_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint
         return;
     }
     counter_add(&gets, 1);
-    request_turn(r, STATE_RECV_GET);
+    request_change_state(r, STATE_RECV_GET);
     r->get.get = get;
     last_byte_set(&r->get.last, (uint8_t *)r->buf + bytes - 1, (uint8_t)~last);
-    last_byte_watch(&p->looks, &r->get.last, false, get_changed);
+    last_byte_watch(&p->looks, &r->get.last, false, on_get_last_byte);
     read_start(&get->read);
 }

@@ -23,7 +23,7 @@ static void getcqe_end(struct p2p_request *r, int status)
     request_unregister(r);
     protocol_end(r, status);
     fin_send(r, status);
-    request_done(r, status ? status : r->base.error);
+    request_end(r, status ? status : r->base.error);
 }
 
 static void getcqe_read(struct read *read, int status)
@@ -50,7 +50,7 @@ void getcqe_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, u
         return;
     }
     counter_add(&gets, 1);
-    request_turn(r, STATE_RECV_READ);
+    request_change_state(r, STATE_RECV_READ);
     if (bytes == 0) {
         getcqe_end(r, 0);
         return;
@@ -65,5 +65,5 @@ void getcqe_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, u
 void getcqe_fin(struct p2p_request *r, int error)
 {
     request_unregister(r);
-    request_done(r, error);
+    request_end(r, error);
 }

@@ -46,7 +46,7 @@ struct map_copy {
 
 /* ---- copies ---- */
 
-static int progress(struct net_hook *hook)
+static int progress_copies(struct net_hook *hook)
 {
     struct p2p *p = container_of(hook, struct p2p, copy_hook);
     int events = 0;
@@ -81,7 +81,7 @@ static int copy_start(struct p2p_request *r, const struct gpu_export *exported, 
     if (!p->copy_hook.progress) {
         pool_init(&p->copy_pool, sizeof(struct map_copy), 16);
         list_init(&p->copies);
-        p->copy_hook.progress = progress;
+        p->copy_hook.progress = progress_copies;
     }
     const int outside = r->device ? gpu_check_buffer(r->buf, bytes) : 0;
     if (outside)
@@ -125,7 +125,7 @@ static bool export_data(struct p2p_request *r, uint64_t bytes, struct gpu_export
     memset(out, 0, sizeof(*out));
     if (gpu_find_range(r->buf, &range) != 0 || bytes > range.size - ((uintptr_t)r->buf - range.start))
         return false;
-    if (gpu_order_copies(r->buf) != 0)
+    if (gpu_synchronize_copies(r->buf) != 0)
         return false;
     if (r->peer->self) { /* no handle is needed */
         out->start = range.start;
@@ -134,12 +134,12 @@ static bool export_data(struct p2p_request *r, uint64_t bytes, struct gpu_export
     }
     if ((range.by_descriptor && !device_may_keep_descriptor(r)) || gpu_export_range(&range, out) != 0)
         return false;
-    return out->fd < 0 || device_keep_descriptor(r, out->fd);
+    return out->fd < 0 || device_store_descriptor(r, out->fd);
 }
 
 /* ---- both announce what is possible ---- */
 
-static bool shares_gpus(const struct peer *peer)
+static bool is_on_same_node(const struct peer *peer)
 {
     return peer->self || peer->caps.cpu_moves;
 }
@@ -152,7 +152,7 @@ static bool is_small(const struct p2p_request *r, uint64_t bytes)
 
 uint64_t map_announce(struct p2p_request *r, struct gpu_export *out)
 {
-    if (!r->block || !gpu_may_have_memory() || !shares_gpus(r->peer))
+    if (!r->block || !gpu_may_have_memory() || !is_on_same_node(r->peer))
         return 0;
     return (is_small(r, r->length) ? 0 : RTS_MAPPUT) |
            (r->device && export_data(r, r->length, out) ? RTS_MAPGET : 0);
@@ -174,7 +174,7 @@ static void mapget_end(struct p2p_request *r, int status)
 {
     protocol_end(r, status);
     fin_send(r, status);
-    request_done(r, status ? status : r->base.error);
+    request_end(r, status ? status : r->base.error);
 }
 
 void mapget_start(struct p2p *p, struct p2p_request *r, const struct announcement *a, uint64_t bytes)
@@ -188,7 +188,7 @@ void mapget_start(struct p2p *p, struct p2p_request *r, const struct announcemen
         rendezvous_refuse(r, rc);
     } else {
         counter_add(&mapgets, 1);
-        request_turn(r, STATE_RECV_READ);
+        request_change_state(r, STATE_RECV_READ);
     }
 }
 
@@ -206,7 +206,7 @@ void mapput_start(struct p2p *p, struct p2p_request *r, uint64_t bytes)
         return;
     }
     answer.to.cts.cookie = r->cookie;
-    request_turn(r, STATE_RECV_RPUT);
+    request_change_state(r, STATE_RECV_RPUT);
     struct frame_header header = {.kind = FRAME_CTS_WRITE, .flags = CTS_MAP, .word = r->peer_cookie};
     control_send(p, r->peer, &header, &answer, sizeof(answer));
 }
@@ -215,7 +215,7 @@ static void mapput_end(struct p2p_request *r, int status)
 {
     struct frame_header h = {.kind = FRAME_WRITTEN, .aux = (uint16_t)status, .word = r->peer_cookie};
     control_send_first(r->base.p2p, r->peer, &h, &r->write.bytes, sizeof(r->write.bytes));
-    request_done(r, status);
+    request_end(r, status);
 }
 
 void mapput_requested(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
@@ -225,7 +225,7 @@ void mapput_requested(struct p2p *p, struct peer *from, const struct frame_heade
     CHECK(len == sizeof(answer), "an answer to an announcement has the wrong length");
     memcpy(&answer, payload, sizeof(answer));
     const uint64_t bytes = answer.to.cts.bytes, address = answer.to.address;
-    struct p2p_request *r = request_known(p, from, h->word, STATE_BIT(SEND_ANNOUNCED));
+    struct p2p_request *r = request_find_by_cookie(p, from, h->word, STATE_BIT(SEND_ANNOUNCED));
     CHECK(r && r->block && gpu_may_have_memory() && bytes > 0 && bytes <= r->length &&
               is_inside(&answer.map, address, bytes),
           "an answer arrived to an announcement that was not made");
@@ -239,7 +239,7 @@ void mapput_requested(struct p2p *p, struct peer *from, const struct frame_heade
         r3_send_rest(r, r->peer_cookie, 0, bytes);
         return;
     }
-    request_turn(r, STATE_SEND_RPUT);
+    request_change_state(r, STATE_SEND_RPUT);
     if (rc == 0)
         counter_add(&mapputs, 1);
     else
@@ -251,6 +251,6 @@ void maps_close(struct p2p *p)
     if (!p->copy_hook.progress)
         return;
     while (!list_empty(&p->copies))
-        progress(&p->copy_hook);
+        progress_copies(&p->copy_hook);
     pool_destroy(&p->copy_pool);
 }

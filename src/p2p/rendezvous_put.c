@@ -36,7 +36,7 @@ static COUNTER(
 
 /* ---- the receiver ---- */
 
-static void tell_watcher(struct p2p *p, struct envelope env, uint64_t length, enum p2p_protocol protocol)
+static void notify_tool(struct p2p *p, struct envelope env, uint64_t length, enum p2p_protocol protocol)
 {
     const struct p2p_watch *watch = p->watch; /* the callback may stop watching */
     if (likely(!watch))
@@ -56,19 +56,19 @@ void put_written(struct p2p_request *r, uint64_t length, int error)
     if (r->match.posted)
         posted_remove(&p->posted, &r->match);
     offer_end(r, length, true);
-    int rc = recv_matched(r, r->match.env, length);
+    int rc = recv_set_status(r, r->match.env, length);
     counter_add(protocol == PROTOCOL_PUTNR ? &putnrs : &random_puts, 1);
-    tell_watcher(p, r->match.env, length, protocol);
-    request_done(r, error ? error : rc);
+    notify_tool(p, r->match.env, length, protocol);
+    request_end(r, error ? error : rc);
 }
 
-static void put_changed(struct last_byte *b)
+static void on_put_last_byte(struct last_byte *b)
 {
     struct p2p_request *r = container_of(b, struct p2p_request, offer.last);
     put_written(r, r->length, 0);
 }
 
-bool put_seen(struct p2p_request *r)
+bool put_check_arrived(struct p2p_request *r)
 {
     if (!r->offer.last.watched || !last_byte_changed(&r->offer.last))
         return false;
@@ -76,7 +76,7 @@ bool put_seen(struct p2p_request *r)
     return true;
 }
 
-static void rtr_send(struct p2p *p, struct p2p_request *r)
+static void send_ready_to_receive(struct p2p *p, struct p2p_request *r)
 {
     struct frame_header h = {.kind = FRAME_RTR,
                              .flags = r->offer.last.watched ? RTR_LOOKS : 0,
@@ -97,14 +97,14 @@ static void rtr_send(struct p2p *p, struct p2p_request *r)
  * progress while the program computes, the receiver requests a message instead, unless LAST_BYTE_POLL is set. */
 static bool put_can_poll(const struct p2p *p, const struct peer *peer)
 {
-    if (!peer->caps.last_byte_last || look_at.value == LOOK_NEVER || !last_bytes_room(&p->looks))
+    if (!peer->caps.last_byte_last || look_at.value == LOOK_NEVER || !last_bytes_has_room(&p->looks))
         return false;
     return look_at.value == LOOK_ALWAYS || (!p->net->oversubscribed && !p->net->thread);
 }
 
 /* The initial value of the last byte. For PUTNR it is zero, often the last byte of a message of numbers, so that the
  * cost of a constant can be measured. */
-static uint8_t last_value(struct p2p *p, enum p2p_protocol protocol)
+static uint8_t choose_last_byte_value(struct p2p *p, enum p2p_protocol protocol)
 {
     if (protocol == PROTOCOL_PUTNR)
         return 0;
@@ -130,7 +130,7 @@ void put_offer(struct p2p *p, struct p2p_request *r)
 {
     struct envelope env = r->match.env;
     if (unlikely(p->debug != NULL)) { /* no offers: a note could not go ahead of what is written into them */
-        note_posted(p, r);
+        note_check_at_post(p, r);
         return;
     }
     if (!r->block || r->device || match_kind(env) != MATCH_EXACT || posted_find(&p->posted, env) != &r->match)
@@ -146,10 +146,10 @@ void put_offer(struct p2p *p, struct p2p_request *r)
         request_unregister(r);
         return;
     }
-    offer_begin(r, protocol, last_value(p, protocol));
+    offer_begin(r, protocol, choose_last_byte_value(p, protocol));
     if (put_can_poll(p, peer))
-        last_byte_watch(&p->looks, &r->offer.last, true, put_changed);
-    rtr_send(p, r);
+        last_byte_watch(&p->looks, &r->offer.last, true, on_put_last_byte);
+    send_ready_to_receive(p, r);
 }
 
 /* ---- the sender ---- */
@@ -157,19 +157,19 @@ void put_offer(struct p2p *p, struct p2p_request *r)
 static void put_sent(struct p2p_request *r, int status)
 {
     request_unregister(r);
-    offer_wrote(r);
-    request_done(r, status);
+    offer_write_end(r);
+    request_end(r, status);
 }
 
-bool put_use(struct p2p_request *r)
+bool put_use_offer(struct p2p_request *r)
 {
     struct offer offer;
-    if (!offer_claim(r->peer, header_envelope(&r->header), &offer) || !r->block || r->device ||
+    if (!offer_take_for_send(r->peer, header_envelope(&r->header), &offer) || !r->block || r->device ||
         !r->peer->caps.put || r->length > offer.room)
         return false;
     if (!r->registered && !(protocol_forces_pipe(r) && request_register(r, r->length)))
         return false; /* one that was to be registered in pieces can still be registered as one */
-    request_turn(r, STATE_SEND_PUT);
+    request_change_state(r, STATE_SEND_PUT);
     request_unpublish(r); /* its announcement was about to leave */
     bool tell = !offer.looks || r->length != offer.room || (uint8_t)r->buf[r->length - 1] == offer.last;
     r->peer_cookie = offer.cookie;
@@ -182,7 +182,7 @@ bool put_use(struct p2p_request *r)
     r->write.whole = true;
     r->write.done = put_sent;
     counter_add(&notified, tell);
-    peer_count(r->peer, r->length);
-    offer_writes(r);
+    peer_count_message(r->peer, r->length);
+    offer_write_begin(r);
     return true;
 }

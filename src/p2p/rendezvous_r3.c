@@ -41,7 +41,7 @@ void r3_start(struct p2p *p, struct p2p_request *r, uint64_t bytes)
         return;
     }
     counter_add(&pieces, 1);
-    request_turn(r, STATE_RECV_PIECES);
+    request_change_state(r, STATE_RECV_PIECES);
     const int rc = pieces_setup(r, 0, bytes);
     if (rc) {
         request_unpublish(r);
@@ -53,7 +53,7 @@ void r3_start(struct p2p *p, struct p2p_request *r, uint64_t bytes)
     control_send(p, r->peer, &header, &cts, sizeof(cts));
     if (bytes == 0) {
         request_unpublish(r);
-        request_done(r, r->base.error);
+        request_end(r, r->base.error);
     }
 }
 
@@ -98,7 +98,7 @@ static void pieces_end(struct p2p_request *r, int status)
         h.aux = (uint16_t)status;
         control_send_first(r->base.p2p, r->peer, &h, NULL, 0);
     }
-    request_done(r, status);
+    request_end(r, status);
 }
 
 static int pieces_resume(struct net_pending *item)
@@ -112,7 +112,7 @@ static int pieces_resume(struct net_pending *item)
 }
 
 /* Starts sending the rest of the message to the receive with this cookie. */
-static void pieces_go(struct p2p_request *r, uint64_t cookie, uint64_t from, uint64_t bytes)
+static void pieces_start_sending(struct p2p_request *r, uint64_t cookie, uint64_t from, uint64_t bytes)
 {
     r->header = (struct frame_header){.kind = FRAME_PIECE, .word = cookie};
     int rc = pieces_setup(r, from, bytes);
@@ -132,31 +132,31 @@ void cts_arrived(struct p2p *p, struct peer *from, const struct frame_header *h,
     CHECK(len == sizeof(struct cts), "a request for a message has the wrong length");
     struct cts cts;
     memcpy(&cts, payload, sizeof(cts));
-    struct p2p_request *r = request_known(p, from, h->word, STATE_BIT(SEND_ANNOUNCED));
+    struct p2p_request *r = request_find_by_cookie(p, from, h->word, STATE_BIT(SEND_ANNOUNCED));
     CHECK(r != NULL && cts.bytes <= r->length, "a message was requested that does not exist");
-    request_turn(r, STATE_SEND_PIECES);
+    request_change_state(r, STATE_SEND_PIECES);
     request_unpublish(r);
     request_unregister(r);
-    pieces_go(r, cts.cookie, 0, cts.bytes);
+    pieces_start_sending(r, cts.cookie, 0, cts.bytes);
 }
 
 void r3_send_rest(struct p2p_request *r, uint64_t cookie, uint64_t from, uint64_t bytes)
 {
-    request_turn(r, STATE_SEND_PIECES);
-    pieces_go(r, cookie, from, bytes);
+    request_change_state(r, STATE_SEND_PIECES);
+    pieces_start_sending(r, cookie, from, bytes);
 }
 
 /* ---- the receiver takes ---- */
 
 /* Receives the rest of a message into a block; the sender knows the request already. */
-void r3_take_rest(struct p2p_request *r, uint64_t from, uint64_t bytes)
+void r3_receive_rest(struct p2p_request *r, uint64_t from, uint64_t bytes)
 {
-    request_turn(r, STATE_RECV_PIECES);
+    request_change_state(r, STATE_RECV_PIECES);
     const int rc = pieces_setup(r, from, bytes);
     r->base.error = r->base.error ? r->base.error : rc;
 }
 
-static void piece_take(struct p2p_request *r, const void *payload, size_t len)
+static void piece_store(struct p2p_request *r, const void *payload, size_t len)
 {
     if (unlikely(r->device))
         device_pieces_store(r, payload, len);
@@ -166,37 +166,38 @@ static void piece_take(struct p2p_request *r, const void *payload, size_t len)
         dt_cursor_unpack(&r->pieces.cursor, payload, len);
 }
 
-static void piece_take_timed(struct p2p_request *r, const void *payload, size_t len)
+static void piece_store_timed(struct p2p_request *r, const void *payload, size_t len)
 {
     uint64_t begun = clock_ns();
-    piece_take(r, payload, len);
+    piece_store(r, payload, len);
     r->pieces.copying += clock_ns() - begun;
 }
 
 void piece_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
                    size_t len)
 {
-    struct p2p_request *r = request_known(p, from, h->word, STATE_BIT(RECV_PIECES) | STATE_BIT(RECV_RPUT));
+    struct p2p_request *r =
+        request_find_by_cookie(p, from, h->word, STATE_BIT(RECV_PIECES) | STATE_BIT(RECV_RPUT));
     if (r && r->state == STATE_RECV_RPUT && r->device) { /* the sender could not map this process's memory */
         counter_add(&pieces, 1);
-        r3_take_rest(r, 0, (uint64_t)r->base.bytes);
+        r3_receive_rest(r, 0, (uint64_t)r->base.bytes);
     }
     CHECK(r != NULL && r->state == STATE_RECV_PIECES && len <= r->pieces.bytes - r->pieces.moved,
           "a piece of a message arrived that nobody waits for");
     if (unlikely(h->aux != 0)) { /* the sender could not copy its GPU memory */
         protocol_end(r, h->aux);
         request_unpublish(r);
-        request_done(r, h->aux);
+        request_end(r, h->aux);
         return;
     }
     if (unlikely(p->net->oversubscribed))
-        piece_take_timed(r, payload, len);
+        piece_store_timed(r, payload, len);
     else
-        piece_take(r, payload, len);
+        piece_store(r, payload, len);
     r->pieces.moved += len;
     if (r->pieces.moved == r->pieces.bytes) {
         protocol_end(r, 0);
         request_unpublish(r);
-        request_done(r, r->base.error);
+        request_end(r, r->base.error);
     }
 }

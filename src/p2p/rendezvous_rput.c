@@ -20,10 +20,10 @@ static COUNTER(
 /* At the receiver: sends the address to write to. */
 void rput_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes)
 {
-    if (!rendezvous_reachable(p, r, bytes))
+    if (!rendezvous_register_receive(p, r, bytes))
         return;
     counter_add(&rputs, 1);
-    request_turn(r, STATE_RECV_RPUT);
+    request_change_state(r, STATE_RECV_RPUT);
     struct frame_header header = {.kind = FRAME_CTS_WRITE, .word = rts->cookie};
     struct cts_write cts = {
         .cts = {.cookie = r->cookie, .bytes = bytes}, .address = (uintptr_t)r->buf, .key = r->key};
@@ -33,17 +33,17 @@ void rput_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uin
 static void rput_sent(struct p2p_request *r, int status)
 {
     request_unregister(r);
-    request_done(r, status);
+    request_end(r, status);
 }
 
 /* At the sender: writes to the address in r->write. */
 void rput_requested(struct p2p_request *r)
 {
-    request_turn(r, STATE_SEND_RPUT);
+    request_change_state(r, STATE_SEND_RPUT);
     request_unpublish(r);
     r->write.whole = true;
     r->write.done = rput_sent;
-    write_go(r);
+    write_start_or_queue(r);
 }
 
 /* The message has been written, or failed: notifies the receiver. */
@@ -52,5 +52,5 @@ void rput_written(struct p2p_request *r, int error)
     request_unpublish(r);
     request_unregister(r);
     protocol_end(r, error);
-    request_done(r, error ? error : r->base.error);
+    request_end(r, error ? error : r->base.error);
 }

@@ -22,39 +22,39 @@ static COUNTER(splits, "p2p_rendezvous_split",
 /* ---- the receiver: CTS_WRITE for the second part, and reads the first ---- */
 
 /* Called when one of the two parts has arrived; in state `first` the other one is still missing. */
-static void receiver_part(struct p2p_request *r, int status, enum p2p_state first)
+static void receiver_part_done(struct p2p_request *r, int status, enum p2p_state first)
 {
     if (status != 0)
         r->read.status = status;
     if (r->state == STATE_RECV_SPLIT) {
-        request_turn(r, first);
+        request_change_state(r, first);
         return;
     }
     request_unpublish(r);
     request_unregister(r);
     protocol_end(r, r->read.status);
-    request_done(r, r->read.status ? r->read.status : r->base.error);
+    request_end(r, r->read.status ? r->read.status : r->base.error);
 }
 
 static void split_read(struct read *read, int status)
 {
     struct p2p_request *r = container_of(read, struct p2p_request, read.read);
     fin_send(r, status);
-    receiver_part(r, status, STATE_RECV_SPLIT_WRITTEN);
+    receiver_part_done(r, status, STATE_RECV_SPLIT_WRITTEN);
 }
 
 void split_written(struct p2p_request *r, int error)
 {
-    receiver_part(r, error, STATE_RECV_SPLIT_READ);
+    receiver_part_done(r, error, STATE_RECV_SPLIT_READ);
 }
 
 void split_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes)
 {
-    if (!rendezvous_reachable(p, r, bytes))
+    if (!rendezvous_register_receive(p, r, bytes))
         return;
     counter_add(&splits, 1);
-    request_turn(r, STATE_RECV_SPLIT);
-    uint64_t mine = traffic_share(&r->ticket);
+    request_change_state(r, STATE_RECV_SPLIT);
+    uint64_t mine = traffic_read_share(&r->ticket);
     struct frame_header header = {.kind = FRAME_CTS_WRITE, .flags = CTS_SPLIT, .word = rts->cookie};
     struct cts_write cts = {.cts = {.cookie = r->cookie, .bytes = bytes - mine},
                             .address = (uintptr_t)r->buf + mine,
@@ -69,33 +69,33 @@ void split_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, ui
 
 /* ---- the sender: writes the second part, and hears (FIN) when the first has been read ---- */
 
-static void sender_part(struct p2p_request *r, int status, enum p2p_state first)
+static void sender_part_done(struct p2p_request *r, int status, enum p2p_state first)
 {
     if (status != 0)
         r->base.error = status;
     if (r->state == STATE_SEND_SPLIT) {
-        request_turn(r, first);
+        request_change_state(r, first);
         return;
     }
     request_unregister(r);
-    request_done(r, r->base.error);
+    request_end(r, r->base.error);
 }
 
 static void split_sent(struct p2p_request *r, int status)
 {
-    sender_part(r, status, STATE_SEND_SPLIT_FIN);
+    sender_part_done(r, status, STATE_SEND_SPLIT_FIN);
 }
 
 void split_fin(struct p2p_request *r, int error)
 {
-    sender_part(r, error, STATE_SEND_SPLIT_WRITE);
+    sender_part_done(r, error, STATE_SEND_SPLIT_WRITE);
 }
 
 /* Writes to the address in r->write. */
 void split_requested(struct p2p_request *r)
 {
-    request_turn(r, STATE_SEND_SPLIT);
+    request_change_state(r, STATE_SEND_SPLIT);
     r->write.whole = false;
     r->write.done = split_sent;
-    write_go(r);
+    write_start_or_queue(r);
 }

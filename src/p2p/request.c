@@ -51,7 +51,7 @@ void request_complete_watched(struct request *r)
         net_ring_self(net);
 }
 
-void status_empty(MPI_Status *status)
+void status_set_empty(MPI_Status *status)
 {
     if (status == MPI_STATUS_IGNORE)
         return;

@@ -75,7 +75,7 @@ void request_free(struct request *r);
 
 /* Leaves a request to itself: `done` runs inside progress when it completes, and then it goes. False, and nothing is done,
  * when it is complete already. */
-static inline bool request_leave(struct request *r, void (*done)(struct request *r), void *user)
+static inline bool request_detach(struct request *r, void (*done)(struct request *r), void *user)
 {
     if (atomic_load_explicit(&r->complete, memory_order_acquire))
         return false;
@@ -90,7 +90,7 @@ static inline bool request_leave(struct request *r, void (*done)(struct request 
 int request_status(struct request *r, MPI_Status *status);
 
 /* The "empty" status of null and inactive requests. */
-void status_empty(MPI_Status *status);
+void status_set_empty(MPI_Status *status);
 
 /* How counts and cancellation hide in MPI_Status.MPI_internal. */
 static inline void status_set_bytes(MPI_Status *s, MPI_Count bytes)
@@ -122,7 +122,7 @@ static inline struct request *request_from(MPI_Request handle)
     if (handle_is_predefined(handle))
         return NULL;
     struct request *r = (struct request *)handle;
-    return object_is(r, MAGIC_REQUEST) ? r : NULL;
+    return object_has_magic(r, MAGIC_REQUEST) ? r : NULL;
 }
 
 #endif

@@ -28,7 +28,7 @@ static struct frame_header eager_header(struct envelope env, uint64_t length)
 static int send_frame(struct p2p_request *r)
 {
     struct peer *to = r->peer;
-    int rc = likely(to->eager_below != 0) ? 0 : offer_pass(to, header_envelope(&r->header));
+    int rc = likely(to->eager_below != 0) ? 0 : offer_skip_for_send(to, header_envelope(&r->header));
     if (rc != 0)
         return rc;
     if (unlikely(r->device)) {
@@ -45,7 +45,7 @@ static int send_frame(struct p2p_request *r)
     }
     if (rc == 0) {
         to->messages_to[envelope_class(header_envelope(&r->header))]++;
-        peer_count(to, r->length);
+        peer_count_message(to, r->length);
     }
     return rc;
 }
@@ -54,15 +54,15 @@ static void eager_finished(struct p2p_request *r)
 {
     counter_add(&eager_sent, 1);
     if (r->header.kind == FRAME_EAGER_SYNC)
-        request_turn(r, STATE_SEND_ACK);
+        request_change_state(r, STATE_SEND_ACK);
     else
-        request_done(r, 0);
+        request_end(r, 0);
 }
 
 static void eager_failed(struct p2p_request *r, int error)
 {
     request_unpublish(r);
-    request_done(r, error);
+    request_end(r, error);
 }
 
 static int eager_resume(struct net_pending *item)
@@ -79,7 +79,7 @@ static int eager_resume(struct net_pending *item)
 }
 
 /* Out of credits, not just waiting for the connection: the announcement waits as well, but the data then needs none [Liu04 5.3]. */
-static bool better_announced(const struct p2p_request *r)
+static bool should_announce_instead(const struct p2p_request *r)
 {
     const struct transport_caps *caps = &r->peer->caps;
     return unlikely(caps->starves) && !r->peer->opening && r->length >= STARVED_LEAST && r->block &&
@@ -97,20 +97,20 @@ static void send_start(struct p2p *p, struct p2p_request *r, enum send_mode mode
     }
     if (mode == SEND_SYNCHRONOUS) {
         if (!request_publish(r)) {
-            request_done(r, err_set(MPI_ERR_NO_MEM, "out of memory for a synchronous send"));
+            request_end(r, err_set(MPI_ERR_NO_MEM, "out of memory for a synchronous send"));
             return;
         }
         r->header.kind = FRAME_EAGER_SYNC;
         r->header.word = r->cookie;
     }
     int rc = list_empty(&to->pending) ? send_frame(r) : ERR_AGAIN;
-    if (rc == ERR_AGAIN && better_announced(r)) {
+    if (rc == ERR_AGAIN && should_announce_instead(r)) {
         counter_add(&starved, 1);
         request_unpublish(r);
         rendezvous_start(p, r);
     } else if (rc == ERR_AGAIN) {
         counter_add(&eager_queued, 1);
-        request_turn(r, STATE_SEND_EAGER);
+        request_change_state(r, STATE_SEND_EAGER);
         r->pending.resume = eager_resume;
         peer_queue(to, &r->pending);
     } else if (rc != 0) {
@@ -127,7 +127,7 @@ static __attribute__((noinline)) bool eager_looks(struct peer *to, struct envelo
         return false; /* a note goes first (note.c) */
     if (length > to->eager_max)
         return false;
-    return to->eager_below != 0 || offer_pass(to, env) == 0;
+    return to->eager_below != 0 || offer_skip_for_send(to, env) == 0;
 }
 
 /* 0 when the message has left, eagerly and in one piece: nothing remains to be done. ERR_AGAIN: it needs a request. */
@@ -136,7 +136,7 @@ static inline int try_eager(const void *buf, MPI_Count count, struct dtype *type
 {
     uint64_t length = (uint64_t)(count * type->size);
     MPI_Aint offset;
-    if (unlikely(!dt_is_block(type, count, &offset) || !list_empty(&to->pending)))
+    if (unlikely(!dt_is_contiguous_block(type, count, &offset) || !list_empty(&to->pending)))
         return ERR_AGAIN;
     if (unlikely(length >= to->eager_below) && !eager_looks(to, env, length))
         return ERR_AGAIN;
@@ -146,7 +146,7 @@ static inline int try_eager(const void *buf, MPI_Count count, struct dtype *type
                            frame_from(env.source, env.tag), length, ptr_add(buf, offset), length);
     if (likely(rc == 0)) {
         to->messages_to[envelope_class(env)]++;
-        peer_count(to, length);
+        peer_count_message(to, length);
         counter_add(&eager_sent, 1);
     }
     return rc;

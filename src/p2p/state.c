@@ -21,7 +21,7 @@ const char *state_name(enum p2p_state state)
     return states[state].name;
 }
 
-const char *state_what(enum p2p_state state)
+const char *state_description(enum p2p_state state)
 {
     return states[state].what;
 }

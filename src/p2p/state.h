@@ -19,7 +19,7 @@ enum p2p_state {
 #define STATE_BIT(name) (1u << STATE_##name)
 
 const char *state_name(enum p2p_state state);
-const char *state_what(enum p2p_state state);
+const char *state_description(enum p2p_state state);
 bool state_may_follow(enum p2p_state from, enum p2p_state to);
 
 #endif

@@ -24,16 +24,16 @@ static uint8_t size_class(uint64_t bytes)
 }
 
 /* The rule's path is candidate 0, and exchanges its place with that path. */
-static enum path path_of(const struct traffic *t, unsigned candidate)
+static enum path candidate_path(const struct traffic *t, unsigned candidate)
 {
     return (enum path)(candidate == 0 ? t->rule : candidate == t->rule ? 0 : candidate);
 }
 
-static uint32_t candidates_of(const struct traffic *t, uint32_t paths)
+static uint32_t paths_to_candidates(const struct traffic *t, uint32_t paths)
 {
     uint32_t set = 0;
     for (unsigned c = 0; c < PATHS; c++)
-        if (paths & PATH_BIT(path_of(t, c)))
+        if (paths & PATH_BIT(candidate_path(t, c)))
             set |= 1u << c;
     return set;
 }
@@ -45,17 +45,17 @@ void traffic_open(struct traffic *t, enum path rule)
 
 /* ---- kinds ---- */
 
-static bool is_pause(const struct traffic *t, uint64_t now)
+static bool follows_pause(const struct traffic *t, uint64_t now)
 {
     return t->ended == 0 || now - t->ended > MAX((uint64_t)PAUSE_NS, t->last_cost / PAUSE_PART);
 }
 
-static enum traffic_kind kind_of(struct traffic *t, uint8_t size, bool exchange, uint64_t now)
+static enum traffic_kind classify_message(struct traffic *t, uint8_t size, bool exchange, uint64_t now)
 {
     struct traffic_class *c = &t->classes[size];
     if (exchange)
         return TRAFFIC_EXCHANGE;
-    if (t->under_way > 0 || !is_pause(t, now)) {
+    if (t->under_way > 0 || !follows_pause(t, now)) {
         c->bursty = true;
         c->isolated = false;
     } else {
@@ -81,7 +81,7 @@ static void key_open(struct traffic *t, uint8_t kind, uint8_t size)
 }
 
 /* The time of a burst belongs to all of its messages: it is judged as a whole, or as a long part. */
-static bool is_batch(const struct traffic *t, unsigned messages)
+static bool is_whole_batch(const struct traffic *t, unsigned messages)
 {
     return messages >= TRAFFIC_BATCH_MOST || (messages >= TRAFFIC_BATCH && t->under_way == 0);
 }
@@ -90,14 +90,14 @@ enum path traffic_begin(struct traffic *t, uint64_t bytes, uint32_t open, bool e
                         struct traffic_ticket *ticket)
 {
     const uint8_t size = size_class(bytes);
-    const enum traffic_kind kind = kind_of(t, size, exchange, now);
+    const enum traffic_kind kind = classify_message(t, size, exchange, now);
     struct traffic_key *k = &t->keys[kind][size];
-    const uint32_t allowed = candidates_of(t, open);
+    const uint32_t allowed = paths_to_candidates(t, open);
     if (!tune_is_open(&k->tune))
         key_open(t, (uint8_t)kind, size);
-    if (kind == TRAFFIC_ISOLATED || k->started == 0 || is_batch(t, k->started) ||
+    if (kind == TRAFFIC_ISOLATED || k->started == 0 || is_whole_batch(t, k->started) ||
         !(allowed >> k->batch.candidate & 1)) {
-        k->batch = tune_pick(&k->tune, allowed);
+        k->batch = tune_pick_candidate(&k->tune, allowed);
         k->started = 0;
     }
     k->started++;
@@ -109,7 +109,7 @@ enum path traffic_begin(struct traffic *t, uint64_t bytes, uint32_t open, bool e
                                       .size = size,
                                       .kind = (uint8_t)kind,
                                       .open = true};
-    return path_of(t, k->batch.candidate);
+    return candidate_path(t, k->batch.candidate);
 }
 
 /* ---- a message ends ---- */
@@ -125,8 +125,8 @@ static void end_isolated(struct traffic *t, struct traffic_key *k, struct traffi
     tune_report(&k->tune, &ticket->tune, cost_of(ns, ticket->bytes), ticket->number == t->messages);
 }
 
-static void end_one_of_many(const struct traffic *t, struct traffic_key *k, struct traffic_ticket *ticket,
-                            uint64_t ns)
+static void finish_burst_message(const struct traffic *t, struct traffic_key *k,
+                                 struct traffic_ticket *ticket, uint64_t ns)
 {
     if (k->turn != ticket->tune.turn) {
         k->turn = ticket->tune.turn;
@@ -134,7 +134,7 @@ static void end_one_of_many(const struct traffic *t, struct traffic_key *k, stru
     }
     k->ns += ns;
     k->bytes += ticket->bytes;
-    if (!is_batch(t, ++k->done))
+    if (!is_whole_batch(t, ++k->done))
         return;
     tune_report(&k->tune, &ticket->tune, cost_of(k->ns, k->bytes), true);
     k->ns = k->bytes = k->done = 0;
@@ -145,14 +145,14 @@ void traffic_end(struct traffic *t, struct traffic_ticket *ticket, uint64_t now,
     if (!ticket->open)
         return;
     struct traffic_key *k = &t->keys[ticket->kind][ticket->size];
-    const bool follows = ticket->began < t->ended || !is_pause(t, ticket->began);
+    const bool follows = ticket->began < t->ended || !follows_pause(t, ticket->began);
     const uint64_t since = ticket->kind != TRAFFIC_ISOLATED && follows ? t->ended : ticket->began;
     const uint64_t ns = work ? work : now - since;
     traffic_cancel(t, ticket);
     if (ticket->kind == TRAFFIC_ISOLATED)
         end_isolated(t, k, ticket, ns);
     else
-        end_one_of_many(t, k, ticket, ns);
+        finish_burst_message(t, k, ticket, ns);
     t->last_cost = now - MAX(ticket->began, t->ended);
     t->ended = now;
 }
@@ -164,7 +164,7 @@ void traffic_cancel(struct traffic *t, struct traffic_ticket *ticket)
 }
 
 /* In a burst the two processors are never idle, and halves are right. */
-uint64_t traffic_share(const struct traffic_ticket *ticket)
+uint64_t traffic_read_share(const struct traffic_ticket *ticket)
 {
     const uint64_t share = ticket->kind == TRAFFIC_ISOLATED ? SHARE_READ : 32;
     const uint64_t mine = ticket->bytes / 64 * share;
@@ -180,7 +180,7 @@ size_t traffic_describe(const struct traffic *t, const char *place, char *out, s
     const char *names[PATHS];
     size_t at = 0;
     for (unsigned c = 0; c < PATHS; c++)
-        names[c] = paths[path_of(t, c)];
+        names[c] = paths[candidate_path(t, c)];
     for (unsigned i = 0; i < TRAFFIC_KINDS * TRAFFIC_SIZES && at + 1 < size; i++) {
         const unsigned class = i / TRAFFIC_KINDS, kind = i % TRAFFIC_KINDS;
         const struct tune *tune = &t->keys[kind][class].tune;

@@ -15,8 +15,8 @@ static void view_send(const struct p2p_request *r, struct p2p_view *out)
 {
     out->env = header_envelope(&r->header);
     out->peer = r->peer->rank;
-    bool writes = request_is(r, WRITING_STATES);
-    bool queued = writes ? r->write.phase == WRITE_QUEUED : request_is(r, QUEUED_STATES);
+    bool writes = request_is_in_state(r, WRITING_STATES);
+    bool queued = writes ? r->write.phase == WRITE_QUEUED : request_is_in_state(r, QUEUED_STATES);
     out->step = queued ? PAGE_QUEUED : PAGE_POSTED;
 }
 

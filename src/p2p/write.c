@@ -34,7 +34,7 @@ static void write_done(struct net_op *op, int status)
     }
 }
 
-bool write_is(const struct net_op *op, bool *looked, uint64_t *cookie)
+bool write_is_op(const struct net_op *op, bool *looked, uint64_t *cookie)
 {
     if (op->done != write_done)
         return false;
@@ -73,7 +73,7 @@ int write_resume(struct net_pending *item)
     return write_start(container_of(item, struct p2p_request, pending));
 }
 
-void write_go(struct p2p_request *r)
+void write_start_or_queue(struct p2p_request *r)
 {
     if (write_start(r) != ERR_AGAIN)
         return;

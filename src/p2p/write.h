@@ -11,9 +11,9 @@
  * been or will be called; or ERR_AGAIN. */
 int write_start(struct p2p_request *r);
 /* The same; queued while the transport is out of resources. */
-void write_go(struct p2p_request *r);
+void write_start_or_queue(struct p2p_request *r);
 int write_resume(struct net_pending *item);
 /* True for the op of a write; *looked: its receiver waits for the last byte, and may have seen it. *cookie: the receiver's. */
-bool write_is(const struct net_op *op, bool *looked, uint64_t *cookie);
+bool write_is_op(const struct net_op *op, bool *looked, uint64_t *cookie);
 
 #endif

@@ -21,7 +21,7 @@ static uint16_t element_code(const struct dtype *basic)
     return (uint16_t)(basic->shape->part[0].type->kind | basic->shape->part[1].type->kind << 8);
 }
 
-static struct dtype *element_of(uint16_t code)
+static struct dtype *decode_element_type(uint16_t code)
 {
     const uint8_t first = code & 0xff, second = (uint8_t)(code >> 8);
     CHECK(first > KIND_MIXED && first < KIND_LIMIT && second < KIND_LIMIT,
@@ -34,7 +34,7 @@ static struct dtype *element_of(uint16_t code)
 }
 
 /* Copies the next n elements of packed data to `out`, in the layout of their type. */
-static void elements_take(struct dt_cursor *from, struct dtype *basic, size_t n, char *out)
+static void elements_unpack(struct dt_cursor *from, struct dtype *basic, size_t n, char *out)
 {
     char packed[PIECE];
     const size_t bytes = n * (size_t)basic->size;
@@ -64,7 +64,7 @@ struct direct {
     bool takes, gives; /* the operator has an operand; the old value is wanted */
 };
 
-static int direct_run(void *context, struct dtype *basic, MPI_Count count, char *address)
+static int direct_visit_run(void *context, struct dtype *basic, MPI_Count count, char *address)
 {
     struct direct *d = context;
     const size_t most = PIECE / (size_t)basic->extent;
@@ -72,7 +72,7 @@ static int direct_run(void *context, struct dtype *basic, MPI_Count count, char 
     for (size_t left = (size_t)count; left > 0;) {
         const size_t n = MIN(left, most);
         if (d->takes)
-            elements_take(&d->from, basic, n, in);
+            elements_unpack(&d->from, basic, n, in);
         int rc =
             win_apply(d->call->win, d->to->slot, d->call->op, basic, in, address, d->gives ? old : NULL, n);
         if (rc)
@@ -98,7 +98,7 @@ int accumulate_direct(const struct rma_call *c, struct win_peer *to, char *at)
         dt_cursor_init(&d.from, c->origin.type, c->origin.count, c->origin.buf);
     if (d.gives)
         dt_cursor_init(&d.into, c->result.type, c->result.count, c->result.buf);
-    return dt_walk(c->type, c->count, at, WALK_PREDEFINED, direct_run, &d);
+    return dt_walk(c->type, c->count, at, WALK_PREDEFINED, direct_visit_run, &d);
 }
 
 /* ---- by frames: the origin ---- */
@@ -123,7 +123,7 @@ static char *frame_data(const struct frames *f)
     return f->call->win->proc->rma->scratch + (f->op ? sizeof(f->ask) : 0);
 }
 
-static void frame_go(struct frames *f)
+static void frame_send(struct frames *f)
 {
     char *scratch = f->call->win->proc->rma->scratch, *data = frame_data(f);
     const size_t spans = (size_t)f->nspans * sizeof(f->spans[0]), bytes = f->takes ? f->used : 0;
@@ -137,11 +137,11 @@ static void frame_go(struct frames *f)
     memcpy(data + bytes, f->spans, spans);
     f->nspans = 0;
     f->used = f->elements = 0;
-    rma_send_calmly(f->to, f->op ? RMA_GET_ACC : RMA_ACC, element_code(f->basic),
-                    (int32_t)(spans / sizeof(f->spans[0])) | f->call->op->code << 24, bytes, scratch,
-                    (size_t)(data - scratch) + bytes + spans);
+    rma_send_throttled(f->to, f->op ? RMA_GET_ACC : RMA_ACC, element_code(f->basic),
+                       (int32_t)(spans / sizeof(f->spans[0])) | f->call->op->code << 24, bytes, scratch,
+                       (size_t)(data - scratch) + bytes + spans);
     if (f->op)
-        op_calm(f->to);
+        op_wait_few_pending(f->to);
 }
 
 static int frames_run(void *context, struct dtype *basic, MPI_Count count, char *address)
@@ -149,14 +149,14 @@ static int frames_run(void *context, struct dtype *basic, MPI_Count count, char 
     struct frames *f = context;
     const size_t extent = (size_t)basic->extent;
     if (f->basic != basic)
-        frame_go(f);
+        frame_send(f);
     f->basic = basic;
     for (size_t left = (size_t)count; left > 0;) {
         if (f->nspans == f->max || f->used + extent > f->room)
-            frame_go(f);
+            frame_send(f);
         const size_t n = MIN(MIN(left, (f->room - f->used) / extent), PIECE / extent);
         if (f->takes)
-            elements_take(&f->from, basic, n, frame_data(f) + f->used);
+            elements_unpack(&f->from, basic, n, frame_data(f) + f->used);
         struct rma_span *last = f->nspans ? &f->spans[f->nspans - 1] : NULL;
         const uint64_t offset = (uint64_t)(uintptr_t)address;
         if (last && last->offset + last->count * extent == offset)
@@ -178,7 +178,7 @@ static uint64_t target_offset(const struct rma_call *c, const struct win_peer *t
 
 /* True if the reply confirms that the operation is complete at the target. An error that only the target detects is
  * reported by a flush. */
-static bool is_answered(const struct rma_call *c)
+static bool confirms_completion(const struct rma_call *c)
 {
     return c->kind != RMA_IS_ACCUMULATE && c->win->flavor != MPI_WIN_FLAVOR_DYNAMIC;
 }
@@ -193,17 +193,17 @@ int accumulate_start(const struct rma_call *c, struct win_peer *to)
             return rc;
         f.ask.cookie = f.op->cookie;
     } else if (c->request) {
-        *c->request = p2p_sent(c->win->proc->p2p);
+        *c->request = p2p_completed_send_request(c->win->proc->p2p);
     }
     const size_t chunk = rma_chunk(to) - sizeof(struct rma_ask);
     f.max = (int)MIN((size_t)RMA_RUNS_MAX, MAX(chunk / 4 / sizeof(f.spans[0]), 1));
     f.room = chunk - (size_t)f.max * sizeof(f.spans[0]);
     if (f.takes)
         dt_cursor_init(&f.from, c->origin.type, c->origin.count, c->origin.buf);
-    to->dirty |= !is_answered(c);
-    win_peer_busy(to);
+    to->dirty |= !confirms_completion(c);
+    win_peer_mark_busy(to);
     dt_walk(c->type, c->count, (void *)(uintptr_t)target_offset(c, to), WALK_PREDEFINED, frames_run, &f);
-    frame_go(&f);
+    frame_send(&f);
     if (f.op)
         op_end_sending(f.op);
     return MPI_SUCCESS;
@@ -212,13 +212,14 @@ int accumulate_start(const struct rma_call *c, struct win_peer *to)
 /* ---- by frames: the target ---- */
 
 /* Applies the operation to one span of elements. Returns false if the span is outside the window or cannot be changed. */
-static bool span_apply(struct win *w, struct win_peer *from, const struct op *op, struct dtype *basic,
-                       const struct rma_span *span, const char *in, char *old)
+static bool span_apply_operation(struct win *w, struct win_peer *from, const struct op *op,
+                                 struct dtype *basic, const struct rma_span *span, const char *in, char *old)
 {
     const uint64_t extent = (uint64_t)basic->extent;
-    char *at = span->count <= RMA_CHUNK_MAX
-                   ? win_at(w, span->offset, (span->count - 1) * extent + (uint64_t)basic->true_extent)
-                   : NULL;
+    char *at =
+        span->count <= RMA_CHUNK_MAX
+            ? win_check_address(w, span->offset, (span->count - 1) * extent + (uint64_t)basic->true_extent)
+            : NULL;
     if (!at) {
         from->found = MPI_ERR_RMA_RANGE;
         return false;
@@ -231,7 +232,7 @@ static bool span_apply(struct win *w, struct win_peer *from, const struct op *op
 void acc_arrived(struct win *w, struct win_peer *from, const struct frame_header *h, const char *payload,
                  size_t len)
 {
-    struct dtype *basic = element_of(h->aux);
+    struct dtype *basic = decode_element_type(h->aux);
     const struct op *op = NULL;
     for (uint32_t i = 0; i < OP_HANDLES && !op; i++)
         if (op_by_handle[i].handle && op_by_handle[i].code == h->tag >> 24)
@@ -257,7 +258,7 @@ void acc_arrived(struct win *w, struct win_peer *from, const struct frame_header
         CHECK(span.count > 0 && span.count <= room / (uint64_t)basic->extent &&
                   span.count * (uint64_t)basic->size <= sizeof(answer) - used,
               "an accumulate is longer than its frame");
-        if (!span_apply(w, from, op, basic, &span, in, head ? old : NULL))
+        if (!span_apply_operation(w, from, op, basic, &span, in, head ? old : NULL))
             memset(old, 0, head ? bytes : 0);
         if (head)
             dt_pack_all(basic, (MPI_Count)span.count, old, answer + used);
@@ -287,10 +288,10 @@ int swap_start(const struct rma_call *c, struct win_peer *to)
     frame.swap.offset = target_offset(c, to);
     memcpy(frame.swap.value, c->origin.buf, (size_t)c->type->size);
     memcpy(frame.swap.compare, c->compare, (size_t)c->type->size);
-    to->dirty |= !is_answered(c);
+    to->dirty |= !confirms_completion(c);
     op_add_piece(o);
-    rma_send_calmly(to, RMA_SWAP, element_code(c->type), 0, 0, &frame, sizeof(frame));
-    op_calm(to);
+    rma_send_throttled(to, RMA_SWAP, element_code(c->type), 0, 0, &frame, sizeof(frame));
+    op_wait_few_pending(to);
     op_end_sending(o);
     return MPI_SUCCESS;
 }
@@ -301,12 +302,12 @@ void swap_arrived(struct win *w, struct win_peer *from, const struct frame_heade
     struct rma_ask ask;
     struct rma_swap swap;
     char answer[sizeof(ask.position) + sizeof(swap.value)] = {0};
-    struct dtype *basic = element_of(h->aux);
+    struct dtype *basic = decode_element_type(h->aux);
     CHECK(len == sizeof(ask) + sizeof(swap) && (size_t)basic->size <= sizeof(swap.value) && basic->contiguous,
           "a compare-and-swap frame is inconsistent");
     memcpy(&ask, payload, sizeof(ask));
     memcpy(&swap, payload + sizeof(ask), sizeof(swap));
-    char *at = win_at(w, swap.offset, (uint64_t)basic->size);
+    char *at = win_check_address(w, swap.offset, (uint64_t)basic->size);
     int rc = MPI_ERR_RMA_RANGE;
     if (at)
         rc = win_swap(w, w->my_slot, basic, swap.value, swap.compare, at, answer + sizeof(ask.position));

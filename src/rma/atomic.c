@@ -102,8 +102,8 @@ bool atomic_adds(const struct op *op, const struct dtype *basic)
     return op->code == OP_SUM && is_integer(basic);
 }
 
-static void apply_plain(const struct op *op, struct dtype *basic, const void *in, void *target, void *fetched,
-                        size_t n)
+static void apply_nonatomic(const struct op *op, struct dtype *basic, const void *in, void *target,
+                            void *fetched, size_t n)
 {
     if (fetched)
         memcpy(fetched, target, n * (size_t)basic->extent);
@@ -115,13 +115,13 @@ struct single_change {
     uint32_t place;
 };
 
-static bool is_over(void *arg)
+static bool is_single_change_over(void *arg)
 {
     const struct single_change *s = arg;
     return !change_is_single(s->other, s->place);
 }
 
-static struct win_entry *entry_of_slot(struct win_slot *slot)
+static struct win_entry *slot_window_entry(struct win_slot *slot)
 {
     return container_of(slot, struct win_entry, slot);
 }
@@ -133,7 +133,7 @@ static uint32_t place_of_slot(const struct win *w, struct win_slot *slot)
     const size_t id = context_id_of(w->comm->context);
     if (!d->node)
         return w->proc->boot->local_rank;
-    return (uint32_t)((uint64_t)((char *)(entry_of_slot(slot) - id) - (char *)d->node) / NET_SPAN_OWN);
+    return (uint32_t)((uint64_t)((char *)(slot_window_entry(slot) - id) - (char *)d->node) / NET_SPAN_OWN);
 }
 
 /* Requires the lock. Waits until no other rank of this node is inside a single (unlocked) change of this memory. */
@@ -147,9 +147,9 @@ static void exclude_single(const struct win *w, struct win_slot *slot)
     for (uint32_t i = 0; d->node && i < boot->nlocal; i++) {
         const struct win_entry *all = ptr_add(d->node, (MPI_Aint)(i * NET_SPAN_OWN));
         struct single_change s = {&all[id].single, place};
-        if (unlikely(!is_over(&s)) && i != boot->local_rank)
-            net_lock_await(w->proc->net, "change of one element of a window's memory", boot->local_ranks[i],
-                           is_over, &s);
+        if (unlikely(!is_single_change_over(&s)) && i != boot->local_rank)
+            net_lock_wait_until_ready(w->proc->net, "change of one element of a window's memory",
+                                      boot->local_ranks[i], is_single_change_over, &s);
     }
 }
 
@@ -169,8 +169,8 @@ static int apply_locked(struct win *w, struct win_slot *slot, bool bulk, const s
         KILL_POINT(rma_locked);
         if (bulk)
             exclude_single(w, slot);
-        apply_plain(op, basic, in + at * takes, target + at * extent, fetched ? fetched + at * extent : NULL,
-                    MIN(most, n - at));
+        apply_nonatomic(op, basic, in + at * takes, target + at * extent,
+                        fetched ? fetched + at * extent : NULL, MIN(most, n - at));
         KILL_POINT(rma_changed);
         if (bulk)
             change_bulk_end(&slot->change);
@@ -180,17 +180,17 @@ static int apply_locked(struct win *w, struct win_slot *slot, bool bulk, const s
 }
 
 /* True if the lock protects a change of many elements at once: adapters that change elements too do not take the lock. */
-static bool may_bulk(struct win_slot *slot, const struct dtype *basic, const void *target, size_t n)
+static bool can_change_in_bulk(struct win_slot *slot, const struct dtype *basic, const void *target, size_t n)
 {
-    return n >= BULK_ELEMENTS && !(entry_of_slot(slot)->target.atomics != ATOMICS_PROCESSOR &&
-                                   wide_element(basic, (uintptr_t)target));
+    return n >= BULK_ELEMENTS && !(slot_window_entry(slot)->target.atomics != ATOMICS_PROCESSOR &&
+                                   wide_is_supported_element(basic, (uintptr_t)target));
 }
 
 /* Enclose changes by processor atomics. Begin announces the change or, where that is not permitted, takes the lock. */
 static int single_begin(struct win *w, struct win_slot *slot, bool *is_locked)
 {
     *is_locked =
-        !change_single_begin(&entry_of_slot(w->my_slot)->single, &slot->change, place_of_slot(w, slot));
+        !change_single_begin(&slot_window_entry(w->my_slot)->single, &slot->change, place_of_slot(w, slot));
     return unlikely(*is_locked) ? lock_memory(w, slot) : MPI_SUCCESS;
 }
 
@@ -199,7 +199,7 @@ static void single_end(struct win *w, struct win_slot *slot, bool is_locked)
     if (unlikely(is_locked))
         unlock_memory(slot);
     else
-        change_single_end(&entry_of_slot(w->my_slot)->single);
+        change_single_end(&slot_window_entry(w->my_slot)->single);
 }
 
 /* True if only this process's adapter may change the element. The slot identifies the owner of the memory. */
@@ -207,14 +207,14 @@ static bool is_by_adapter(const struct win *w, const struct win_slot *slot, cons
                           const void *target)
 {
     return unlikely(w->atomics == ATOMICS_ADAPTER) && slot == w->my_slot &&
-           wide_element(basic, (uintptr_t)target);
+           wide_is_supported_element(basic, (uintptr_t)target);
 }
 
 static bool is_changed_here_only(const struct win *w, const struct win_slot *slot, const struct dtype *basic,
                                  const void *target)
 {
     return !w->shared && slot == w->my_slot &&
-           !(w->atomics == ATOMICS_BOTH && wide_element(basic, (uintptr_t)target));
+           !(w->atomics == ATOMICS_BOTH && wide_is_supported_element(basic, (uintptr_t)target));
 }
 
 static void apply_atomics(const struct op *op, struct dtype *basic, const void *in, void *target,
@@ -246,11 +246,11 @@ int win_apply(struct win *w, struct win_slot *slot, const struct op *op, struct 
         return MPI_SUCCESS;
     }
     if (is_changed_here_only(w, slot, basic, target)) {
-        apply_plain(op, basic, in, target, fetched, n);
+        apply_nonatomic(op, basic, in, target, fetched, n);
         return MPI_SUCCESS;
     }
     const bool atomics = atomic_by_processor(basic, (uintptr_t)target);
-    if (!atomics || may_bulk(slot, basic, target, n))
+    if (!atomics || can_change_in_bulk(slot, basic, target, n))
         return apply_locked(w, slot, atomics, op, basic, in, target, fetched, n);
     int rc = single_begin(w, slot, &is_locked);
     if (unlikely(rc))
@@ -260,7 +260,7 @@ int win_apply(struct win *w, struct win_slot *slot, const struct op *op, struct 
     return MPI_SUCCESS;
 }
 
-static void swap_plain(size_t size, const void *value, const void *compare, void *target, void *fetched)
+static void swap_nonatomic(size_t size, const void *value, const void *compare, void *target, void *fetched)
 {
     memcpy(fetched, target, size);
     if (memcmp(fetched, compare, size) == 0)
@@ -302,14 +302,14 @@ int win_swap(struct win *w, struct win_slot *slot, struct dtype *basic, const vo
         return MPI_SUCCESS;
     }
     if (is_changed_here_only(w, slot, basic, target)) {
-        swap_plain(size, value, compare, target, fetched);
+        swap_nonatomic(size, value, compare, target, fetched);
         return MPI_SUCCESS;
     }
     const bool atomics = atomic_by_processor(basic, (uintptr_t)target);
     int rc = atomics ? single_begin(w, slot, &is_locked) : lock_memory(w, slot);
     if (unlikely(rc))
         return rc;
-    (atomics ? swap_atomic : swap_plain)(size, value, compare, target, fetched);
+    (atomics ? swap_atomic : swap_nonatomic)(size, value, compare, target, fetched);
     single_end(w, slot, is_locked);
     return MPI_SUCCESS;
 }

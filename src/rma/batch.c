@@ -27,13 +27,13 @@ struct batch {
 
 /* Records why a copy failed. The address was checked before, so the owner of the memory has died; if the job continues
  * after deaths, the origin gets that error. */
-static void note_fault(struct win_peer *p, int rc)
+static void record_copy_fault(struct win_peer *p, int rc)
 {
     if (rc)
         p->fault = comm_outlives_deaths(p->win->comm) ? MPIX_ERR_PROC_FAILED : rc;
 }
 
-static void run_one_way(struct win_peer *p, int way)
+static void run_direction(struct win_peer *p, int way)
 {
     struct batch *b = p->batch;
     const size_t count = b->count[way];
@@ -44,7 +44,7 @@ static void run_one_way(struct win_peer *p, int way)
     if (done == count)
         return;
     int rc = p->peer->ops->move(p->peer, way == PUT, b->piece[way] + done, count - done);
-    note_fault(p, rc);
+    record_copy_fault(p, rc);
     counter_add(&batched, count - done);
 }
 
@@ -67,7 +67,7 @@ static size_t batch_split_pieces(const struct net_piece *pieces, size_t count, s
     return n;
 }
 
-static void run_long(struct win_peer *p, int way)
+static void run_long_pieces(struct win_peer *p, int way)
 {
     struct batch *b = p->batch;
     const struct net_piece *pieces = b->longer[way];
@@ -86,10 +86,10 @@ static void run_long(struct win_peer *p, int way)
         rc = box_share(p, way == PUT, parts, batch_split_pieces(pieces, count, all, parts));
     else
         rc = p->peer->ops->move(p->peer, way == PUT, pieces, count);
-    note_fault(p, rc);
+    record_copy_fault(p, rc);
 }
 
-bool batch_holds(const struct win_peer *p)
+bool batch_has_pieces(const struct win_peer *p)
 {
     const struct batch *b = p->batch;
     return b && (b->count[PUT] || b->count[GET] || b->longs[PUT] || b->longs[GET]);
@@ -99,27 +99,27 @@ void batch_run(struct win_peer *p)
 {
     if (likely(!p->batch))
         return;
-    run_one_way(p, PUT);
+    run_direction(p, PUT);
     p->batch->used = 0;
-    run_one_way(p, GET);
-    run_long(p, PUT);
-    run_long(p, GET);
+    run_direction(p, GET);
+    run_long_pieces(p, PUT);
+    run_long_pieces(p, GET);
 }
 
 static void collect_long(struct win_peer *to, int way, const struct net_piece *piece)
 {
     struct batch *b = to->batch;
     if (b->longs[way] == LONGS)
-        run_long(to, way);
+        run_long_pieces(to, way);
     b->longer[way][b->longs[way]++] = *piece;
 }
 
-static int move_now(struct win_peer *to, int way, const struct net_piece *piece)
+static int move_piece_now(struct win_peer *to, int way, const struct net_piece *piece)
 {
     const int rc = to->peer->ops->move(to->peer, way == PUT, piece, 1);
     if (unlikely(rc)) {
-        win_peer_busy(to); /* the next call that waits returns the error */
-        note_fault(to, rc);
+        win_peer_mark_busy(to); /* the next call that waits returns the error */
+        record_copy_fault(to, rc);
     }
     return MPI_SUCCESS;
 }
@@ -131,13 +131,13 @@ int batch_move(const struct rma_call *c, struct win_peer *to, char *local, uint6
     const int way = c->kind == RMA_IS_PUT ? PUT : GET;
     struct net_piece piece = {.local = local, .remote = remote, .length = len};
     if (len > PUT_MAX && len <= ALONE && !win_peer_is_busy(to))
-        return move_now(to, way, &piece);
+        return move_piece_now(to, way, &piece);
     if (!to->batch)
         to->batch = calloc(1, sizeof(*to->batch));
     struct batch *b = to->batch;
     if (!b)
-        return move_now(to, way, &piece);
-    win_peer_busy(to);
+        return move_piece_now(to, way, &piece);
+    win_peer_mark_busy(to);
     if (len > (way == PUT ? PUT_MAX : GET_MAX)) {
         collect_long(to, way, &piece);
         return MPI_SUCCESS;

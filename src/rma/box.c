@@ -64,14 +64,14 @@ struct record {
     uint32_t length;
 };
 
-struct box *box_of(struct win_entry *directory)
+struct box *box_from_directory(struct win_entry *directory)
 {
     return (struct box *)(void *)directory;
 }
 
 /* ---- the target ---- */
 
-static void do_puts(const struct box *b)
+static void execute_puts(const struct box *b)
 {
     size_t at = 0;
     for (uint32_t i = 0; i < b->count; i++) {
@@ -85,7 +85,7 @@ static void do_puts(const struct box *b)
     }
 }
 
-static void do_gets(struct box *b)
+static void execute_gets(struct box *b)
 {
     size_t used = 0;
     CHECK(b->count <= ASK_BYTES / sizeof(struct record), "gets in a box are more than it holds");
@@ -99,7 +99,7 @@ static void do_gets(struct box *b)
 }
 
 /* Moves pieces of the origin's operation until none is left, sharing the work with the origin. Seen from here a put is a read. */
-static void do_share(struct net *net, struct box *b)
+static void execute_shared_work(struct net *net, struct box *b)
 {
     const struct shared_work *work = &b->ask.work;
     struct peer *origin;
@@ -115,18 +115,18 @@ static void do_share(struct net *net, struct box *b)
     }
 }
 
-static int box_serve(struct net *net, struct box *b)
+static int box_serve_request(struct net *net, struct box *b)
 {
     uint64_t request = atomic_load_explicit(&b->request, memory_order_relaxed);
     if (likely(request % PHASES != REQUESTED) ||
         !atomic_compare_exchange_strong(&b->request, &request, request - REQUESTED + TAKEN))
         return 0;
     if (b->wish == WISH_PUT)
-        do_puts(b);
+        execute_puts(b);
     else if (b->wish == WISH_GET)
-        do_gets(b);
+        execute_gets(b);
     else
-        do_share(net, b);
+        execute_shared_work(net, b);
     atomic_store_explicit(&b->answered, request / PHASES, memory_order_release);
     return 1;
 }
@@ -134,11 +134,11 @@ static int box_serve(struct net *net, struct box *b)
 static int box_progress(struct net_hook *hook)
 {
     struct rma *r = container_of(hook, struct rma, box_hook);
-    return box_serve(r->proc->net, box_of(r->directory.mine));
+    return box_serve_request(r->proc->net, box_from_directory(r->directory.mine));
 }
 
 /* No timer of its own: a sleeping process is not asked to share work. */
-static uint64_t box_rest_until(struct net_hook *hook, uint64_t now)
+static uint64_t box_next_deadline(struct net_hook *hook, uint64_t now)
 {
     (void)hook, (void)now;
     return NET_FOREVER;
@@ -148,7 +148,7 @@ void box_open(struct rma *r)
 {
     if (r->box_hook.progress || !r->directory.node)
         return;
-    r->box_hook = (struct net_hook){.progress = box_progress, .rests = box_rest_until};
+    r->box_hook = (struct net_hook){.progress = box_progress, .rests = box_next_deadline};
     list_append(&r->proc->net->hooks, &r->box_hook.link);
 }
 
@@ -168,7 +168,7 @@ bool box_reaches(const struct win_peer *p)
     return p->box && help != HELP_OFF && !net->lost && (help == HELP_ON || !net->oversubscribed);
 }
 
-static bool box_begin(struct win_peer *p)
+static bool box_begin_request(struct win_peer *p)
 {
     if (!box_reaches(p))
         return false;
@@ -196,44 +196,44 @@ static uint64_t box_post_request(struct box *b, enum wish wish, uint32_t count)
     return number;
 }
 
-static bool is_answered(const struct box *b, uint64_t number)
+static bool is_request_answered(const struct box *b, uint64_t number)
 {
     return atomic_load_explicit(&b->answered, memory_order_acquire) == number;
 }
 
 /* Waits for a target that has taken the request; its work depends on no other process. */
-static void await_work(const struct box *b, uint64_t number)
+static void wait_for_target_work(const struct box *b, uint64_t number)
 {
-    for (unsigned looks = 1; !is_answered(b, number); looks++)
+    for (unsigned looks = 1; !is_request_answered(b, number); looks++)
         if (looks % LOOKS_A_YIELD == 0)
             sched_yield();
 }
 
 /* Returns true if the target has done the work, false if the request was withdrawn before the target saw it. */
-static bool box_conclude(struct win_peer *p, uint64_t number)
+static bool box_finish_or_withdraw(struct win_peer *p, uint64_t number)
 {
     struct box *b = p->box;
     uint64_t request = number * PHASES + REQUESTED;
-    if (!is_answered(b, number) &&
+    if (!is_request_answered(b, number) &&
         atomic_compare_exchange_strong(&b->request, &request, number * PHASES + NONE)) {
         const int most = p->win->help == HELP_ON ? PAUSE_WANTED : PAUSE_MAX;
         p->box_refusals = (uint8_t)MIN(2 * p->box_refusals + 1, most);
         p->box_pause = p->box_refusals;
         return false;
     }
-    await_work(b, number);
+    wait_for_target_work(b, number);
     p->box_refusals = 0;
     return true;
 }
 
 /* Waits for the answer and serves requests meanwhile: two processes that wait for each other must serve each other. */
-static bool wait_for(struct win_peer *p, uint64_t number)
+static bool wait_for_answer(struct win_peer *p, uint64_t number)
 {
     struct rma *r = p->win->proc->rma;
-    struct box *mine = box_of(r->directory.mine);
+    struct box *mine = box_from_directory(r->directory.mine);
     uint64_t since = 0;
-    for (unsigned looks = 1; !is_answered(p->box, number); looks++) {
-        box_serve(r->proc->net, mine);
+    for (unsigned looks = 1; !is_request_answered(p->box, number); looks++) {
+        box_serve_request(r->proc->net, mine);
         if (looks % LOOKS_A_CLOCK != 0)
             continue;
         const uint64_t now = clock_ns();
@@ -241,7 +241,7 @@ static bool wait_for(struct win_peer *p, uint64_t number)
         if (now - since >= PATIENCE_NS)
             break;
     }
-    return box_conclude(p, number);
+    return box_finish_or_withdraw(p, number);
 }
 
 /* Fills the box with as many pieces as fit; returns the number. */
@@ -265,10 +265,10 @@ size_t box_move(struct win_peer *p, bool put, const struct net_piece *pieces, si
 {
     struct box *b = p->box;
     size_t done = 0, n;
-    if (pieces[0].length > SHORT_MAX || !box_begin(p))
+    if (pieces[0].length > SHORT_MAX || !box_begin_request(p))
         return 0;
     while (done < count && (n = box_fill(b, put, pieces + done, count - done)) > 0 &&
-           wait_for(p, box_post_request(b, put ? WISH_PUT : WISH_GET, (uint32_t)n))) {
+           wait_for_answer(p, box_post_request(b, put ? WISH_PUT : WISH_GET, (uint32_t)n))) {
         const char *data = b->data;
         for (size_t i = done; i < done + n && !put; data += pieces[i++].length)
             memcpy(pieces[i].local, data, pieces[i].length);
@@ -279,7 +279,7 @@ size_t box_move(struct win_peer *p, bool put, const struct net_piece *pieces, si
     return done;
 }
 
-static int move_each(struct win_peer *p, bool put, const struct net_piece *pieces, size_t count)
+static int move_pieces_singly(struct win_peer *p, bool put, const struct net_piece *pieces, size_t count)
 {
     int rc = 0;
     for (size_t i = 0; i < count && rc == 0; i++)
@@ -292,8 +292,8 @@ int box_share(struct win_peer *p, bool put, const struct net_piece *pieces, size
     struct box *b = p->box;
     uint64_t k;
     int rc = 0;
-    if (count < 2 || count > BOX_PIECES || !box_begin(p))
-        return move_each(p, put, pieces, count);
+    if (count < 2 || count > BOX_PIECES || !box_begin_request(p))
+        return move_pieces_singly(p, put, pieces, count);
     b->ask.work.rank = p->win->proc->net->rank;
     b->ask.work.put = put;
     memcpy(b->ask.work.piece, pieces, count * sizeof(*pieces));
@@ -301,8 +301,8 @@ int box_share(struct win_peer *p, bool put, const struct net_piece *pieces, size
     const uint64_t number = box_post_request(b, WISH_SHARE, (uint32_t)count);
     while (rc == 0 && (k = atomic_fetch_add(&b->next, 1)) < count)
         rc = p->peer->ops->move(p->peer, put, &pieces[k], 1);
-    const bool shared = box_conclude(p, number), failed = shared && b->failed;
+    const bool shared = box_finish_or_withdraw(p, number), failed = shared && b->failed;
     box_end(p);
     counter_add(&helped, shared && !failed);
-    return failed ? move_each(p, put, pieces, count) : rc;
+    return failed ? move_pieces_singly(p, put, pieces, count) : rc;
 }

@@ -82,7 +82,7 @@ static int check_side(const struct rma_call *c, const struct rma_side *side, con
                      (long long)mine, (long long)theirs);
 }
 
-static bool may_swap(const struct dtype *t)
+static bool is_swap_type_valid(const struct dtype *t)
 {
     const unsigned class = dt_kinds[t->kind].class;
     return t->obj.predefined && !t->shape && t->size <= 16 &&
@@ -94,7 +94,7 @@ static int check_types(const struct rma_call *c)
 {
     int rc = MPI_SUCCESS;
     if (c->kind == RMA_IS_SWAP)
-        return may_swap(c->type)
+        return is_swap_type_valid(c->type)
                    ? MPI_SUCCESS
                    : win_error(c->win, MPI_ERR_TYPE,
                                "MPI_Compare_and_swap takes a predefined integer, logical or byte type");
@@ -112,7 +112,7 @@ static int check_types(const struct rma_call *c)
 static int run_direct(const struct rma_call *c, struct win_peer *to, char *at)
 {
     if (c->request)
-        *c->request = p2p_sent(c->win->proc->p2p);
+        *c->request = p2p_completed_send_request(c->win->proc->p2p);
     switch (c->kind) {
     case RMA_IS_PUT:
         return dt_copy(c->origin.buf, c->origin.count, c->origin.type, at, c->count, c->type);
@@ -134,18 +134,18 @@ static bool is_direct(const struct rma_call *c, const struct win_peer *to)
     return to->here && !(changes && c->rank != w->comm->rank && unlikely(to->at.atomics == ATOMICS_ADAPTER));
 }
 
-static int accumulate_far(const struct rma_call *c, struct win_peer *to, uint64_t offset)
+static int accumulate_remote(const struct rma_call *c, struct win_peer *to, uint64_t offset)
 {
     if (to->at.atomics != ATOMICS_PROCESSOR) {
-        const bool wide = wide_fits(c, to, offset);
-        int rc = c->win->unordered ? MPI_SUCCESS : wide_order(c, to, offset, wide);
+        const bool wide = wide_is_applicable(c, to, offset);
+        int rc = c->win->unordered ? MPI_SUCCESS : wide_keep_order(c, to, offset, wide);
         if (rc || wide)
             return rc ? rc : wide_start(c, to, offset);
     }
     return c->kind == RMA_IS_SWAP ? swap_start(c, to) : accumulate_start(c, to);
 }
 
-static bool in_epoch(struct win *w, const struct win_peer *to)
+static bool is_target_in_epoch(struct win *w, const struct win_peer *to)
 {
     if (w->access == EPOCH_FENCE)
         w->fence_ops++;
@@ -153,18 +153,18 @@ static bool in_epoch(struct win *w, const struct win_peer *to)
            (w->access >= EPOCH_LOCK && to->lock != 0);
 }
 
-char *rma_near(struct win *w, int rank, MPI_Aint disp, uint64_t bytes)
+char *rma_local_address(struct win *w, int rank, MPI_Aint disp, uint64_t bytes)
 {
     struct win_peer *to;
     uint64_t first;
-    if ((unsigned)rank >= (unsigned)w->comm->size || win_peer_plain(w, rank, &to) != 0)
+    if ((unsigned)rank >= (unsigned)w->comm->size || win_peer_find_or_create(w, rank, &to) != 0)
         return NULL;
     const struct win_target *t = &to->at;
     if (unlikely(!to->known || !to->direct || bytes == 0 || disp < 0 || w->comm->broken ||
                  w->proc->rma->debug))
         return NULL;
     if (!checked_mul((uint64_t)disp, (uint64_t)t->unit, &first) || first > t->size ||
-        bytes > t->size - first || !in_epoch(w, to))
+        bytes > t->size - first || !is_target_in_epoch(w, to))
         return NULL;
     return to->direct + first;
 }
@@ -179,7 +179,7 @@ struct change_target {
 static int run_change(const struct rma_call *c, void *arg)
 {
     const struct change_target *t = arg;
-    return t->at ? run_direct(c, t->to, t->at) : accumulate_far(c, t->to, t->offset);
+    return t->at ? run_direct(c, t->to, t->at) : accumulate_remote(c, t->to, t->offset);
 }
 
 int rma_run(const struct rma_call *c)
@@ -192,7 +192,7 @@ int rma_run(const struct rma_call *c)
         return rc;
     if (unlikely(c->rank == MPI_PROC_NULL)) {
         if (c->request)
-            *c->request = p2p_no_proc(w->proc->p2p);
+            *c->request = p2p_proc_null_request(w->proc->p2p);
         return MPI_SUCCESS;
     }
     rc = check_types(c);
@@ -203,14 +203,14 @@ int rma_run(const struct rma_call *c)
     if (unlikely(rc))
         return rc;
     if (unlikely(w->comm->broken) && peer_is_lost(to->peer))
-        return win_lost(w, to);
+        return win_report_lost(w, to);
     if (unlikely(empty)) {
         if (c->request)
-            *c->request = p2p_sent(w->proc->p2p);
+            *c->request = p2p_completed_send_request(w->proc->p2p);
         return MPI_SUCCESS;
     }
     if (unlikely(w->proc->rma->debug))
-        watch_call(c, offset);
+        watch_record_call(c, offset);
     struct change_target t = {.to = to, .offset = offset};
     if (is_direct(c, to))
         t.at = w->flavor == MPI_WIN_FLAVOR_DYNAMIC ? (char *)(uintptr_t)offset : to->direct + offset;

@@ -57,7 +57,7 @@ static struct counts_chunk *chunk_new(const struct win *w)
         free(c);
         return NULL;
     }
-    mapping_settle(&c->memory);
+    mapping_close_file(&c->memory);
     c->boxes = c->memory.at;
     c->free = BOXES;
     c->next = w->proc->rma->counts;
@@ -77,7 +77,7 @@ void counts_close_all(struct rma *r)
     }
 }
 
-static bool box_take(struct counts *n, const struct win *w)
+static bool allocate_counters(struct counts *n, const struct win *w)
 {
     struct counts_chunk *c = w->proc->rma->counts;
     while (c && !c->free)
@@ -96,7 +96,7 @@ static bool box_take(struct counts *n, const struct win *w)
 }
 
 /* The counters of a peer; NULL: the peer is notified by frames. */
-static struct counts *counts_of(struct win_peer *p)
+static struct counts *counts_get_for_peer(struct win_peer *p)
 {
     const struct win *w = p->win;
     const struct transport_caps *caps = &p->peer->caps;
@@ -105,7 +105,7 @@ static struct counts *counts_of(struct win_peer *p)
     if (!w->adapter || p->peer->transport != w->adapter || !caps->put || caps->put_silent < sizeof(uint64_t))
         return NULL;
     struct counts *n = calloc(1, sizeof(*n));
-    if (n && !box_take(n, w)) {
+    if (n && !allocate_counters(n, w)) {
         free(n);
         n = NULL;
     }
@@ -149,7 +149,7 @@ bool counts_write(struct win_peer *to, enum count_kind kind)
     if (!n || !n->found)
         return false;
     struct written w = {.to = to, .word = to->win->serial << 32 | (n->sent[kind] + 1u), .kind = kind};
-    if (rma_insist(to, to->peer, counts_send_request, &w) != 0)
+    if (rma_retry_until_accepted(to, to->peer, counts_send_request, &w) != 0)
         return false;
     n->sent[kind]++;
     counter_add(&written, 1);
@@ -163,14 +163,14 @@ uint32_t counts_new(const struct win_peer *from, enum count_kind kind)
     return n && (uint32_t)(word >> 32) == (uint32_t)from->win->serial ? (uint32_t)word - n->seen[kind] : 0;
 }
 
-void counts_take(struct win_peer *from, enum count_kind kind, uint32_t some)
+void counts_consume(struct win_peer *from, enum count_kind kind, uint32_t some)
 {
     from->counts->seen[kind] += some;
 }
 
-void counts_tell(struct win_peer *to, enum rma_frame what)
+void counts_notify(struct win_peer *to, enum rma_frame what)
 {
-    struct counts *n = counts_of(to);
+    struct counts *n = counts_get_for_peer(to);
     if (!n || n->notified) {
         rma_send(to, what, 0, 0, 0, NULL, 0);
         return;
@@ -180,16 +180,16 @@ void counts_tell(struct win_peer *to, enum rma_frame what)
     rma_send(to, what, 0, 0, 0, &mine, sizeof(mine));
 }
 
-void counts_take_address(struct win_peer *from, const void *payload, size_t len)
+void counts_handle_address(struct win_peer *from, const void *payload, size_t len)
 {
     if (len == 0)
         return;
     CHECK(len == sizeof(struct counts_place), "a rank's description of its counters has the wrong size");
-    struct counts *n = counts_of(from);
+    struct counts *n = counts_get_for_peer(from);
     if (!n)
         return;
     memcpy(&n->there, payload, sizeof(n->there));
     n->found = true;
     if (!n->notified)
-        counts_tell(from, RMA_COUNTS);
+        counts_notify(from, RMA_COUNTS);
 }

@@ -29,7 +29,7 @@ static int directory_open(struct win *w, struct directory *d)
     uint64_t span;
     void *at;
     const size_t all = (size_t)boot->nlocal * NET_SPAN_OWN;
-    if (net_span_own(w->proc->net, &span) == 0 && net_span_map(w->proc->net, span, all, &at) == 0) {
+    if (net_span_get_own(w->proc->net, &span) == 0 && net_span_map(w->proc->net, span, all, &at) == 0) {
         d->length = all;
         d->node = at;
         d->mine = ptr_add(at, (MPI_Aint)(boot->local_rank * NET_SPAN_OWN));
@@ -41,7 +41,7 @@ static int directory_open(struct win *w, struct directory *d)
     return MPI_SUCCESS;
 }
 
-int directory_enter(struct win *w)
+int directory_add_window(struct win *w)
 {
     struct directory *d = &w->proc->rma->directory;
     int rc = d->mine ? MPI_SUCCESS : directory_open(w, d);
@@ -54,7 +54,7 @@ int directory_enter(struct win *w)
     return MPI_SUCCESS;
 }
 
-void directory_leave(struct win *w)
+void directory_remove_window(struct win *w)
 {
     if (w->mine)
         w->mine->context = 0;
@@ -78,7 +78,7 @@ bool directory_register(struct rma *r, struct transport *adapter)
     struct directory *d = &r->directory;
     if (!d->adapter && adapter->ops->mem_register(adapter, d->mine, BYTES, &d->registration, &d->key) == 0)
         d->adapter = adapter;
-    mapping_settle(&d->own);
+    mapping_close_file(&d->own);
     return d->adapter == adapter;
 }
 
@@ -95,13 +95,13 @@ static uint32_t local_rank_of(const struct boot *boot, uint32_t job_rank)
     return low;
 }
 
-struct win_entry *directory_near(const struct win *w, int rank)
+struct win_entry *directory_local_entry(const struct win *w, int rank)
 {
     const struct directory *d = &w->proc->rma->directory;
     const uint32_t id = context_id_of(w->comm->context);
     if (rank == w->comm->rank)
         return &d->mine[id];
-    if (!d->node || !win_on_my_node(w, rank))
+    if (!d->node || !win_is_rank_on_node(w, rank))
         return NULL;
     const uint32_t place = local_rank_of(w->proc->boot, group_job_rank(w->comm->group, rank));
     struct win_entry *of = ptr_add(d->node, (MPI_Aint)(place * NET_SPAN_OWN));
@@ -110,7 +110,7 @@ struct win_entry *directory_near(const struct win *w, int rank)
 
 /* ---- ranks of other nodes ---- */
 
-static struct directory_known *place_of(const struct directory *d, uint32_t number)
+static struct directory_known *known_slot(const struct directory *d, uint32_t number)
 {
     uint32_t at = number * 2654435769u & (d->known_size - 1);
     while (d->known[at].number && d->known[at].number != number + 1)
@@ -120,13 +120,13 @@ static struct directory_known *place_of(const struct directory *d, uint32_t numb
 
 static const struct directory_known *find_known(const struct directory *d, const struct peer *peer)
 {
-    const struct directory_known *k = d->known_size ? place_of(d, peer->rank) : NULL;
+    const struct directory_known *k = d->known_size ? known_slot(d, peer->rank) : NULL;
     return k && k->number && k->found ? k : NULL;
 }
 
 /* The table entry of a process, created on first use. NULL if memory is out or the process belongs to another job:
  * such processes end, and others get their numbers. They are queried each time. */
-static struct directory_known *note_of(const struct win *w, const struct peer *peer)
+static struct directory_known *get_known_process(const struct win *w, const struct peer *peer)
 {
     struct directory *d = &w->proc->rma->directory;
     if (peer->rank >= w->proc->boot->size)
@@ -141,10 +141,10 @@ static struct directory_known *note_of(const struct win *w, const struct peer *p
         d->known_size = size;
         for (uint32_t i = 0; i < old.known_size; i++)
             if (old.known[i].number)
-                *place_of(d, old.known[i].number - 1) = old.known[i];
+                *known_slot(d, old.known[i].number - 1) = old.known[i];
         free(old.known);
     }
-    struct directory_known *k = place_of(d, peer->rank);
+    struct directory_known *k = known_slot(d, peer->rank);
     d->known_used += k->number == 0;
     k->number = peer->rank + 1;
     return k;
@@ -152,7 +152,7 @@ static struct directory_known *note_of(const struct win *w, const struct peer *p
 
 static void directory_remember(const struct win_peer *p)
 {
-    struct directory_known *k = p->at.listed ? note_of(p->win, p->peer) : NULL;
+    struct directory_known *k = p->at.listed ? get_known_process(p->win, p->peer) : NULL;
     if (!k)
         return;
     k->base = p->at.entry - context_id_of(p->win->comm->context) * sizeof(struct win_entry);
@@ -166,10 +166,10 @@ void directory_announce(struct win *w, const struct comm *parent)
         struct peer *peer = parent->peers[r];
         if (!peer || peer->transport != w->adapter)
             continue;
-        struct directory_known *k = note_of(w, peer);
+        struct directory_known *k = get_known_process(w, peer);
         if (!k || k->notified)
             continue;
-        rma_send(win_peer_from(w, r), RMA_HERE, 0, 0, w->serial, w->mine, sizeof(*w->mine));
+        rma_send(win_peer_for_sender(w, r), RMA_HERE, 0, 0, w->serial, w->mine, sizeof(*w->mine));
         k->notified = true;
     }
 }
@@ -192,14 +192,14 @@ static void lookup_done(struct net_op *op, int status)
     l->over = true;
 }
 
-static int lookup_ask(void *arg)
+static int lookup_post_get(void *arg)
 {
     struct lookup *l = arg;
     struct peer *peer = l->of->peer;
     return peer->ops->get(peer, &l->found, &l->mem, l->remote, &l->known->key, sizeof(l->found), &l->op);
 }
 
-static bool lookup_over(void *arg)
+static bool lookup_is_over(void *arg)
 {
     return ((struct lookup *)arg)->over;
 }
@@ -220,9 +220,9 @@ static bool read_entry(struct win_peer *p, const struct directory_known *known)
     l->known = &copy;
     l->remote =
         known->base + context_id_of(context) * sizeof(struct win_entry) + offsetof(struct win_entry, target);
-    l->status = rma_insist(p, p->peer, lookup_ask, l);
+    l->status = rma_retry_until_accepted(p, p->peer, lookup_post_get, l);
     if (!l->status)
-        rma_wait(p->win->proc->rma, lookup_over, l, false, "description of a rank's window");
+        rma_wait(p->win->proc->rma, lookup_is_over, l, false, "description of a rank's window");
     const bool found = !l->status && l->found.context == context + 1;
     if (found && !p->known)
         p->at = l->found;
@@ -249,7 +249,7 @@ bool directory_is_settled(void *win)
     return ((struct win *)win)->asking == 0;
 }
 
-static int look_up(struct win_peer *p)
+static int look_up_window(struct win_peer *p)
 {
     struct win *w = p->win;
     if (!is_notified(p))
@@ -267,30 +267,30 @@ static int look_up(struct win_peer *p)
     return rc;
 }
 
-int peer_know(struct win_peer *p)
+int peer_learn_window(struct win_peer *p)
 {
     struct win *w = p->win;
-    struct win_entry *near = directory_near(w, p->rank);
-    int rc = near ? MPI_SUCCESS : look_up(p);
+    struct win_entry *near = directory_local_entry(w, p->rank);
+    int rc = near ? MPI_SUCCESS : look_up_window(p);
     if (rc || p->known) /* another thread has waited for it too */
         return rc;
     if (near)
         p->at = near->target;
     p->slot = near ? &near->slot : NULL;
     if (near && w->proc->rma->box_hook.progress && p->rank != w->comm->rank) {
-        p->box = box_of(near - context_id_of(w->comm->context));
+        p->box = box_from_directory(near - context_id_of(w->comm->context));
         p->bell = net_bell_local(w->proc->net, p->peer->rank);
     }
     if (w->flavor != MPI_WIN_FLAVOR_DYNAMIC)
-        p->direct = win_memory_of(w, p->rank, &p->at, &p->mapping);
+        p->direct = win_memory_map_target(w, p->rank, &p->at, &p->mapping);
     p->here = p->rank == w->comm->rank || p->direct;
     p->known = true;
     return MPI_SUCCESS;
 }
 
-void where_arrived(struct win *w, struct win_peer *from)
+void directory_handle_query(struct win *w, struct win_peer *from)
 {
-    struct directory_known *k = note_of(w, from->peer);
+    struct directory_known *k = get_known_process(w, from->peer);
     rma_send(from, RMA_HERE, 1, 0, 0, w->mine, sizeof(*w->mine));
     if (k)
         k->notified = true;
@@ -307,7 +307,7 @@ static void directory_address_received(struct win_peer *from, uint64_t serial, c
     directory_remember(from);
 }
 
-void here_arrived(struct win_peer *from, const void *payload, size_t len)
+void directory_handle_reply(struct win_peer *from, const void *payload, size_t len)
 {
     CHECK(from->win->asking > 0, "a rank sent the description of its window without a request");
     from->win->asking--;
@@ -321,7 +321,7 @@ void directory_announced(struct win *w, const struct peer *peer, const struct fr
 {
     if (!w || h->source < 0 || h->source >= w->comm->size)
         return;
-    struct win_peer *from = win_peer_from(w, h->source);
+    struct win_peer *from = win_peer_for_sender(w, h->source);
     if (from->peer == peer && h->word > from->announced)
         directory_address_received(from, h->word, payload, len);
 }

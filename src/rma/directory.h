@@ -42,20 +42,20 @@ struct directory {
 };
 
 /* Creates the directory of this process, once, and an empty entry for the window. Collective calls only. */
-int directory_enter(struct win *w);
-void directory_leave(struct win *w);
+int directory_add_window(struct win *w);
+void directory_remove_window(struct win *w);
 void directory_close(struct rma *r);
 /* Registers the directory so that ranks of other nodes can read it and take locks in it. Returns false if they must
  * use frames. */
 bool directory_register(struct rma *r, struct transport *adapter);
 
 /* The entry of a rank on this node, or NULL. */
-struct win_entry *directory_near(const struct win *w, int rank);
+struct win_entry *directory_local_entry(const struct win *w, int rank);
 
 /* Obtains the entry of a rank that this process has not accessed yet. Waits. */
-int peer_know(struct win_peer *p);
-void where_arrived(struct win *w, struct win_peer *from);
-void here_arrived(struct win_peer *from, const void *payload, size_t len);
+int peer_learn_window(struct win_peer *p);
+void directory_handle_query(struct win *w, struct win_peer *from);
+void directory_handle_reply(struct win_peer *from, const void *payload, size_t len);
 void directory_announced(struct win *w, const struct peer *peer, const struct frame_header *h,
                          const void *payload, size_t len);
 bool directory_is_settled(void *win); /* all queries of this process were answered */

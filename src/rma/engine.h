@@ -69,7 +69,7 @@ struct win_peer {
     struct win *win;
     struct peer *peer;
     int rank;
-    bool known;         /* what follows is filled in: at its first access by this process (peer_know) */
+    bool known; /* what follows is filled in: at its first access by this process (peer_learn_window) */
     uint64_t announced; /* serial number of the window for which RMA_HERE has filled in `at` */
     struct win_target at;
     char *direct;          /* its memory, mapped here; NULL: not reachable by loads and stores */
@@ -145,25 +145,26 @@ int win_error(const struct win *w, int errclass, const char *fmt, ...) PRINTF_LI
     __attribute__((cold));
 
 /* peers.c */
-int win_peer(struct win *w, int rank, struct win_peer **out);       /* to be accessed: it is known */
-int win_peer_plain(struct win *w, int rank, struct win_peer **out); /* to send frames to, or to wait for */
+int win_peer(struct win *w, int rank, struct win_peer **out); /* to be accessed: it is known */
+int win_peer_find_or_create(struct win *w, int rank,
+                            struct win_peer **out); /* to send frames to, or to wait for */
 void win_peers_close(struct win *w);
-struct win_peer *win_peer_from(struct win *w,
-                               int rank); /* inside progress: ends the process when memory is out */
+struct win_peer *win_peer_for_sender(struct win *w,
+                                     int rank); /* inside progress: ends the process when memory is out */
 
 static inline bool win_peer_is_busy(const struct win_peer *p)
 {
     return p->busy.next != &p->busy;
 }
 
-static inline void win_peer_busy(struct win_peer *p)
+static inline void win_peer_mark_busy(struct win_peer *p)
 {
     if (!win_peer_is_busy(p))
         list_append(&p->win->busy, &p->busy);
 }
 
 /* Whether the peer is reached through an adapter, whose writes ring no doorbell. */
-static inline bool win_peer_is_far(const struct win_peer *p)
+static inline bool win_peer_uses_adapter(const struct win_peer *p)
 {
     return p->win->adapter && p->peer->transport == p->win->adapter;
 }
@@ -172,9 +173,9 @@ static inline bool win_peer_is_far(const struct win_peer *p)
 void rma_send(struct win_peer *to, enum rma_frame what, uint16_t aux, int32_t tag, uint64_t word,
               const void *payload, size_t len);
 /* The same from a user's call: waits while too many frames are queued. */
-void rma_send_calmly(struct win_peer *to, enum rma_frame what, uint16_t aux, int32_t tag, uint64_t word,
-                     const void *payload, size_t len);
-void rma_calm(struct rma *r);                /* waits while too much is queued */
+void rma_send_throttled(struct win_peer *to, enum rma_frame what, uint16_t aux, int32_t tag, uint64_t word,
+                        const void *payload, size_t len);
+void rma_wait_few_queued(struct rma *r);     /* waits while too much is queued */
 size_t rma_chunk(const struct win_peer *to); /* payload of one frame */
 void rma_arrived(void *arg, struct peer *from, const struct frame_header *h, const void *payload, size_t len);
 
@@ -196,11 +197,11 @@ int device_apply(const struct op *op, struct dtype *basic, const void *in, void 
 int device_swap(size_t size, const void *value, const void *compare, void *target, void *fetched);
 
 /* range.c: the address in my memory of a frame's offset, or NULL if it is outside of the window. */
-char *win_at(struct win *w, uint64_t offset, uint64_t len);
+char *win_check_address(struct win *w, uint64_t offset, uint64_t len);
 bool win_attached(const struct win *w, uint64_t address, uint64_t len);
 
 /* runs.c: the next pieces of typed memory, up to `room` bytes; returns the bytes they cover. */
-size_t runs_next(struct dt_cursor *target, size_t room, int max, struct rma_run *runs, int *count);
+size_t runs_collect_next(struct dt_cursor *target, size_t room, int max, struct rma_run *runs, int *count);
 
 /* move.c: put and get. */
 int move_start(const struct rma_call *c, struct win_peer *to);
@@ -218,13 +219,13 @@ int transfer_start(const struct rma_call *c, struct win_peer *to);
 /* batch.c: the same where this processor copies the bytes; batch_run carries out the collected operations. */
 int batch_move(const struct rma_call *c, struct win_peer *to, char *local, uint64_t remote, size_t len);
 void batch_run(struct win_peer *p);
-bool batch_holds(const struct win_peer *p); /* something is collected */
+bool batch_has_pieces(const struct win_peer *p); /* something is collected */
 
 /* box.c: work that a target waiting inside MPI does for an origin on its node. */
 #define BOX_PIECES 16
 void box_open(struct rma *r); /* this process helps from now on */
 void box_close(struct rma *r);
-struct box *box_of(struct win_entry *directory);
+struct box *box_from_directory(struct win_entry *directory);
 bool box_reaches(const struct win_peer *p); /* it may help; what follows may be called */
 /* Moves short pieces with the target's help. Returns the number of pieces that the target moved; the caller moves the
  * others. */
@@ -236,12 +237,12 @@ int box_share(struct win_peer *p, bool put, const struct net_piece *pieces, size
 /* operation.c: operations under way. */
 int op_new_under_way(const struct rma_call *c, const struct rma_side *into, struct win_peer *to,
                      struct rma_op **out);
-void op_add_piece(struct rma_op *o);            /* a piece is under way */
-void op_step(struct rma_op *o, uint64_t bytes); /* ... and has come */
-void op_fault(struct rma_op *o, int status);    /* its transfer failed */
+void op_add_piece(struct rma_op *o);                       /* a piece is under way */
+void op_record_progress(struct rma_op *o, uint64_t bytes); /* ... and has come */
+void op_record_fault(struct rma_op *o, int status);        /* its transfer failed */
 void op_end_sending(struct rma_op *o);
 void rma_member_died(struct proc *p, uint32_t number);
-void op_calm(struct win_peer *to); /* waits while too many answers are outstanding */
+void op_wait_few_pending(struct win_peer *to); /* waits while too many answers are outstanding */
 
 /* accumulate.c */
 int accumulate_start(const struct rma_call *c, struct win_peer *to);
@@ -262,14 +263,14 @@ bool atomic_by_processor(const struct dtype *basic, uint64_t address);
 bool atomic_adds(const struct op *op, const struct dtype *basic); /* the operator is an integer's sum */
 
 /* wide.c: integers of 8 bytes by the adapter's atomics. */
-bool wide_element(const struct dtype *basic, uint64_t address);
+bool wide_is_supported_element(const struct dtype *basic, uint64_t address);
 void wide_apply(struct win *w, const struct op *op, struct dtype *basic, const char *in, uint64_t *target,
                 char *fetched, size_t n);
 void wide_swap(struct win *w, const void *value, const void *compare, uint64_t *target, void *fetched);
-bool wide_fits(const struct rma_call *c, const struct win_peer *to, uint64_t offset);
+bool wide_is_applicable(const struct rma_call *c, const struct win_peer *to, uint64_t offset);
 int wide_start(const struct rma_call *c, struct win_peer *to, uint64_t offset);
 /* Before an accumulate by frames or (wide) by the adapter: waits for those of the other kind that it must not overtake. */
-int wide_order(const struct rma_call *c, struct win_peer *to, uint64_t offset, bool wide);
+int wide_keep_order(const struct rma_call *c, struct win_peer *to, uint64_t offset, bool wide);
 void wide_close(struct win_peer *p);
 
 /* lock.c */
@@ -278,19 +279,19 @@ void lock_arrived(struct win *w, struct win_peer *from, int type);
 void unlock_arrived(struct win *w, struct win_peer *from, int type);
 
 /* far.c: locks of other nodes' ranks, by RDMA. */
-bool far_reaches(const struct win_peer *p);
-int far_lock(struct win_peer *p, int type);
-int far_unlock(struct win_peer *p, int type);
+bool far_can_lock(const struct win_peer *p);
+int far_lock_window(struct win_peer *p, int type);
+int far_unlock_window(struct win_peer *p, int type);
 void far_close(struct win_peer *p);
 
 /* counts.c: posts and completes between nodes as counters, written by RDMA. */
 enum count_kind { COUNT_POSTS, COUNT_COMPLETES };
 bool counts_write(struct win_peer *to, enum count_kind kind); /* one more; false: a frame must tell it */
 uint32_t counts_new(const struct win_peer *from, enum count_kind kind); /* written and not taken */
-void counts_take(struct win_peer *from, enum count_kind kind, uint32_t some);
+void counts_consume(struct win_peer *from, enum count_kind kind, uint32_t some);
 /* Sends the address of the counters of this process for the peer, once. */
-void counts_tell(struct win_peer *to, enum rma_frame what);
-void counts_take_address(struct win_peer *from, const void *payload, size_t len);
+void counts_notify(struct win_peer *to, enum rma_frame what);
+void counts_handle_address(struct win_peer *from, const void *payload, size_t len);
 void counts_close(struct win_peer *p);
 void counts_close_all(struct rma *r);
 
@@ -298,12 +299,12 @@ void counts_close_all(struct rma *r);
 int peer_finish(struct win_peer *p,
                 bool remotely); /* waits for what is under way; the error that came back */
 int peers_finish(struct win *w, bool remotely);
-int peer_settle(struct win_peer *p, enum rma_frame how,
-                int type); /* sends RMA_FLUSH or RMA_UNLOCK and waits */
+int peer_complete_and_confirm(struct win_peer *p, enum rma_frame how,
+                              int type); /* sends RMA_FLUSH or RMA_UNLOCK and waits */
 int win_barrier(struct win *w);
-void win_idle(struct win *w); /* a call that had nothing to wait for */
+void win_count_empty_flush(struct win *w); /* a call that had nothing to wait for */
 /* Repeats a transfer until the transport accepts it: there is room in the send queue, and the connection is open. */
-int rma_insist(const struct win_peer *p, struct peer *peer, int (*ask)(void *), void *arg);
+int rma_retry_until_accepted(const struct win_peer *p, struct peer *peer, int (*ask)(void *), void *arg);
 /* Waits, making progress, until ready(arg). `unrung`: other processes change the memory that ready() reads without
  * ringing a doorbell. */
 void rma_wait(struct rma *r, bool (*ready)(void *), void *arg, bool unrung, const char *name);
@@ -311,22 +312,22 @@ void rma_wait(struct rma *r, bool (*ready)(void *), void *arg, bool unrung, cons
  * died. */
 int rma_wait_for(struct rma *r, const struct win *w, const struct win_peer *to, bool (*ready)(void *),
                  void *arg, bool unrung, const struct net_named *what);
-int win_lost(const struct win *w, const struct win_peer *to) __attribute__((cold)); /* that error */
+int win_report_lost(const struct win *w, const struct win_peer *to) __attribute__((cold)); /* that error */
 
 /* call.c */
 int check_rank(const struct win *w, int rank);
 
 /* watch.c: FISHPLATE_DEBUG=rma */
 bool watch_wanted(void);
-void watch_call(const struct rma_call *c, uint64_t offset);
+void watch_record_call(const struct rma_call *c, uint64_t offset);
 void watch_arrived(struct win *w, const char *payload, size_t len);
 void watch_close(struct win *w);
-void watch_forget(struct win *w, int rank); /* an epoch ends at this rank, or (-1) at all */
-void watch_local(struct win *w, int rank);  /* ... its gets are complete */
-void watch_open(struct win *w);   /* the program's stores into the window are seen from now on ... */
-void watch_begin(struct win *w);  /* ... belong to a new epoch ... */
-void watch_fence(struct win *w);  /* ... and are compared when all operations have been reported */
-void watch_waited(struct win *w); /* the same after MPI_Win_post */
-void watch_settle(struct win *w);
+void watch_forget_rank(struct win *w, int rank);   /* an epoch ends at this rank, or (-1) at all */
+void watch_complete_gets(struct win *w, int rank); /* ... its gets are complete */
+void watch_open(struct win *w);         /* the program's stores into the window are seen from now on ... */
+void watch_begin(struct win *w);        /* ... belong to a new epoch ... */
+void watch_fence(struct win *w);        /* ... and are compared when all operations have been reported */
+void watch_end_exposure(struct win *w); /* the same after MPI_Win_post */
+void watch_mark_unconfirmed(struct win *w);
 
 #endif

@@ -28,7 +28,7 @@ struct far {
     uint64_t value[REQUESTS], old[REQUESTS], seen[GATE_WORDS]; /* what the adapter reads and writes here */
 };
 
-bool far_reaches(const struct win_peer *p)
+bool far_can_lock(const struct win_peer *p)
 {
     const struct win *w = p->win;
     return p->at.locks_open && w->adapter && w->adapter->adds && p->peer->transport == w->adapter;
@@ -101,17 +101,17 @@ static void far_post_atomic(struct far *f, int i, enum what what, uint32_t word)
     struct far_call a = {.far = f, .i = i, .what = what, .word = word};
     f->request[i] = (struct far_request){.op = {.done = far_op_done, .once = true}, .far = f};
     f->pending++;
-    int rc = rma_insist(f->to, f->to->peer, far_send_request, &a);
+    int rc = rma_retry_until_accepted(f->to, f->to->peer, far_send_request, &a);
     if (rc)
         far_op_done(&f->request[i].op, rc);
 }
 
-static bool is_answered(void *arg)
+static bool is_step_answered(void *arg)
 {
     return ((struct far *)arg)->pending == 0;
 }
 
-static uint64_t far_do(struct far *f, const struct gate_step *step)
+static uint64_t far_run_step(struct far *f, const struct gate_step *step)
 {
     int last = 0;
     for (int i = 0; i < step->count; i++) {
@@ -121,7 +121,7 @@ static uint64_t far_do(struct far *f, const struct gate_step *step)
     }
     if (step->look)
         far_post_atomic(f, REQUESTS - 1, LOOK, 0);
-    rma_wait(f->to->win->proc->rma, is_answered, f, false, "adapter at the lock of a window's memory");
+    rma_wait(f->to->win->proc->rma, is_step_answered, f, false, "adapter at the lock of a window's memory");
     return f->old[last];
 }
 
@@ -131,13 +131,13 @@ static int far_failed(const struct win_peer *p, const char *what)
 {
     const struct win *w = p->win;
     if (w->comm->broken)
-        return win_lost(w, NULL);
+        return win_report_lost(w, NULL);
     win_error(w, MPI_ERR_OTHER, "the adapter cannot %s rank %d, and others would wait for it for ever", what,
               p->rank);
     boot_abort(w->proc->boot, 1, err_detail(MPI_ERR_OTHER));
 }
 
-int far_lock(struct win_peer *p, int type)
+int far_lock_window(struct win_peer *p, int type)
 {
     struct net *net = p->win->proc->net;
     const struct net_named what = {"lock of a window's memory", NET_NOBODY, true};
@@ -148,8 +148,8 @@ int far_lock(struct win_peer *p, int type)
     if (rc)
         return rc;
     gate_enter(&entry, GATE_FAR, type == MPI_LOCK_SHARED, false, &step);
-    uint64_t old = far_do(p->far, &step);
-    while (!p->far->fault && !gate_next(&entry, old, p->far->seen, &step)) {
+    uint64_t old = far_run_step(p->far, &step);
+    while (!p->far->fault && !gate_next_step(&entry, old, p->far->seen, &step)) {
         if (step.count == 0) { /* others are first: look again later */
             net->unrung++;
             net_wait_step(net, &waiter);
@@ -157,24 +157,24 @@ int far_lock(struct win_peer *p, int type)
         }
         if (unlikely(p->win->comm->broken)) { /* the holder may be dead */
             net_wait_end(net, &waiter);
-            return win_lost(p->win, NULL);
+            return win_report_lost(p->win, NULL);
         }
-        old = far_do(p->far, &step);
+        old = far_run_step(p->far, &step);
     }
     net_wait_end(net, &waiter);
     if (!p->far->fault)
-        far_do(p->far, &step);
+        far_run_step(p->far, &step);
     if (unlikely(p->far->fault))
         return far_failed(p, "lock");
     counter_add(&far_locks, 1);
     return MPI_SUCCESS;
 }
 
-int far_unlock(struct win_peer *p, int type)
+int far_unlock_window(struct win_peer *p, int type)
 {
     const struct gate_entry entry = {.side = GATE_FAR, .shared = type == MPI_LOCK_SHARED};
     struct gate_step step;
     gate_leave(&entry, &step);
-    far_do(p->far, &step);
+    far_run_step(p->far, &step);
     return unlikely(p->far->fault) ? far_failed(p, "unlock") : MPI_SUCCESS;
 }

@@ -12,14 +12,14 @@ enum stage {
     STAGE_INSIDE,  /* a wait may ask again before it returns (net_waiter.ready): nothing more is to be done */
 };
 
-static uint8_t word_of(enum gate_side side, enum gate_word word)
+static uint8_t side_word_index(enum gate_side side, enum gate_word word)
 {
     return (uint8_t)(side == GATE_FAR ? word + GATE_SIDE : word);
 }
 
-static uint8_t entry_own_word(const struct gate_entry *e, enum gate_word word)
+static uint8_t entry_own_word_index(const struct gate_entry *e, enum gate_word word)
 {
-    return word_of(e->side, word);
+    return side_word_index(e->side, word);
 }
 
 static enum gate_side entry_other_side(const struct gate_entry *e)
@@ -27,12 +27,12 @@ static enum gate_side entry_other_side(const struct gate_entry *e)
     return e->side == GATE_NEAR ? GATE_FAR : GATE_NEAR;
 }
 
-static void step_push(struct gate_step *step, bool add, uint8_t word, uint64_t value)
+static void step_add_operation(struct gate_step *step, bool add, uint8_t word, uint64_t value)
 {
     step->op[step->count++] = (struct gate_op){.add = add, .word = word, .value = value};
 }
 
-static bool step_look(struct gate_step *step)
+static bool step_request_reread(struct gate_step *step)
 {
     step->look = true;
     return false;
@@ -42,8 +42,8 @@ void gate_enter(struct gate_entry *e, enum gate_side side, bool shared, bool one
 {
     *e = (struct gate_entry){.side = side, .shared = shared, .one_side = one_side, .stage = STAGE_NEW};
     *step = (struct gate_step){0};
-    step_push(step, true, entry_own_word(e, GATE_USERS), 1);
-    step_look(step);
+    step_add_operation(step, true, entry_own_word_index(e, GATE_USERS), 1);
+    step_request_reread(step);
 }
 
 /* The entry succeeds; a reader also lets the next reader of its side try. */
@@ -51,41 +51,41 @@ static bool entry_enter(struct gate_entry *e, struct gate_step *step)
 {
     e->stage = STAGE_INSIDE;
     if (e->shared)
-        step_push(step, true, entry_own_word(e, GATE_READ), 1);
+        step_add_operation(step, true, entry_own_word_index(e, GATE_READ), 1);
     return true;
 }
 
-static bool yield_turn(struct gate_entry *e, struct gate_step *step)
+static bool entry_yield_turn(struct gate_entry *e, struct gate_step *step)
 {
-    step_push(step, false, GATE_TURN, entry_other_side(e));
+    step_add_operation(step, false, GATE_TURN, entry_other_side(e));
     e->stage = STAGE_CONTEND;
-    return step_look(step);
+    return step_request_reread(step);
 }
 
 /* This entry is now the first in the queue of its side. */
-static bool come_forward(struct gate_entry *e, const uint64_t *seen, struct gate_step *step)
+static bool entry_reach_front(struct gate_entry *e, const uint64_t *seen, struct gate_step *step)
 {
     if (e->one_side)
         return entry_enter(e, step);
     if (!e->shared) {
-        step_push(step, false, entry_own_word(e, GATE_WANT), 1);
-        return yield_turn(e, step);
+        step_add_operation(step, false, entry_own_word_index(e, GATE_WANT), 1);
+        return entry_yield_turn(e, step);
     }
-    if (seen[word_of(entry_other_side(e), GATE_WANT)] && seen[entry_own_word(e, GATE_INSIDE)])
-        return step_look(step); /* a writer of the other side waits: let those inside leave first */
-    step_push(step, true, entry_own_word(e, GATE_INSIDE), 1);
+    if (seen[side_word_index(entry_other_side(e), GATE_WANT)] && seen[entry_own_word_index(e, GATE_INSIDE)])
+        return step_request_reread(step); /* a writer of the other side waits: let those inside leave first */
+    step_add_operation(step, true, entry_own_word_index(e, GATE_INSIDE), 1);
     e->stage = STAGE_JOIN;
-    return step_look(step);
+    return step_request_reread(step);
 }
 
-static bool is_excluded(const struct gate_entry *e, const uint64_t *seen)
+static bool is_entry_excluded(const struct gate_entry *e, const uint64_t *seen)
 {
-    const bool writer = seen[word_of(entry_other_side(e), GATE_WANT)],
-               readers = seen[word_of(entry_other_side(e), GATE_INSIDE)];
+    const bool writer = seen[side_word_index(entry_other_side(e), GATE_WANT)],
+               readers = seen[side_word_index(entry_other_side(e), GATE_INSIDE)];
     return (writer || (readers && !e->shared)) && seen[GATE_TURN] == (uint64_t)entry_other_side(e);
 }
 
-bool gate_next(struct gate_entry *e, uint64_t old, const uint64_t *seen, struct gate_step *step)
+bool gate_next_step(struct gate_entry *e, uint64_t old, const uint64_t *seen, struct gate_step *step)
 {
     *step = (struct gate_step){0};
     switch ((enum stage)e->stage) {
@@ -94,27 +94,27 @@ bool gate_next(struct gate_entry *e, uint64_t old, const uint64_t *seen, struct 
         e->stage = STAGE_QUEUE;
         /* fall through */
     case STAGE_QUEUE:
-        if (seen[entry_own_word(e, e->shared ? GATE_READ : GATE_WRITE)] != e->ticket)
-            return step_look(step);
-        return come_forward(e, seen, step);
+        if (seen[entry_own_word_index(e, e->shared ? GATE_READ : GATE_WRITE)] != e->ticket)
+            return step_request_reread(step);
+        return entry_reach_front(e, seen, step);
     case STAGE_JOIN:
-        return old > 0 ? entry_enter(e, step) : yield_turn(e, step);
+        return old > 0 ? entry_enter(e, step) : entry_yield_turn(e, step);
     case STAGE_CONTEND:
-        return is_excluded(e, seen) ? step_look(step) : entry_enter(e, step);
+        return is_entry_excluded(e, seen) ? step_request_reread(step) : entry_enter(e, step);
     case STAGE_INSIDE:
         return true;
     }
-    return step_look(step);
+    return step_request_reread(step);
 }
 
 void gate_leave(const struct gate_entry *e, struct gate_step *step)
 {
     *step = (struct gate_step){0};
     if (!e->one_side && e->shared)
-        step_push(step, true, entry_own_word(e, GATE_INSIDE), UINT64_MAX); /* one less */
+        step_add_operation(step, true, entry_own_word_index(e, GATE_INSIDE), UINT64_MAX); /* one less */
     else if (!e->one_side)
-        step_push(step, false, entry_own_word(e, GATE_WANT), 0);
+        step_add_operation(step, false, entry_own_word_index(e, GATE_WANT), 0);
     if (!e->shared)
-        step_push(step, true, entry_own_word(e, GATE_READ), 1);
-    step_push(step, true, entry_own_word(e, GATE_WRITE), 1);
+        step_add_operation(step, true, entry_own_word_index(e, GATE_READ), 1);
+    step_add_operation(step, true, entry_own_word_index(e, GATE_WRITE), 1);
 }

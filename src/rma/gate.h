@@ -64,7 +64,7 @@ void gate_enter(struct gate_entry *e, enum gate_side side, bool shared, bool one
 
 /* Called after each step. `old` is the value that its addition found, `seen` the words that it read. Returns true when
  * the user is inside once *step is done. Further calls of a user that is inside return true with an empty *step. */
-bool gate_next(struct gate_entry *e, uint64_t old, const uint64_t *seen, struct gate_step *step);
+bool gate_next_step(struct gate_entry *e, uint64_t old, const uint64_t *seen, struct gate_step *step);
 
 void gate_leave(const struct gate_entry *e, struct gate_step *step);
 

@@ -6,7 +6,7 @@
 #include "rma/engine.h"
 
 /* Carries out a step on words of this node; *old is the value before an addition. */
-static void near_do(struct win_slot *slot, const struct gate_step *step, uint64_t *old)
+static void near_run_step(struct win_slot *slot, const struct gate_step *step, uint64_t *old)
 {
     for (uint32_t i = 0; i < step->count; i++) {
         const struct gate_op *op = &step->op[i];
@@ -17,18 +17,19 @@ static void near_do(struct win_slot *slot, const struct gate_step *step, uint64_
     }
 }
 
-static void near_begin(struct near_entry *n, struct win_slot *slot, int type, bool one_side, uint32_t rank)
+static void near_begin_entry(struct near_entry *n, struct win_slot *slot, int type, bool one_side,
+                             uint32_t rank)
 {
     struct gate_step step;
     n->slot = slot;
     n->rank = rank;
     n->awaits = (struct net_named){"lock of a window's memory", NET_NOBODY, true};
     gate_enter(&n->entry, GATE_NEAR, type == MPI_LOCK_SHARED, one_side, &step);
-    near_do(slot, &step, &n->old);
+    near_run_step(slot, &step, &n->old);
 }
 
 /* Advances the entry without waiting; true once it is inside. */
-static bool near_inside(void *arg)
+static bool near_advance_entry(void *arg)
 {
     struct near_entry *n = arg;
     struct gate_step step;
@@ -37,8 +38,8 @@ static bool near_inside(void *arg)
         uint64_t seen[GATE_WORDS];
         for (uint32_t i = 0; i < GATE_WORDS; i++)
             seen[i] = atomic_load(&n->slot->gate[i]);
-        inside = gate_next(&n->entry, n->old, seen, &step);
-        near_do(n->slot, &step, &n->old);
+        inside = gate_next_step(&n->entry, n->old, seen, &step);
+        near_run_step(n->slot, &step, &n->old);
     } while (!inside && step.count > 0);
     if (inside && !n->entry.shared)
         atomic_store_explicit(&n->slot->holder, n->rank + 1, memory_order_relaxed);
@@ -47,7 +48,7 @@ static bool near_inside(void *arg)
     return inside;
 }
 
-static void near_leave(struct win_slot *slot, int type, bool one_side)
+static void near_leave_lock(struct win_slot *slot, int type, bool one_side)
 {
     const struct gate_entry entry = {
         .side = GATE_NEAR, .shared = type == MPI_LOCK_SHARED, .one_side = one_side};
@@ -56,7 +57,7 @@ static void near_leave(struct win_slot *slot, int type, bool one_side)
     if (type == MPI_LOCK_EXCLUSIVE)
         atomic_store_explicit(&slot->holder, 0, memory_order_relaxed);
     gate_leave(&entry, &step);
-    near_do(slot, &step, &old);
+    near_run_step(slot, &step, &old);
 }
 
 /* True if all users of this lock are on its node. */
@@ -65,29 +66,30 @@ static bool is_one_sided(const struct win_target *t)
     return !t->locks_open;
 }
 
-static bool is_granted(void *arg)
+static bool is_lock_granted(void *arg)
 {
     return ((struct win_peer *)arg)->granted;
 }
 
-static int lock_take(struct win_peer *p, int type, bool nocheck)
+static int lock_acquire(struct win_peer *p, int type, bool nocheck)
 {
     struct rma *r = p->win->proc->rma;
     if (!nocheck && p->slot) {
         struct near_entry n;
-        near_begin(&n, p->slot, type, is_one_sided(&p->at), r->proc->rank);
-        int rc =
-            near_inside(&n) ? MPI_SUCCESS : rma_wait_for(r, p->win, NULL, near_inside, &n, true, &n.awaits);
+        near_begin_entry(&n, p->slot, type, is_one_sided(&p->at), r->proc->rank);
+        int rc = near_advance_entry(&n)
+                     ? MPI_SUCCESS
+                     : rma_wait_for(r, p->win, NULL, near_advance_entry, &n, true, &n.awaits);
         if (rc)
             return rc;
-    } else if (!nocheck && far_reaches(p)) {
-        int rc = far_lock(p, type);
+    } else if (!nocheck && far_can_lock(p)) {
+        int rc = far_lock_window(p, type);
         if (rc)
             return rc;
     } else if (!nocheck) {
         p->granted = false;
         rma_send(p, RMA_LOCK, (uint16_t)type, 0, 0, NULL, 0);
-        int rc = rma_wait_for(r, p->win, NULL, is_granted, p, false,
+        int rc = rma_wait_for(r, p->win, NULL, is_lock_granted, p, false,
                               &(struct net_named){"lock of a window's memory", NET_NOBODY, true});
         if (rc)
             return rc;
@@ -97,7 +99,7 @@ static int lock_take(struct win_peer *p, int type, bool nocheck)
     return MPI_SUCCESS;
 }
 
-static bool nobody_acquires(void *arg)
+static bool has_no_acquirer(void *arg)
 {
     return !((struct win_peer *)arg)->acquiring;
 }
@@ -107,13 +109,13 @@ static bool nobody_acquires(void *arg)
 int peer_lock(struct win_peer *p, int type, bool nocheck)
 {
     if (unlikely(p->acquiring))
-        rma_wait(p->win->proc->rma, nobody_acquires, p, true, "lock that another thread acquires");
+        rma_wait(p->win->proc->rma, has_no_acquirer, p, true, "lock that another thread acquires");
     if (p->lock)
         return p->win->access == EPOCH_LOCK_ALL
                    ? MPI_SUCCESS
                    : win_error(p->win, MPI_ERR_RMA_SYNC, "rank %d is locked already", p->rank);
     p->acquiring = true;
-    int rc = lock_take(p, type, nocheck);
+    int rc = lock_acquire(p, type, nocheck);
     p->acquiring = false;
     return rc;
 }
@@ -122,18 +124,18 @@ static int peer_unlock(struct win_peer *p)
 {
     const int type = p->lock;
     int rc;
-    watch_forget(p->win, p->rank); /* before others may enter */
+    watch_forget_rank(p->win, p->rank); /* before others may enter */
     p->lock = 0;
     if (p->lock_nocheck || p->slot || p->far) {
         rc = peer_finish(p, true);
         if (!p->lock_nocheck && p->slot)
-            near_leave(p->slot, type, is_one_sided(&p->at));
+            near_leave_lock(p->slot, type, is_one_sided(&p->at));
         else if (!p->lock_nocheck) {
-            int left = far_unlock(p, type);
+            int left = far_unlock_window(p, type);
             rc = rc ? rc : left;
         }
     } else {
-        rc = peer_settle(p, RMA_UNLOCK, type);
+        rc = peer_complete_and_confirm(p, RMA_UNLOCK, type);
     }
     return rc;
 }
@@ -145,7 +147,7 @@ static int lock_grant(struct win *w)
     int granted = 0;
     while (!list_empty(&w->waiting)) {
         struct win_peer *from = list_entry(w->waiting.next, struct win_peer, request.link);
-        if (!near_inside(&from->request.entry))
+        if (!near_advance_entry(&from->request.entry))
             break;
         list_remove(&from->request.link);
         from->request.waiting = false;
@@ -172,7 +174,7 @@ void lock_arrived(struct win *w, struct win_peer *from, int type)
 {
     CHECK(type == MPI_LOCK_SHARED || type == MPI_LOCK_EXCLUSIVE, "a lock request of an unknown kind arrived");
     CHECK(!from->request.waiting, "a rank requested a lock that it is waiting for already");
-    near_begin(&from->request.entry, w->my_slot, type, is_one_sided(w->mine), from->peer->rank);
+    near_begin_entry(&from->request.entry, w->my_slot, type, is_one_sided(w->mine), from->peer->rank);
     from->request.waiting = true;
     list_append(&w->waiting, &from->request.link);
     lock_grant(w);
@@ -188,7 +190,7 @@ void unlock_arrived(struct win *w, struct win_peer *from, int type)
 {
     (void)from;
     CHECK(type == MPI_LOCK_SHARED || type == MPI_LOCK_EXCLUSIVE, "an unlock of an unknown kind arrived");
-    near_leave(w->my_slot, type, is_one_sided(w->mine));
+    near_leave_lock(w->my_slot, type, is_one_sided(w->mine));
     lock_grant(w);
 }
 
@@ -197,7 +199,7 @@ void unlock_arrived(struct win *w, struct win_peer *from, int type)
 static int check_may_lock(const struct win *w, const char *what)
 {
     if (unlikely(w->comm->broken)) /* the holder of a lock may be dead */
-        return win_lost(w, NULL);
+        return win_report_lost(w, NULL);
     if (w->no_locks)
         return win_error(w, MPI_ERR_RMA_SYNC, "%s: the window was made with the info key no_locks", what);
     if (w->access == EPOCH_START)
@@ -260,7 +262,7 @@ int win_unlock(struct win *w, int rank)
         const bool idle = !win_peer_is_busy(p);
         rc = peer_unlock(p);
         if (idle)
-            win_idle(w);
+            win_count_empty_flush(w);
     }
     if (--w->locks == 0)
         w->access = EPOCH_NONE;
@@ -301,6 +303,6 @@ int win_unlock_all(struct win *w)
         }
     w->access = EPOCH_NONE;
     if (idle)
-        win_idle(w);
+        win_count_empty_flush(w);
     return rc;
 }

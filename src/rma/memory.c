@@ -21,7 +21,7 @@ static size_t page_size(void)
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-bool win_on_my_node(const struct win *w, int rank)
+bool win_is_rank_on_node(const struct win *w, int rank)
 {
     const struct boot *boot = w->proc->boot;
     const uint32_t job_rank = group_job_rank(w->comm->group, rank);
@@ -33,11 +33,11 @@ struct company {
     bool here, elsewhere;
 };
 
-static struct company company_of(const struct win *w)
+static struct company classify_members(const struct win *w)
 {
     struct company c = {0};
     for (int r = 0; r < w->comm->size && !(c.here && c.elsewhere); r++) {
-        if (!win_on_my_node(w, r))
+        if (!win_is_rank_on_node(w, r))
             c.elsewhere = true;
         else
             c.here |= r != w->comm->rank;
@@ -71,7 +71,7 @@ static int memory_allocate(struct win *w, const struct company *c)
         return allocate_private(w, c);
     int rc = net_span_map(w->proc->net, w->span, len, &w->memory);
     if (rc) {
-        net_span_drop(w->proc->net, w->span, len);
+        net_span_discard_pages(w->proc->net, w->span, len);
         w->span = 0;
         return rc;
     }
@@ -81,7 +81,7 @@ static int memory_allocate(struct win *w, const struct company *c)
 }
 
 /* MPI_Win_allocate_shared is for ranks that share memory. */
-static int check_together(struct win *w, const struct company *c)
+static int check_all_share_memory(struct win *w, const struct company *c)
 {
     if (c->elsewhere)
         return win_error(w, MPI_ERR_RMA_SHARED,
@@ -90,7 +90,7 @@ static int check_together(struct win *w, const struct company *c)
     return MPI_SUCCESS;
 }
 
-static struct transport *adapter_of(const struct net *net)
+static struct transport *find_adapter(const struct net *net)
 {
     struct transport *found = NULL;
     for (int i = 0; i < net->ntransports; i++)
@@ -102,7 +102,7 @@ static struct transport *adapter_of(const struct net *net)
 /* Who changes integers of 8 bytes in the memory of this process (docs/rma.md, By the adapter). Beside an adapter that is atomic only
  * towards itself no processor may change them: the ranks of this node would send frames, which pays only if the window requests it
  * or there are none. */
-static enum win_atomics atomics_of(struct win *w, const struct company *c)
+static enum win_atomics choose_atomics(struct win *w, const struct company *c)
 {
     struct transport *adapter = w->adapter;
     if (w->by == BY_PROCESSOR || (w->by == BY_ANY && c->here && !adapter->adds_beside_cpu))
@@ -128,7 +128,7 @@ static void register_memory(struct win *w, const struct company *c)
     if (w->adapter->ops->mem_register(w->adapter, w->memory, (size_t)w->size, &w->registration, &mine->key) ==
         0) {
         mine->registered = 1;
-        mine->atomics = w->atomics = atomics_of(w, c);
+        mine->atomics = w->atomics = choose_atomics(w, c);
     } else {
         log_info(
             "the memory of a window (%lld bytes) was not registered: %s; its operations go through frames",
@@ -151,13 +151,13 @@ static void register_entry(struct win *w)
 
 int win_memory_open(struct win *w)
 {
-    const struct company c = company_of(w);
-    w->adapter = c.elsewhere ? adapter_of(w->proc->net) : NULL;
-    int rc = directory_enter(w);
+    const struct company c = classify_members(w);
+    w->adapter = c.elsewhere ? find_adapter(w->proc->net) : NULL;
+    int rc = directory_add_window(w);
     if (!rc && w->flavor == MPI_WIN_FLAVOR_ALLOCATE)
         rc = memory_allocate(w, &c);
     else if (!rc && w->flavor == MPI_WIN_FLAVOR_SHARED)
-        rc = check_together(w, &c);
+        rc = check_all_share_memory(w, &c);
     if (rc)
         return rc;
     if (c.here && !w->span && w->flavor != MPI_WIN_FLAVOR_SHARED && w->flavor != MPI_WIN_FLAVOR_DYNAMIC)
@@ -170,7 +170,7 @@ int win_memory_open(struct win *w)
     mine->span = w->span;
     register_entry(w);
     register_memory(w, &c);
-    mapping_settle(&w->mapped);
+    mapping_close_file(&w->mapped);
     mine->context = w->comm->context + 1;
     atomic_thread_fence(memory_order_seq_cst);
     return MPI_SUCCESS;
@@ -178,7 +178,7 @@ int win_memory_open(struct win *w)
 
 static MPI_Aint shared_stride(const struct win *w, int rank)
 {
-    const MPI_Aint size = (MPI_Aint)directory_near(w, rank)->target.size;
+    const MPI_Aint size = (MPI_Aint)directory_local_entry(w, rank)->target.size;
     const MPI_Aint align =
         info_get_bool(w->info, "alloc_shared_noncontig", false) ? (MPI_Aint)page_size() : CACHE_LINE;
     /* Memories of consecutive ranks are contiguous unless the program permits gaps. */
@@ -187,7 +187,7 @@ static MPI_Aint shared_stride(const struct win *w, int rank)
 
 /* Maps shared windows: the first rank allocates one piece of the node's memory for all members, and every rank maps
  * the whole. */
-int win_memory_meet(struct win *w, struct comm *parent)
+int win_memory_map_shared(struct win *w, struct comm *parent)
 {
     struct dtype *byte = dtype_from(MPI_BYTE);
     uint64_t total = 0, span = 0;
@@ -217,11 +217,11 @@ int win_memory_meet(struct win *w, struct comm *parent)
     w->span = span;
     w->span_size = total;
     w->shared = true;
-    w->memory = win_memory_of(w, w->comm->rank, w->mine, &(void *){NULL});
+    w->memory = win_memory_map_target(w, w->comm->rank, w->mine, &(void *){NULL});
     return MPI_SUCCESS;
 }
 
-int win_agree(struct win *w, struct comm *parent, int rc)
+int win_agree_on_creation(struct win *w, struct comm *parent, int rc)
 {
     struct rma *r = w->proc->rma;
     const int64_t serial = (int64_t)(w->serial ? w->serial : r->serial + 1);
@@ -245,7 +245,7 @@ int win_agree(struct win *w, struct comm *parent, int rc)
     return win_error(w, (int)(all[0] >> 32), "rank %d could not make its part of the window", (int)all[0]);
 }
 
-char *win_memory_of(struct win *w, int rank, const struct win_target *t, void **mapping)
+char *win_memory_map_target(struct win *w, int rank, const struct win_target *t, void **mapping)
 {
     if (w->flavor == MPI_WIN_FLAVOR_SHARED) {
         MPI_Aint at = 0;
@@ -255,7 +255,7 @@ char *win_memory_of(struct win *w, int rank, const struct win_target *t, void **
     }
     if (rank == w->comm->rank)
         return w->memory;
-    if (!t->span || !directory_near(w, rank))
+    if (!t->span || !directory_local_entry(w, rank))
         return NULL;
     if (net_span_map(w->proc->net, t->span, ALIGN_UP((size_t)t->size, page_size()), mapping) != 0)
         return NULL;
@@ -271,15 +271,15 @@ void win_memory_close(struct win *w)
         if (w->span)
             net_span_unmap(w->segment, w->span_size);
         if (w->span && w->comm->rank == 0)
-            net_span_drop(net, w->span, w->span_size);
+            net_span_discard_pages(net, w->span, w->span_size);
     } else if (w->span) {
         net_span_unmap(w->memory, w->span_size);
-        net_span_drop(net, w->span, w->span_size);
+        net_span_discard_pages(net, w->span, w->span_size);
     }
     if (w->owned)
         free(w->memory);
     mapping_close(&w->mapped);
-    directory_leave(w);
+    directory_remove_window(w);
 }
 
 /* MPI_PROC_NULL: the lowest rank that specified a size above 0 (MPI-5.0, 12.2.3), of all nodes. */

@@ -10,14 +10,14 @@
 /* Allocates the memory or uses the program's, and publishes its description in the directory. */
 int win_memory_open(struct win *w);
 /* Called when all members have called win_memory_open: maps the memory of MPI_Win_allocate_shared. */
-int win_memory_meet(struct win *w, struct comm *parent);
+int win_memory_map_shared(struct win *w, struct comm *parent);
 /* Waits for all ranks; returns the error class of a rank that failed, or 0. */
-int win_agree(struct win *w, struct comm *parent, int rc);
+int win_agree_on_creation(struct win *w, struct comm *parent, int rc);
 void win_memory_close(struct win *w);
 
 /* The rank's memory as this process sees it, or NULL; *mapping is what net_span_unmap needs, if anything. */
-char *win_memory_of(struct win *w, int rank, const struct win_target *t, void **mapping);
+char *win_memory_map_target(struct win *w, int rank, const struct win_target *t, void **mapping);
 
-bool win_on_my_node(const struct win *w, int rank);
+bool win_is_rank_on_node(const struct win *w, int rank);
 
 #endif

@@ -11,7 +11,7 @@ static void put_block(const struct rma_call *c, struct win_peer *to, struct dt_c
     const size_t chunk = rma_chunk(to);
     for (uint64_t done = 0; done < bytes;) {
         size_t n = dt_cursor_pack(from, scratch, MIN(chunk, bytes - done));
-        rma_send_calmly(to, RMA_PUT, 0, 0, offset + done, scratch, n);
+        rma_send_throttled(to, RMA_PUT, 0, 0, offset + done, scratch, n);
         done += n;
     }
 }
@@ -24,10 +24,10 @@ static void put_pieces(struct dt_cursor *from, struct win_peer *to, struct dt_cu
     const int max = (int)MIN((size_t)RMA_RUNS_MAX, room / 2 / sizeof(runs[0]));
     int n;
     size_t bytes;
-    while ((bytes = runs_next(target, room - (size_t)max * sizeof(runs[0]), max, runs, &n)) > 0) {
+    while ((bytes = runs_collect_next(target, room - (size_t)max * sizeof(runs[0]), max, runs, &n)) > 0) {
         dt_cursor_pack(from, scratch, bytes);
         memcpy(scratch + bytes, runs, (size_t)n * sizeof(runs[0]));
-        rma_send_calmly(to, RMA_PUT, 0, n, bytes, scratch, bytes + (size_t)n * sizeof(runs[0]));
+        rma_send_throttled(to, RMA_PUT, 0, n, bytes, scratch, bytes + (size_t)n * sizeof(runs[0]));
     }
 }
 
@@ -37,8 +37,8 @@ static int put_start(const struct rma_call *c, struct win_peer *to, uint64_t off
     MPI_Aint gap;
     dt_cursor_init(&from, c->origin.type, c->origin.count, c->origin.buf);
     to->dirty = true;
-    win_peer_busy(to);
-    if (dt_is_block(c->type, c->count, &gap)) {
+    win_peer_mark_busy(to);
+    if (dt_is_contiguous_block(c->type, c->count, &gap)) {
         put_block(c, to, &from, offset + (uint64_t)gap, (uint64_t)(c->count * c->type->size));
     } else {
         dt_cursor_open(&target, c->type, c->count, (void *)(uintptr_t)offset);
@@ -47,7 +47,7 @@ static int put_start(const struct rma_call *c, struct win_peer *to, uint64_t off
     if (from.error)
         return from.error;
     if (c->request)
-        *c->request = p2p_sent(c->win->proc->p2p);
+        *c->request = p2p_completed_send_request(c->win->proc->p2p);
     return MPI_SUCCESS;
 }
 
@@ -67,11 +67,12 @@ static int get_start(const struct rma_call *c, struct win_peer *to, uint64_t off
     size_t bytes;
     dt_cursor_open(&target, c->type, c->count, (void *)(uintptr_t)offset);
     frame.ask = (struct rma_ask){.cookie = o->cookie};
-    while ((bytes = runs_next(&target, room, max, frame.runs, &n)) > 0) {
+    while ((bytes = runs_collect_next(&target, room, max, frame.runs, &n)) > 0) {
         op_add_piece(o);
-        rma_send_calmly(to, RMA_GET, 0, n, 0, &frame, sizeof(frame.ask) + (size_t)n * sizeof(frame.runs[0]));
+        rma_send_throttled(to, RMA_GET, 0, n, 0, &frame,
+                           sizeof(frame.ask) + (size_t)n * sizeof(frame.runs[0]));
         frame.ask.position += bytes;
-        op_calm(to);
+        op_wait_few_pending(to);
     }
     op_end_sending(o);
     return MPI_SUCCESS;
@@ -85,9 +86,9 @@ int move_start(const struct rma_call *c, struct win_peer *to)
 }
 
 /* The address of one piece of a run. Outside of the window: NULL, and the error is recorded for the origin. */
-static char *piece_at(struct win *w, struct win_peer *from, const struct rma_run *run, uint64_t i)
+static char *run_piece_address(struct win *w, struct win_peer *from, const struct rma_run *run, uint64_t i)
 {
-    char *at = win_at(w, run->offset + i * run->stride, run->length);
+    char *at = win_check_address(w, run->offset + i * run->stride, run->length);
     if (unlikely(!at))
         from->found = MPI_ERR_RMA_RANGE;
     return at;
@@ -111,7 +112,7 @@ void put_arrived(struct win *w, struct win_peer *from, const struct frame_header
         }
         for (uint64_t i = 0; i < run.count; i++, data += run.length) {
             CHECK(run.length <= (size_t)(end - data), "a put is shorter than its header states");
-            char *at = piece_at(w, from, &run, i);
+            char *at = run_piece_address(w, from, &run, i);
             int rc = at ? window_copy(at, data, run.length) : 0;
             from->found = rc ? rc : from->found;
         }
@@ -134,7 +135,7 @@ void get_arrived(struct win *w, struct win_peer *from, const struct frame_header
         CHECK(run.length > 0, "a get has pieces of no bytes");
         for (uint64_t i = 0; i < run.count; i++, used += run.length) {
             CHECK(run.length <= sizeof(answer) - used, "a get requests more than fits into an answer");
-            const char *at = piece_at(w, from, &run, i);
+            const char *at = run_piece_address(w, from, &run, i);
             const int rc = at ? window_copy(answer + used, at, run.length) : MPI_ERR_RMA_RANGE;
             if (rc)
                 memset(answer + used, 0, run.length);

@@ -37,7 +37,7 @@ int op_new_under_way(const struct rma_call *c, const struct rma_side *into, stru
         *c->request = &o->base;
     else
         o->base.freed = true; /* goes away by itself */
-    win_peer_busy(to);
+    win_peer_mark_busy(to);
     *out = o;
     return MPI_SUCCESS;
 }
@@ -56,7 +56,7 @@ void op_add_piece(struct rma_op *o)
     o->to->pending++;
 }
 
-void op_step(struct rma_op *o, uint64_t bytes)
+void op_record_progress(struct rma_op *o, uint64_t bytes)
 {
     if (o->to->pending)
         o->to->pending--;
@@ -72,12 +72,12 @@ void op_end_sending(struct rma_op *o)
         operation_finish(o, o->error);
 }
 
-void op_fault(struct rma_op *o, int status)
+void op_record_fault(struct rma_op *o, int status)
 {
     struct win_peer *to = o->to;
     to->fault = status;
     if (peer_is_lost(to->peer))
-        to->fault = o->error = win_lost(to->win, to);
+        to->fault = o->error = win_report_lost(to->win, to);
 }
 
 /* A process has died: completes its operations with an error. Its transport has ended its transfers, and no replies
@@ -90,21 +90,21 @@ void rma_member_died(struct proc *p, uint32_t number)
         if (!o || o->to->peer->rank != number)
             continue;
         o->to->pending = 0;
-        o->error = win_lost(o->to->win, o->to);
+        o->error = win_report_lost(o->to->win, o->to);
         if (!o->sending)
             operation_finish(o, o->error);
     }
 }
 
-static bool few_pending(void *arg)
+static bool has_few_pending(void *arg)
 {
     return ((struct win_peer *)arg)->pending < RMA_UNDER_WAY;
 }
 
-void op_calm(struct win_peer *to)
+void op_wait_few_pending(struct win_peer *to)
 {
     if (unlikely(to->pending >= RMA_UNDER_WAY))
-        rma_wait_for(to->win->proc->rma, to->win, to, few_pending, to, false,
+        rma_wait_for(to->win->proc->rma, to->win, to, has_few_pending, to, false,
                      &(struct net_named){"answers to one-sided operations", to->peer->rank,
                                          false}); /* ... the end of the epoch returns the error */
 }
@@ -120,6 +120,6 @@ void reply_arrived(struct rma *r, struct peer *from, const struct frame_header *
     dt_cursor_seek(&o->cursor, position);
     dt_cursor_unpack(&o->cursor, payload + sizeof(position), len - sizeof(position));
     if (unlikely(o->cursor.error))
-        op_fault(o, o->cursor.error);
-    op_step(o, len - sizeof(position));
+        op_record_fault(o, o->cursor.error);
+    op_record_progress(o, len - sizeof(position));
 }

@@ -7,7 +7,7 @@
 #include "rma/engine.h"
 #include "rma/memory.h"
 
-static uint32_t place_of(const struct win *w, int rank)
+static uint32_t table_slot(const struct win *w, int rank)
 {
     uint32_t at = (uint32_t)rank * 2654435769u & (w->table_size - 1);
     while (w->table[at] && w->table[at]->rank != rank)
@@ -26,7 +26,7 @@ static bool peers_grow(struct win *w)
     w->table_size = size ? 2 * size : 8;
     for (uint32_t i = 0; i < size; i++)
         if (old[i])
-            w->table[place_of(w, old[i]->rank)] = old[i];
+            w->table[table_slot(w, old[i]->rank)] = old[i];
     free(old);
     return true;
 }
@@ -34,7 +34,7 @@ static bool peers_grow(struct win *w)
 static int peer_new(struct win *w, int rank, struct win_peer **out)
 {
     struct peer *peer;
-    int rc = comm_peer(w->comm, rank, &peer);
+    int rc = comm_get_peer(w->comm, rank, &peer);
     if (rc)
         return rc;
     struct win_peer *p = calloc(1, sizeof(*p));
@@ -48,10 +48,10 @@ static int peer_new(struct win *w, int rank, struct win_peer **out)
     return MPI_SUCCESS;
 }
 
-int win_peer_plain(struct win *w, int rank, struct win_peer **out)
+int win_peer_find_or_create(struct win *w, int rank, struct win_peer **out)
 {
     if (w->table_size) {
-        struct win_peer *known = w->table[place_of(w, rank)];
+        struct win_peer *known = w->table[table_slot(w, rank)];
         if (likely(known != NULL)) {
             *out = known;
             return MPI_SUCCESS;
@@ -63,7 +63,7 @@ int win_peer_plain(struct win *w, int rank, struct win_peer **out)
     int rc = peer_new(w, rank, &p);
     if (rc)
         return rc;
-    w->table[place_of(w, rank)] = p;
+    w->table[table_slot(w, rank)] = p;
     w->table_used++;
     *out = p;
     return MPI_SUCCESS;
@@ -71,16 +71,16 @@ int win_peer_plain(struct win *w, int rank, struct win_peer **out)
 
 int win_peer(struct win *w, int rank, struct win_peer **out)
 {
-    int rc = win_peer_plain(w, rank, out);
-    return likely(!rc && (*out)->known) || rc ? rc : peer_know(*out);
+    int rc = win_peer_find_or_create(w, rank, out);
+    return likely(!rc && (*out)->known) || rc ? rc : peer_learn_window(*out);
 }
 
-struct win_peer *win_peer_from(struct win *w, int rank)
+struct win_peer *win_peer_for_sender(struct win *w, int rank)
 {
     struct win_peer *p = NULL;
     CHECK(rank >= 0 && rank < w->comm->size,
           "a one-sided operation names a rank that its window does not have");
-    CHECK_MEMORY(win_peer_plain(w, rank, &p) == 0, "a one-sided operation of another rank");
+    CHECK_MEMORY(win_peer_find_or_create(w, rank, &p) == 0, "a one-sided operation of another rank");
     return p;
 }
 

@@ -8,7 +8,7 @@
 #include "rma/engine.h"
 
 /* The members of a group as ranks of the window; the caller frees *out. */
-static int ranks_of(struct win *w, struct group *group, int **out)
+static int translate_group_ranks(struct win *w, struct group *group, int **out)
 {
     const int n = group->size;
     int *from = malloc((size_t)MAX(n, 1) * 2 * sizeof(*from));
@@ -29,17 +29,17 @@ static int ranks_of(struct win *w, struct group *group, int **out)
     return rc;
 }
 
-static int tell_post(struct win *w, int rank)
+static int send_post_notification(struct win *w, int rank)
 {
     struct win_peer *p;
-    int rc = win_peer_plain(w, rank, &p);
+    int rc = win_peer_find_or_create(w, rank, &p);
     if (rc)
         return rc;
     if (rank == w->comm->rank)
         p->posts++;
     else if (!counts_write(p, COUNT_POSTS))
-        counts_tell(p, RMA_POST);
-    rma_calm(w->proc->rma);
+        counts_notify(p, RMA_POST);
+    rma_wait_few_queued(w->proc->rma);
     return MPI_SUCCESS;
 }
 
@@ -59,12 +59,12 @@ static int pscw_expose(struct win *w, const int *ranks, int n)
     if (!w->posted)
         return win_error(w, MPI_ERR_NO_MEM, "out of memory for a group of %d", n);
     for (int i = 0; i < n; i++) {
-        int rc = win_peer_plain(w, ranks[i], &w->posted[w->nposted]);
+        int rc = win_peer_find_or_create(w, ranks[i], &w->posted[w->nposted]);
         if (rc) {
             pscw_unexpose(w);
             return rc;
         }
-        w->nposted += ranks[i] != w->comm->rank && win_peer_is_far(w->posted[w->nposted]);
+        w->nposted += ranks[i] != w->comm->rank && win_peer_uses_adapter(w->posted[w->nposted]);
     }
     return MPI_SUCCESS;
 }
@@ -81,13 +81,13 @@ int win_post(struct win *w, struct group *group, int assertion)
     if (w->access == EPOCH_FENCE && w->fence_ops > 0)
         return win_error(w, MPI_ERR_RMA_SYNC,
                          "MPI_Win_post: operations have been called since MPI_Win_fence");
-    int rc = unlikely(w->comm->broken) ? win_lost(w, NULL) : ranks_of(w, group, &ranks);
+    int rc = unlikely(w->comm->broken) ? win_report_lost(w, NULL) : translate_group_ranks(w, group, &ranks);
     if (rc)
         return rc;
     atomic_thread_fence(memory_order_seq_cst);
     rc = pscw_expose(w, ranks, group->size);
     for (int i = 0; i < group->size && !rc && !(assertion & MPI_MODE_NOCHECK); i++)
-        rc = tell_post(w, ranks[i]);
+        rc = send_post_notification(w, ranks[i]);
     free(ranks);
     watch_begin(w);
     w->exposed = true;
@@ -121,7 +121,7 @@ int win_start(struct win *w, struct group *group, int assertion)
                          (unsigned)assertion);
     if (w->access > EPOCH_FENCE || w->fence_ops > 0)
         return win_error(w, MPI_ERR_RMA_SYNC, "MPI_Win_start: another access epoch is open");
-    int rc = ranks_of(w, group, &ranks);
+    int rc = translate_group_ranks(w, group, &ranks);
     if (rc)
         return rc;
     w->started = calloc((size_t)MAX(group->size, 1), sizeof(struct win_peer *));
@@ -129,7 +129,7 @@ int win_start(struct win *w, struct group *group, int assertion)
         rc = win_error(w, MPI_ERR_NO_MEM, "out of memory for a group of %d", group->size);
     for (w->nstarted = 0; !rc && w->nstarted < group->size; w->nstarted++) {
         struct win_peer **p = &w->started[w->nstarted];
-        rc = win_peer_plain(w, ranks[w->nstarted], p);
+        rc = win_peer_find_or_create(w, ranks[w->nstarted], p);
         if (rc)
             break;
         (*p)->started = true;
@@ -139,12 +139,12 @@ int win_start(struct win *w, struct group *group, int assertion)
     for (int i = 0; i < w->nstarted && !rc && !(assertion & MPI_MODE_NOCHECK); i++) {
         struct win_peer *p = w->started[i];
         rc = rma_wait_for(
-            w->proc->rma, w, NULL, has_posted, p, win_peer_is_far(p),
+            w->proc->rma, w, NULL, has_posted, p, win_peer_uses_adapter(p),
             &(struct net_named){"MPI_Win_post of a target", group_job_rank(w->comm->group, p->rank), false});
         if (!rc && p->posts > 0)
             p->posts--;
         else if (!rc)
-            counts_take(p, COUNT_POSTS, 1);
+            counts_consume(p, COUNT_POSTS, 1);
     }
     if (rc)
         end_access(w);
@@ -168,10 +168,10 @@ int win_complete(struct win *w)
         if (p->rank == w->comm->rank)
             w->completes++;
         else if (in_frames || !counts_write(p, COUNT_COMPLETES))
-            rma_send_calmly(p, RMA_COMPLETE, 0, 0, 0, NULL, 0);
+            rma_send_throttled(p, RMA_COMPLETE, 0, 0, 0, NULL, 0);
     }
     end_access(w);
-    watch_forget(w, -1);
+    watch_forget_rank(w, -1);
     return rc;
 }
 
@@ -184,7 +184,7 @@ static bool all_completed(void *arg)
             i++;
             continue;
         }
-        counts_take(w->posted[i], COUNT_COMPLETES, some);
+        counts_consume(w->posted[i], COUNT_COMPLETES, some);
         w->completes += (int)some;
         w->posted[i] = w->posted[--w->nposted];
     }
@@ -194,13 +194,13 @@ static bool all_completed(void *arg)
 static void end_exposure(struct win *w)
 {
     w->completes -= w->expected;
-    watch_waited(w);
+    watch_end_exposure(w);
     pscw_unexpose(w);
     atomic_thread_fence(memory_order_seq_cst);
 }
 
 /* A rank has died: ends this rank's exposure of the window. */
-static void give_up_exposure(struct win *w)
+static void fail_exposure(struct win *w)
 {
     w->completes = 0;
     pscw_unexpose(w);
@@ -213,7 +213,7 @@ int win_wait(struct win *w)
     int rc = rma_wait_for(w->proc->rma, w, NULL, all_completed, w, w->nposted > 0,
                           &(struct net_named){"MPI_Win_complete of an origin", NET_NOBODY, false});
     if (rc)
-        give_up_exposure(w);
+        fail_exposure(w);
     else
         end_exposure(w);
     return rc;
@@ -227,8 +227,8 @@ int win_test(struct win *w, int *flag)
         net_progress(w->proc->net);
     *flag = all_completed(w);
     if (!*flag && unlikely(w->comm->broken)) {
-        give_up_exposure(w);
-        return win_lost(w, NULL);
+        fail_exposure(w);
+        return win_report_lost(w, NULL);
     }
     if (*flag)
         end_exposure(w);

@@ -23,7 +23,7 @@ bool win_attached(const struct win *w, uint64_t address, uint64_t len)
     return len == 0;
 }
 
-char *win_at(struct win *w, uint64_t offset, uint64_t len)
+char *win_check_address(struct win *w, uint64_t offset, uint64_t len)
 {
     if (w->flavor == MPI_WIN_FLAVOR_DYNAMIC)
         return win_attached(w, offset, len) ? (char *)(uintptr_t)offset : NULL;

@@ -21,7 +21,7 @@ static bool run_extend(struct rma_run *run, uint64_t offset, uint64_t length)
     return true;
 }
 
-size_t runs_next(struct dt_cursor *target, size_t room, int max, struct rma_run *runs, int *count)
+size_t runs_collect_next(struct dt_cursor *target, size_t room, int max, struct rma_run *runs, int *count)
 {
     size_t covered = 0;
     int n = 0;

@@ -88,7 +88,7 @@ static void stores_protect(uintptr_t lo, uintptr_t hi, bool writable)
     raw_syscall(SYS_mprotect, (long)lo, (long)(hi - lo), PROT_READ | (writable ? PROT_WRITE : 0), 0, 0, 0);
 }
 
-static uintptr_t page_of(uintptr_t address)
+static uintptr_t page_address(uintptr_t address)
 {
     return address & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
 }
@@ -113,7 +113,7 @@ static bool stores_name_begins(const char *name, const char *const *with, size_t
     return false;
 }
 
-static enum whose whose_module(uintptr_t place)
+static enum whose classify_module(uintptr_t place)
 {
     static const char *const language[] = {"libc.so", "libc-", "ld-linux", "libgfortran", "libstdc++"};
     static const char *const ours[] = {"libmpi", "libfishplate", "libibverbs", "librdmacm", "libmlx"};
@@ -127,11 +127,11 @@ static enum whose whose_module(uintptr_t place)
                                                                     : PROGRAM;
 }
 
-static enum whose whose_is(uintptr_t place)
+static enum whose classify_store_place(uintptr_t place)
 {
     const size_t i = (place ^ place >> 9) % PLACES;
     if (watch.places[i].place != place || watch.places[i].whose == UNKNOWN) {
-        watch.places[i].whose = whose_module(place);
+        watch.places[i].whose = classify_module(place);
         watch.places[i].place = place;
     }
     return watch.places[i].whose;
@@ -142,7 +142,7 @@ static enum whose whose_is(uintptr_t place)
 static uintptr_t program_place(uintptr_t place)
 {
     void *frames[32];
-    enum whose whose = whose_is(place);
+    enum whose whose = classify_store_place(place);
     if (whose != C_LIBRARY)
         return whose == PROGRAM ? place : 0;
     const int n = backtrace(frames, COUNT_OF(frames));
@@ -151,7 +151,7 @@ static uintptr_t program_place(uintptr_t place)
         i++;
     for (; i < n; i++) {
         const uintptr_t caller = (uintptr_t)frames[i] - 1;
-        whose = whose_is(caller);
+        whose = classify_store_place(caller);
         if (whose != C_LIBRARY)
             return whose == PROGRAM ? caller : 0;
     }
@@ -178,7 +178,7 @@ static void stores_record(struct stores *s, uintptr_t address, size_t length, ui
         .first = first, .end = end, .began = now, .ended = now, .calls = watch.calls, .place = place};
 }
 
-static void note_all(uintptr_t address, size_t length, uintptr_t place)
+static void record_in_all_windows(uintptr_t address, size_t length, uintptr_t place)
 {
     for (int i = 0; i < WINDOWS; i++) {
         struct stores *s = watch.all[i];
@@ -188,7 +188,7 @@ static void note_all(uintptr_t address, size_t length, uintptr_t place)
     }
 }
 
-static void pass_on(const struct sigaction *to, int sig, siginfo_t *info, void *context)
+static void call_previous_handler(const struct sigaction *to, int sig, siginfo_t *info, void *context)
 {
     if (to->sa_flags & SA_SIGINFO)
         to->sa_sigaction(sig, info, context);
@@ -200,11 +200,11 @@ static void pass_on(const struct sigaction *to, int sig, siginfo_t *info, void *
 
 /* Executes one instruction with the page writable. All signals but SIGTRAP and SIGSEGV are blocked meanwhile: a
  * handler would run with the page open. */
-static void stores_step(struct stores *s, uintptr_t address, ucontext_t *u)
+static void stores_single_step(struct stores *s, uintptr_t address, ucontext_t *u)
 {
     uint64_t all = ~(uint64_t)0;
     watch.stepping = true;
-    watch.step_lo = page_of(address);
+    watch.step_lo = page_address(address);
     watch.step_hi = watch.step_lo + (uintptr_t)sysconf(_SC_PAGESIZE);
     memcpy(&watch.step_mask, &u->uc_sigmask, sizeof(watch.step_mask));
     all &= ~((uint64_t)1 << (SIGTRAP - 1) | (uint64_t)1 << (SIGSEGV - 1));
@@ -230,13 +230,13 @@ static bool stores_has_stopped(struct stores *s, uintptr_t address, ucontext_t *
         const size_t done = step_run_block(u, MIN(bytes, s->hi - to));
         stores_protect(s->lo, s->hi, false);
         if (place && done > 0)
-            note_all(to, done, place);
+            record_in_all_windows(to, done, place);
         if (done > 0)
             return false; /* else an element crosses the end */
     } else if (place) {
-        note_all(address, step_store_size((const unsigned char *)step_place(u)), place);
+        record_in_all_windows(address, step_store_size((const unsigned char *)step_place(u)), place);
     }
-    stores_step(s, address, u);
+    stores_single_step(s, address, u);
     return true;
 }
 
@@ -245,12 +245,12 @@ static void on_fault(int sig, siginfo_t *info, void *context)
     const uintptr_t address = (uintptr_t)info->si_addr;
     struct stores *s = info->si_code == SEGV_ACCERR && step_is_store(context) ? stores_find(address) : NULL;
     if (!s) {
-        pass_on(&watch.before_fault, sig, info, context);
+        call_previous_handler(&watch.before_fault, sig, info, context);
         return;
     }
     if (!stores_lock()) {
         /* The same instruction, in the next page; or a handler of the program's between our own lines: not seen. */
-        const uintptr_t page = page_of(address);
+        const uintptr_t page = page_address(address);
         stores_protect(page, page + (uintptr_t)sysconf(_SC_PAGESIZE), true);
         if (watch.stepping)
             watch.step_hi = MAX(watch.step_hi, page + (uintptr_t)sysconf(_SC_PAGESIZE));
@@ -262,11 +262,11 @@ static void on_fault(int sig, siginfo_t *info, void *context)
     stores_unlock();
 }
 
-static void on_trap(int sig, siginfo_t *info, void *context)
+static void on_trap_signal(int sig, siginfo_t *info, void *context)
 {
     ucontext_t *u = context;
     if (atomic_load(&watch.busy) != stores_thread_id() || !watch.stepping) {
-        pass_on(&watch.before_trap, sig, info, context);
+        call_previous_handler(&watch.before_trap, sig, info, context);
         return;
     }
     step_end(u);
@@ -284,13 +284,13 @@ static bool handlers_are_ours(void)
 {
     struct sigaction fault, trap;
     return sigaction(SIGSEGV, NULL, &fault) == 0 && fault.sa_sigaction == on_fault &&
-           sigaction(SIGTRAP, NULL, &trap) == 0 && trap.sa_sigaction == on_trap;
+           sigaction(SIGTRAP, NULL, &trap) == 0 && trap.sa_sigaction == on_trap_signal;
 }
 
 static bool stores_install_handlers(void)
 {
     struct sigaction fault = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
-    struct sigaction trap = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    struct sigaction trap = {.sa_sigaction = on_trap_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     void *frames[4];
     if (backtrace(frames, COUNT_OF(frames)) == 0) /* loads what it needs: a handler could not */
         return false;
@@ -378,7 +378,7 @@ void stores_resume(void)
         stores_unlock();
 }
 
-uint64_t stores_calls(void)
+uint64_t stores_count_calls(void)
 {
     return watch.calls;
 }
@@ -388,7 +388,7 @@ void stores_call_notifies_none(void)
     watch.calls--;
 }
 
-void stores_renew(struct stores *s)
+void stores_reset_budget(struct stores *s)
 {
     s->budget = BUDGET;
     s->open = false;
@@ -399,7 +399,7 @@ uint64_t stores_next(const struct stores *s)
     return s->next;
 }
 
-const struct store *stores_at(const struct stores *s, uint64_t number)
+const struct store *stores_get(const struct stores *s, uint64_t number)
 {
     return number < s->next && number + STORES_KEPT >= s->next ? &s->ring[number % STORES_KEPT] : NULL;
 }
@@ -421,14 +421,14 @@ void stores_pause(void)
 void stores_resume(void)
 {
 }
-uint64_t stores_calls(void)
+uint64_t stores_count_calls(void)
 {
     return 0;
 }
 void stores_call_notifies_none(void)
 {
 }
-void stores_renew(struct stores *s)
+void stores_reset_budget(struct stores *s)
 {
     (void)s;
 }
@@ -437,7 +437,7 @@ uint64_t stores_next(const struct stores *s)
     (void)s;
     return 0;
 }
-const struct store *stores_at(const struct stores *s, uint64_t number)
+const struct store *stores_get(const struct stores *s, uint64_t number)
 {
     (void)s, (void)number;
     return NULL;

@@ -14,7 +14,7 @@
 struct store {
     uint64_t first, end;   /* bytes of the window */
     uint64_t began, ended; /* nanoseconds of the node's clock */
-    uint64_t calls;        /* stores_calls() when it happened */
+    uint64_t calls;        /* stores_count_calls() when it happened */
     uintptr_t place;       /* the instruction */
 };
 
@@ -28,14 +28,14 @@ void stores_close(struct stores *s);
 /* Enclose every MPI call: inside of it nothing is watched. */
 void stores_pause(void);
 void stores_resume(void);
-uint64_t stores_calls(void);          /* calls so far that may have notified other processes */
+uint64_t stores_count_calls(void);    /* calls so far that may have notified other processes */
 void stores_call_notifies_none(void); /* the present one does not */
 
 /* Called when the window is synchronised: resets the number of stores that are recorded. */
-void stores_renew(struct stores *s);
+void stores_reset_budget(struct stores *s);
 
-/* Stores are numbered; the last STORES_KEPT are kept. stores_at gives NULL for others. */
+/* Stores are numbered; the last STORES_KEPT are kept. stores_get gives NULL for others. */
 uint64_t stores_next(const struct stores *s);
-const struct store *stores_at(const struct stores *s, uint64_t number);
+const struct store *stores_get(const struct stores *s, uint64_t number);
 
 #endif

@@ -13,7 +13,7 @@
 #define IDLE_PER_LOOK 16 /* a put by stores and its flush take less than a look at the network */
 
 /* True if the wait would never end: a process that it depends on has died, and this one goes on. */
-static bool is_hopeless(const struct rma *r, const struct win *w, const struct win_peer *to)
+static bool can_never_complete(const struct rma *r, const struct win *w, const struct win_peer *to)
 {
     if (likely(!net_outlives_deaths(r->proc->net)))
         return false;
@@ -28,14 +28,14 @@ int rma_wait_for(struct rma *r, const struct win *w, const struct win_peer *to, 
     struct net_waiter waiter = {.ready = ready, .arg = arg, .what = NET_NAMED, .of = what};
     bool hopeless = false;
     net->unrung += unrung;
-    while (!ready(arg) && !(hopeless = is_hopeless(r, w, to)))
+    while (!ready(arg) && !(hopeless = can_never_complete(r, w, to)))
         net_wait_step(net, &waiter);
     net_wait_end(net, &waiter);
     net->unrung -= unrung;
-    return hopeless ? win_lost(w, to) : MPI_SUCCESS;
+    return hopeless ? win_report_lost(w, to) : MPI_SUCCESS;
 }
 
-int win_lost(const struct win *w, const struct win_peer *to)
+int win_report_lost(const struct win *w, const struct win_peer *to)
 {
     if (to)
         return win_error(w, MPIX_ERR_PROC_FAILED, "rank %d has died", to->rank);
@@ -49,7 +49,7 @@ void rma_wait(struct rma *r, bool (*ready)(void *), void *arg, bool unrung, cons
     rma_wait_for(r, NULL, NULL, ready, arg, unrung, &(struct net_named){name, NET_NOBODY, false});
 }
 
-int rma_insist(const struct win_peer *p, struct peer *peer, int (*ask)(void *), void *arg)
+int rma_retry_until_accepted(const struct win_peer *p, struct peer *peer, int (*ask)(void *), void *arg)
 {
     struct net *net = p->win->proc->net;
     struct net_waiter waiter = {.what = NET_PEER, .of = peer};
@@ -98,31 +98,31 @@ static int peer_fault(struct win_peer *p)
 
 /* Removes the peer from the busy list unless other threads have started operations meanwhile, which they will wait
  * for. */
-static void peer_quiet(struct win_peer *p, bool lost)
+static void peer_mark_idle(struct win_peer *p, bool lost)
 {
     if (unlikely(lost)) {
         p->dirty = false;
         p->flushed = p->flushes; /* nobody will answer */
     }
-    if (!p->dirty && (is_flushed(p) || lost) && !batch_holds(p))
+    if (!p->dirty && (is_flushed(p) || lost) && !batch_has_pieces(p))
         list_remove(&p->busy);
 }
 
 /* Requests a confirmation of all frames so far; it does not cover later ones, also of other threads. */
-static void ask_flush(struct win_peer *p, enum rma_frame how, int type)
+static void send_flush_request(struct win_peer *p, enum rma_frame how, int type)
 {
     p->dirty = false;
     rma_send(p, how, (uint16_t)type, 0, ++p->flushes, NULL, 0);
 }
 
-int peer_settle(struct win_peer *p, enum rma_frame how, int type)
+int peer_complete_and_confirm(struct win_peer *p, enum rma_frame how, int type)
 {
     batch_run(p);
     int rc = wait_for_peer(p, nothing_pending); /* before the lock goes */
     if (!rc)
-        ask_flush(p, how, type);
+        send_flush_request(p, how, type);
     rc = rc ? rc : wait_for_peer(p, is_flushed);
-    peer_quiet(p, rc != 0);
+    peer_mark_idle(p, rc != 0);
     int fault = peer_fault(p);
     return rc ? rc : fault;
 }
@@ -134,11 +134,11 @@ int peer_finish(struct win_peer *p, bool remotely)
         return MPI_SUCCESS;
     batch_run(p);
     if (remotely && p->dirty)
-        return peer_settle(p, RMA_FLUSH, 0);
+        return peer_complete_and_confirm(p, RMA_FLUSH, 0);
     /* Another thread's flush may confirm the frames of this one. */
     bool (*const ready)(void *) = remotely ? is_flushed : nothing_pending;
     int rc = ready(p) ? MPI_SUCCESS : wait_for_peer(p, ready);
-    peer_quiet(p, rc != 0);
+    peer_mark_idle(p, rc != 0);
     int fault = peer_fault(p);
     return rc ? rc : fault;
 }
@@ -167,12 +167,12 @@ int peers_finish(struct win *w, bool remotely)
         p = list_entry(pos, struct win_peer, busy);
         batch_run(p);
         if (remotely && p->dirty)
-            ask_flush(p, RMA_FLUSH, 0);
+            send_flush_request(p, RMA_FLUSH, 0);
     }
     while ((p = next_busy(w, remotely, round)) != NULL) {
         int lost = wait_for_peer(p, remotely ? is_flushed : nothing_pending);
         p->round[remotely] = MAX(p->round[remotely], round);
-        peer_quiet(p, lost != 0);
+        peer_mark_idle(p, lost != 0);
         int fault = peer_fault(p);
         rc = rc ? rc : lost ? lost : fault;
     }
@@ -208,7 +208,7 @@ int win_fence(struct win *w, int assertion)
     int met = win_barrier(w);
     watch_fence(w);
     w->fences++;
-    watch_forget(w, -1);
+    watch_forget_rank(w, -1);
     w->fence_ops = 0;
     w->access = assertion & MPI_MODE_NOSUCCEED ? EPOCH_NONE : EPOCH_FENCE;
     return rc ? rc : met;
@@ -225,13 +225,13 @@ static int check_passive(const struct win *w, const char *what)
 /* Called for a flush or unlock that has nothing to wait for. Programs poll memory by operations and flushes in a loop
  * (for a lock or a list of their own): the change that they poll for may arrive in a frame to this process, or come
  * from a process that needs this core. */
-void win_idle(struct win *w)
+void win_count_empty_flush(struct win *w)
 {
     struct proc *p = w->proc;
     if (likely(++p->rma->idle % IDLE_PER_LOOK != 0) || net_progress(p->net) > 0)
         return;
     if (p->threaded)
-        biglock_polled(&p->lock);
+        biglock_count_empty_poll(&p->lock);
     else if (p->net->oversubscribed)
         sched_yield();
 }
@@ -243,15 +243,15 @@ int win_flush(struct win *w, int rank, bool local)
     rc = rc ? rc : check_passive(w, local ? "MPI_Win_flush_local" : "MPI_Win_flush");
     if (rc || rank == MPI_PROC_NULL)
         return rc;
-    rc = win_peer_plain(w, rank, &p);
+    rc = win_peer_find_or_create(w, rank, &p);
     if (!rc && w->access == EPOCH_LOCK && !p->lock)
         rc = win_error(w, MPI_ERR_RMA_SYNC, "rank %d is not locked", rank);
     if (rc)
         return rc;
     if (unlikely(w->proc->rma->debug))
-        (local ? watch_local : watch_forget)(w, rank);
+        (local ? watch_complete_gets : watch_forget_rank)(w, rank);
     if (!win_peer_is_busy(p))
-        win_idle(w);
+        win_count_empty_flush(w);
     return peer_finish(p, !local);
 }
 
@@ -259,16 +259,16 @@ int win_flush_all(struct win *w, bool local)
 {
     int rc = check_passive(w, local ? "MPI_Win_flush_local_all" : "MPI_Win_flush_all");
     if (!rc && unlikely(w->proc->rma->debug))
-        (local ? watch_local : watch_forget)(w, -1);
+        (local ? watch_complete_gets : watch_forget_rank)(w, -1);
     if (!rc && list_empty(&w->busy))
-        win_idle(w);
+        win_count_empty_flush(w);
     return rc ? rc : peers_finish(w, !local);
 }
 
 int win_sync(struct win *w)
 {
     if (unlikely(w->stores))
-        stores_renew(w->stores);
+        stores_reset_budget(w->stores);
     atomic_thread_fence(memory_order_seq_cst);
     /* Programs poll memory with MPI_Win_sync in a loop: the process that writes it may need this process to make progress. */
     net_progress(w->proc->net);

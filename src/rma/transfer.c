@@ -23,15 +23,16 @@ bool transfer_fits(const struct rma_call *c, const struct win_peer *to)
         return false;
     if (to->at.on_device || dt_is_device(c->origin.buf, c->origin.count, c->origin.type))
         return false;
-    return dt_is_block(c->type, c->count, &gap) && dt_is_block(c->origin.type, c->origin.count, &gap);
+    return dt_is_contiguous_block(c->type, c->count, &gap) &&
+           dt_is_contiguous_block(c->origin.type, c->origin.count, &gap);
 }
 
 static void transfer_op_done(struct net_op *op, int status)
 {
     struct rma_op *o = container_of(op, struct rma_op, transfer);
     if (unlikely(status))
-        op_fault(o, status);
-    op_step(o, o->left);
+        op_record_fault(o, status);
+    op_record_progress(o, o->left);
 }
 
 struct block {
@@ -60,12 +61,12 @@ int transfer_start(const struct rma_call *c, struct win_peer *to)
     MPI_Aint gap;
     struct net_key unused;
     struct rma_op *o;
-    dt_is_block(c->origin.type, c->origin.count, &gap);
+    dt_is_contiguous_block(c->origin.type, c->origin.count, &gap);
     char *local = ptr_add(c->origin.buf, gap);
     struct net_mem mem;
     if (to->peer->ops->move && !c->request) {
         counter_add(&transfers, 1);
-        dt_is_block(c->type, c->count, &gap);
+        dt_is_contiguous_block(c->type, c->count, &gap);
         return batch_move(c, to, local, t->base + (uint64_t)(c->disp * t->unit + gap), len);
     }
     if (transport->ops->mem_register(transport, local, len, &mem, &unused) != 0)
@@ -80,16 +81,16 @@ int transfer_start(const struct rma_call *c, struct win_peer *to)
     o->transfer = (struct net_op){.done = transfer_op_done};
     op_add_piece(o);
     counter_add(&transfers, 1);
-    dt_is_block(c->type, c->count, &gap);
+    dt_is_contiguous_block(c->type, c->count, &gap);
     struct block block = {.call = c,
                           .op = o,
                           .local = local,
                           .remote = t->base + (uint64_t)(c->disp * t->unit + gap),
                           .len = len};
-    rc = rma_insist(to, to->peer, transfer_send_request, &block);
+    rc = rma_retry_until_accepted(to, to->peer, transfer_send_request, &block);
     if (rc) {
-        op_fault(o, rc);
-        op_step(o, o->left);
+        op_record_fault(o, rc);
+        op_record_progress(o, o->left);
     }
     op_end_sending(o);
     return MPI_SUCCESS;

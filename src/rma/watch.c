@@ -52,7 +52,7 @@ bool watch_wanted(void)
 }
 
 /* Prints the arguments of addr2line, and the function if it has a name. */
-static void name_site(const Dl_info *it, uintptr_t address, char *out, size_t size)
+static void format_call_site(const Dl_info *it, uintptr_t address, char *out, size_t size)
 {
     const char *slash = strrchr(it->dli_fname, '/');
     snprintf(out, size, "%.40s+%#lx%s%.30s", slash ? slash + 1 : it->dli_fname,
@@ -70,7 +70,7 @@ static void find_site(char *out, size_t size)
     for (int i = 0; i < n; i++) {
         if (!dladdr(frames[i], &it) || it.dli_fbase == us.dli_fbase)
             continue;
-        name_site(&it, (uintptr_t)frames[i], out, size);
+        format_call_site(&it, (uintptr_t)frames[i], out, size);
         return;
     }
     snprintf(out, size, "an unknown place");
@@ -86,7 +86,7 @@ static bool piece_overlaps(uint64_t start, uint64_t end, const struct rma_run *b
     return false;
 }
 
-static bool runs_meet(const struct rma_run *a, const struct rma_run *b)
+static bool runs_overlap(const struct rma_run *a, const struct rma_run *b)
 {
     if (a->count * b->count > 100000)
         return false;
@@ -103,19 +103,19 @@ static bool changes_by_operator(int kind)
     return kind >= RMA_IS_ACCUMULATE;
 }
 
-static bool watched_conflict(const struct watched *a, const struct watched *b)
+static bool operations_conflict(const struct watched *a, const struct watched *b)
 {
     if (a->target != b->target || a->epoch != b->epoch || (a->kind == RMA_IS_GET && b->kind == RMA_IS_GET) ||
         (changes_by_operator(a->kind) && changes_by_operator(b->kind)))
         return false;
     for (int i = 0; i < a->nruns; i++)
         for (int k = 0; k < b->nruns; k++)
-            if (runs_meet(&a->runs[i], &b->runs[k]))
+            if (runs_overlap(&a->runs[i], &b->runs[k]))
                 return true;
     return false;
 }
 
-static const char *name_of(int kind)
+static const char *operation_name(int kind)
 {
     static const char *const names[] = {"put", "get", "accumulate", "get_accumulate", "compare_and_swap"};
     return names[kind];
@@ -127,7 +127,7 @@ static void watch_report_conflict(const struct win *w, const char *what, int ori
     log_warn("window %s: the %s by rank %d at %s and the %s by rank %d at %s touch the same bytes of rank %d "
              "in one epoch. The result is undefined: synchronise between them, or use MPI_Accumulate for "
              "both (FISHPLATE_DEBUG=rma).",
-             win_label(w), what, origin, site, name_of(it->kind), it->origin, it->site, it->target);
+             win_label(w), what, origin, site, operation_name(it->kind), it->origin, it->site, it->target);
 }
 
 /* Reports the first of the other operations that overlaps this one, and records this one if `keep`. */
@@ -137,9 +137,9 @@ static void watch_compare(struct win *w, struct list *others, const struct watch
     list_foreach(pos, others)
     {
         const struct watched *o = list_entry(pos, struct watched, link);
-        if (!watched_conflict(o, it))
+        if (!operations_conflict(o, it))
             continue;
-        watch_report_conflict(w, name_of(o->kind), o->origin, o->site, it);
+        watch_report_conflict(w, operation_name(o->kind), o->origin, o->site, it);
         break;
     }
     if (!copy)
@@ -158,12 +158,12 @@ static bool store_overlaps(const struct store *s, const struct watched *it)
     return false;
 }
 
-static void tell_store(const struct win *w, const struct store *s, const struct watched *it)
+static void report_store(const struct win *w, const struct store *s, const struct watched *it)
 {
     char site[96] = "an unknown place";
     Dl_info there;
     if (dladdr((void *)s->place, &there) && there.dli_fname)
-        name_site(&there, s->place, site, sizeof(site));
+        format_call_site(&there, s->place, site, sizeof(site));
     watch_report_conflict(w, "store", w->comm->rank, site, it);
 }
 
@@ -172,10 +172,10 @@ static void compare_passive(const struct win *w, const struct watched *it)
 {
     const uint64_t next = w->stores ? stores_next(w->stores) : 0;
     const struct store *s;
-    for (uint64_t i = next; i > 0 && (s = stores_at(w->stores, i - 1)) != NULL; i--) {
+    for (uint64_t i = next; i > 0 && (s = stores_get(w->stores, i - 1)) != NULL; i--) {
         if (s->began < it->began || s->ended > it->ended || !store_overlaps(s, it))
             continue;
-        tell_store(w, s, it);
+        report_store(w, s, it);
         return;
     }
 }
@@ -186,11 +186,12 @@ static void compare_stores(const struct win *w, const struct watched *it)
 {
     const uint64_t next = stores_next(w->stores);
     const struct store *s;
-    for (uint64_t i = next; i > w->stores_before && (s = stores_at(w->stores, i - 1)) != NULL; i--) {
-        const bool reported_before = i - 1 >= it->stores, notified_none = s->calls + 1 == stores_calls();
+    for (uint64_t i = next; i > w->stores_before && (s = stores_get(w->stores, i - 1)) != NULL; i--) {
+        const bool reported_before = i - 1 >= it->stores,
+                   notified_none = s->calls + 1 == stores_count_calls();
         if ((!reported_before && !notified_none) || !store_overlaps(s, it))
             continue;
-        tell_store(w, s, it);
+        report_store(w, s, it);
         return;
     }
 }
@@ -201,7 +202,7 @@ void watch_begin(struct win *w)
     if (likely(!w->stores))
         return;
     w->stores_before = stores_next(w->stores);
-    stores_renew(w->stores);
+    stores_reset_budget(w->stores);
 }
 
 static void end_epoch(struct win *w, uint32_t epoch)
@@ -222,7 +223,7 @@ void watch_fence(struct win *w)
     watch_begin(w);
 }
 
-void watch_waited(struct win *w)
+void watch_end_exposure(struct win *w)
 {
     end_epoch(w, EXPOSED);
     watch_begin(w);
@@ -246,14 +247,14 @@ static void watch_enter_library(bool begins)
 
 /* From now on every MPI call suspends the watch on entry: the hook is called with the big lock, which is therefore
  * enabled here. Called from inside a call that has begun without it. */
-static void tell_calls(struct proc *p)
+static void install_call_hook(struct proc *p)
 {
     if (p->within)
         return;
     if (!p->threaded) {
         p->threaded = true;
         p->net->lock = &p->lock;
-        biglock_take(&p->lock);
+        biglock_lock(&p->lock);
     }
     p->within = watch_enter_library;
     watch_enter_library(true);
@@ -268,26 +269,26 @@ void watch_open(struct win *w)
         return;
     w->stores = stores_open(w->memory, (size_t)w->size, w->flavor != MPI_WIN_FLAVOR_CREATE);
     if (w->stores)
-        tell_calls(w->proc);
+        install_call_hook(w->proc);
 }
 
 /* ---- operations ---- */
 
-static size_t length_of(const struct watched *it)
+static size_t watched_message_length(const struct watched *it)
 {
     return offsetof(struct watched, runs) + (size_t)it->nruns * sizeof(it->runs[0]);
 }
 
-static void tell_target(struct win *w, struct win_peer *to, const struct watched *it)
+static void send_operation_report(struct win *w, struct win_peer *to, const struct watched *it)
 {
-    const size_t len = length_of(it);
+    const size_t len = watched_message_length(it);
     if (it->target == w->comm->rank)
         watch_arrived(w, (const char *)it, len);
     else if (len <= rma_chunk(to))
-        rma_send_calmly(to, RMA_WATCH, 0, 0, 0, it, len);
+        rma_send_throttled(to, RMA_WATCH, 0, 0, 0, it, len);
 }
 
-void watch_call(const struct rma_call *c, uint64_t offset)
+void watch_record_call(const struct rma_call *c, uint64_t offset)
 {
     struct win *w = c->win;
     struct win_peer *to;
@@ -302,35 +303,36 @@ void watch_call(const struct rma_call *c, uint64_t offset)
         stores_call_notifies_none();
     dt_cursor_open(&cursor, c->type, c->count, (void *)(uintptr_t)offset);
     const size_t bytes = (size_t)(c->count * c->type->size);
-    if (runs_next(&cursor, bytes, WATCH_RUNS, it.runs, &it.nruns) < bytes)
+    if (runs_collect_next(&cursor, bytes, WATCH_RUNS, it.runs, &it.nruns) < bytes)
         return;
     find_site(it.site, sizeof(it.site));
     it.began = clock_ns();
     /* A get with a request is over when that is, which may be at once. */
     watch_compare(w, &w->watch, &it, !(c->request && c->kind == RMA_IS_GET));
-    if (it.epoch == PASSIVE || win_peer_plain(w, c->rank, &to) != 0)
+    if (it.epoch == PASSIVE || win_peer_find_or_create(w, c->rank, &to) != 0)
         return;
     if (c->rank != w->comm->rank) {
         to->dirty = true; /* the epoch ends when the target has the report */
-        win_peer_busy(to);
+        win_peer_mark_busy(to);
     }
-    tell_target(w, to, &it);
+    send_operation_report(w, to, &it);
 }
 
 /* Operations under a lock are reported to targets with the same clock when they end. Only MPI_Win_free waits for the
  * report: a target may compute for a long time. */
-static void tell_passive(struct win *w, struct watched *it)
+static void report_passive_operation(struct win *w, struct watched *it)
 {
     struct win_peer *to;
-    if (it->epoch != PASSIVE || !win_on_my_node(w, it->target) || win_peer_plain(w, it->target, &to) != 0)
+    if (it->epoch != PASSIVE || !win_is_rank_on_node(w, it->target) ||
+        win_peer_find_or_create(w, it->target, &to) != 0)
         return;
     it->ended = clock_ns();
     to->untold |= it->target != w->comm->rank;
-    tell_target(w, to, it);
+    send_operation_report(w, to, it);
 }
 
 /* Before a window is freed: marks peers with unconfirmed reports as busy, so that the window waits for them. */
-void watch_settle(struct win *w)
+void watch_mark_unconfirmed(struct win *w)
 {
     for (uint32_t i = 0; i < w->table_size; i++) {
         struct win_peer *p = w->table[i];
@@ -338,7 +340,7 @@ void watch_settle(struct win *w)
             continue;
         p->untold = false;
         p->dirty = true;
-        win_peer_busy(p);
+        win_peer_mark_busy(p);
     }
 }
 
@@ -388,26 +390,26 @@ static void watch_forget_epoch(struct list *all, int target, uint32_t before)
 }
 
 /* After MPI_Win_flush_local only gets are complete. */
-void watch_local(struct win *w, int rank)
+void watch_complete_gets(struct win *w, int rank)
 {
     list_foreach_safe(pos, after, &w->watch)
     {
         struct watched *o = list_entry(pos, struct watched, link);
         if ((rank >= 0 && o->target != rank) || o->kind != RMA_IS_GET || o->epoch != PASSIVE)
             continue;
-        tell_passive(w, o);
+        report_passive_operation(w, o);
         list_remove(pos);
         free(o);
     }
 }
 
-void watch_forget(struct win *w, int rank)
+void watch_forget_rank(struct win *w, int rank)
 {
     list_foreach(pos, &w->watch)
     {
         struct watched *o = list_entry(pos, struct watched, link);
         if (rank < 0 || o->target == rank)
-            tell_passive(w, o);
+            report_passive_operation(w, o);
     }
     watch_forget_epoch(&w->watch, rank, UINT32_MAX);
     watch_forget_epoch(&w->seen, -1, w->fences);

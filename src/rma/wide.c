@@ -19,12 +19,13 @@ static COUNTER(
 
 #define WIDE_MAX 4 /* elements of a call: a frame carries more of them in one request */
 
-bool wide_element(const struct dtype *basic, uint64_t address)
+bool wide_is_supported_element(const struct dtype *basic, uint64_t address)
 {
     return basic->size == 8 && atomic_by_processor(basic, address);
 }
 
-static uint64_t next_of(const struct op *op, const struct dtype *basic, uint64_t value, uint64_t old)
+static uint64_t compute_new_value(const struct op *op, const struct dtype *basic, uint64_t value,
+                                  uint64_t old)
 {
     if (op->code == OP_REPLACE)
         return value;
@@ -32,7 +33,7 @@ static uint64_t next_of(const struct op *op, const struct dtype *basic, uint64_t
     return old;
 }
 
-static bool is_one_request(const struct op *op, const struct dtype *basic)
+static bool is_single_atomic(const struct op *op, const struct dtype *basic)
 {
     return op->code == OP_NO_OP || atomic_adds(op, basic);
 }
@@ -48,7 +49,7 @@ struct word {
 static bool word_apply(struct word *w, const struct op *op, const struct dtype *basic, uint64_t value,
                        uint64_t *old)
 {
-    const bool once = is_one_request(op, basic);
+    const bool once = is_single_atomic(op, basic);
     uint64_t found;
     if (!w->change(w, &(struct net_atomic){.operand = once ? value : 0}, old))
         return false;
@@ -56,7 +57,7 @@ static bool word_apply(struct word *w, const struct op *op, const struct dtype *
         return true;
     for (;;) {
         const struct net_atomic swap = {
-            .swap = true, .operand = *old, .value = next_of(op, basic, value, *old)};
+            .swap = true, .operand = *old, .value = compute_new_value(op, basic, value, *old)};
         if (!w->change(w, &swap, &found))
             return false;
         if (found == *old)
@@ -67,7 +68,7 @@ static bool word_apply(struct word *w, const struct op *op, const struct dtype *
 
 /* ---- words of this process ---- */
 
-static bool change_here(struct word *word, const struct net_atomic *change, uint64_t *old)
+static bool change_local_word(struct word *word, const struct net_atomic *change, uint64_t *old)
 {
     struct win *w = word->win;
     const struct net_key *key = &w->mine->key;
@@ -81,7 +82,7 @@ static bool change_here(struct word *word, const struct net_atomic *change, uint
 void wide_apply(struct win *w, const struct op *op, struct dtype *basic, const char *in, uint64_t *target,
                 char *fetched, size_t n)
 {
-    struct word word = {.change = change_here, .win = w};
+    struct word word = {.change = change_local_word, .win = w};
     for (size_t i = 0; i < n; i++) {
         uint64_t value = 0, old;
         if (op->code != OP_NO_OP)
@@ -93,7 +94,7 @@ void wide_apply(struct win *w, const struct op *op, struct dtype *basic, const c
     }
 }
 
-static struct net_atomic swap_of(const void *value, const void *compare)
+static struct net_atomic make_compare_swap(const void *value, const void *compare)
 {
     struct net_atomic change = {.swap = true};
     memcpy(&change.operand, compare, sizeof(change.operand));
@@ -103,10 +104,10 @@ static struct net_atomic swap_of(const void *value, const void *compare)
 
 void wide_swap(struct win *w, const void *value, const void *compare, uint64_t *target, void *fetched)
 {
-    struct word word = {.change = change_here, .win = w, .address = (uintptr_t)target};
-    const struct net_atomic change = swap_of(value, compare);
+    struct word word = {.change = change_local_word, .win = w, .address = (uintptr_t)target};
+    const struct net_atomic change = make_compare_swap(value, compare);
     uint64_t old;
-    change_here(&word, &change, &old);
+    change_local_word(&word, &change, &old);
     memcpy(fetched, &old, sizeof(old));
 }
 
@@ -162,7 +163,7 @@ void wide_close(struct win_peer *p)
     free(p->wide);
 }
 
-static void give_back(struct wide *x, const struct wide_request *r)
+static void free_request(struct wide *x, const struct wide_request *r)
 {
     x->idle[x->nidle++] = (uint8_t)(r - x->request);
 }
@@ -176,11 +177,11 @@ static void wide_op_done(struct net_op *op, int status)
     if (!r->of)
         return;
     if (unlikely(status))
-        op_fault(r->of, status);
+        op_record_fault(r->of, status);
     else if (r->into)
         memcpy(r->into, &x->old[r - x->request], sizeof(uint64_t));
-    give_back(x, r);
-    op_step(r->of, sizeof(uint64_t));
+    free_request(x, r);
+    op_record_progress(r->of, sizeof(uint64_t));
 }
 
 static int wide_send_request(void *arg)
@@ -192,7 +193,7 @@ static int wide_send_request(void *arg)
                              &r->op);
 }
 
-static bool has_idle(void *arg)
+static bool has_idle_request(void *arg)
 {
     return ((struct win_peer *)arg)->wide->nidle > 0;
 }
@@ -202,49 +203,49 @@ static struct wide_request *wide_post_atomic(struct win_peer *p, const struct ne
 {
     struct wide *x = p->wide;
     if (x->nidle == 0)
-        rma_wait(p->win->proc->rma, has_idle, p, false, "adapter that changes elements of a window");
+        rma_wait(p->win->proc->rma, has_idle_request, p, false, "adapter that changes elements of a window");
     struct wide_request *r = &x->request[x->idle[--x->nidle]];
     *r = (struct wide_request){
         .op.done = wide_op_done, .to = p, .of = of, .into = into, .change = *change, .remote = remote};
     if (of)
         op_add_piece(of);
     counter_add(&by_adapter, !change->swap || of);
-    int rc = rma_insist(p, p->peer, wide_send_request, r);
+    int rc = rma_retry_until_accepted(p, p->peer, wide_send_request, r);
     if (rc)
         wide_op_done(&r->op, rc);
     return r;
 }
 
-static bool is_over(void *arg)
+static bool is_request_over(void *arg)
 {
     return ((struct wide_request *)arg)->over;
 }
 
-static bool change_far(struct word *w, const struct net_atomic *change, uint64_t *old)
+static bool change_remote_word(struct word *w, const struct net_atomic *change, uint64_t *old)
 {
     struct wide *x = w->to->wide;
     struct wide_request *r = wide_post_atomic(w->to, change, w->address, NULL, NULL);
-    rma_wait(w->win->proc->rma, is_over, r, false, "adapter that changes elements of a window");
+    rma_wait(w->win->proc->rma, is_request_over, r, false, "adapter that changes elements of a window");
     *old = x->old[r - x->request];
     if (r->status)
         w->to->fault = r->status;
-    give_back(x, r);
+    free_request(x, r);
     return r->status == 0;
 }
 
-bool wide_fits(const struct rma_call *c, const struct win_peer *to, uint64_t offset)
+bool wide_is_applicable(const struct rma_call *c, const struct win_peer *to, uint64_t offset)
 {
     const bool takes = c->op && c->op->code != OP_NO_OP, gives = c->kind == RMA_IS_GET_ACCUMULATE;
     return to->peer->transport == c->win->adapter && c->win->adapter->adds && c->count <= WIDE_MAX &&
            !gpu_memory_is_device(c->result.buf) && c->type->obj.predefined &&
-           wide_element(c->type, to->at.base + offset) && (!takes || c->origin.type == c->type) &&
-           (!gives || c->result.type == c->type);
+           wide_is_supported_element(c->type, to->at.base + offset) &&
+           (!takes || c->origin.type == c->type) && (!gives || c->result.type == c->type);
 }
 
 /* Accumulates of one origin to the same memory keep their order (MPI-5.0, 12.7.2): operations by frames wait for
  * earlier ones by the adapter, and vice versa. The targets of frames sent before the adapter was first used are not
  * known, so all are waited for. */
-int wide_order(const struct rma_call *c, struct win_peer *to, uint64_t offset, bool wide)
+int wide_keep_order(const struct rma_call *c, struct win_peer *to, uint64_t offset, bool wide)
 {
     struct wide *x = to->wide;
     if (!x)
@@ -274,7 +275,7 @@ static int start_requests(const struct rma_call *c, struct win_peer *to, uint64_
     for (MPI_Count i = 0; i < c->count; i++) {
         struct net_atomic change = {0};
         if (c->kind == RMA_IS_SWAP)
-            change = swap_of(c->origin.buf, c->compare);
+            change = make_compare_swap(c->origin.buf, c->compare);
         else if (c->op->code != OP_NO_OP)
             memcpy(&change.operand, (const char *)c->origin.buf + 8 * i, sizeof(change.operand));
         wide_post_atomic(to, &change, address + 8 * (uint64_t)i, o,
@@ -286,16 +287,16 @@ static int start_requests(const struct rma_call *c, struct win_peer *to, uint64_
 
 int wide_start(const struct rma_call *c, struct win_peer *to, uint64_t offset)
 {
-    struct word word = {.change = change_far, .win = c->win, .to = to};
+    struct word word = {.change = change_remote_word, .win = c->win, .to = to};
     const uint64_t address = to->at.base + offset;
     int rc = to->wide ? MPI_SUCCESS : wide_open(to);
     if (rc)
         return rc;
-    if (c->kind == RMA_IS_SWAP || is_one_request(c->op, c->type))
+    if (c->kind == RMA_IS_SWAP || is_single_atomic(c->op, c->type))
         return start_requests(c, to, address);
     if (c->request)
-        *c->request = p2p_sent(c->win->proc->p2p);
-    win_peer_busy(to); /* an error waits there */
+        *c->request = p2p_completed_send_request(c->win->proc->p2p);
+    win_peer_mark_busy(to); /* an error waits there */
     for (MPI_Count i = 0; i < c->count; i++) {
         uint64_t value, old;
         memcpy(&value, (const char *)c->origin.buf + 8 * i, sizeof(value));

@@ -92,7 +92,7 @@ struct win *win_of_context(struct rma *r, uint32_t context)
     return w && w->comm->context == context ? w : NULL; /* else it is of one that had this id before */
 }
 
-static int win_new(struct comm *parent, int flavor, struct win **out)
+static int win_allocate_object(struct comm *parent, int flavor, struct win **out)
 {
     struct proc *p = parent->proc;
     struct win *w = objmem_new(sizeof(*w));
@@ -112,7 +112,7 @@ static int win_new(struct comm *parent, int flavor, struct win **out)
     return MPI_SUCCESS;
 }
 
-static void win_drop(struct win *w)
+static void win_destroy(struct win *w)
 {
     struct rma *r = w->proc->rma;
     watch_close(w);
@@ -137,12 +137,13 @@ int win_make(struct comm *parent, int flavor, void *memory, MPI_Aint size, MPI_A
 {
     struct win *w;
     struct rma *r = rma_open(parent->proc);
-    int rc = r ? win_new(parent, flavor, &w) : err_set(MPI_ERR_NO_MEM, "out of memory for windows");
+    int rc =
+        r ? win_allocate_object(parent, flavor, &w) : err_set(MPI_ERR_NO_MEM, "out of memory for windows");
     if (rc)
         return rc;
     rc = comm_dup(parent, NULL, &w->comm);
     if (rc) {
-        win_drop(w);
+        win_destroy(w);
         return rc;
     }
     r->wins[context_id_of(w->comm->context)] = w;
@@ -154,13 +155,13 @@ int win_make(struct comm *parent, int flavor, void *memory, MPI_Aint size, MPI_A
     rc = win_hints_apply(w, info);
     rc = rc ? rc : win_memory_open(w);
     KILL_POINT(win_memory_opened);
-    rc = win_agree(w, parent, rc);
+    rc = win_agree_on_creation(w, parent, rc);
     KILL_POINT(win_agreed);
     /* Mapping what the first one allocated can fail at one rank alone too. */
     if (!rc && flavor == MPI_WIN_FLAVOR_SHARED)
-        rc = win_agree(w, parent, win_memory_meet(w, parent));
+        rc = win_agree_on_creation(w, parent, win_memory_map_shared(w, parent));
     if (rc) {
-        win_drop(w);
+        win_destroy(w);
         return rc;
     }
     watch_open(w);
@@ -184,13 +185,13 @@ int win_free(struct win *w, bool *gone)
     rc = rma_wait_for(w->proc->rma, w, NULL, directory_is_settled, w, false,
                       &(struct net_named){"descriptions of other ranks' windows", NET_NOBODY,
                                           false}); /* no answer finds the window gone */
-    watch_settle(w);
+    watch_mark_unconfirmed(w);
     int finished = peers_finish(w, true);
     rc = rc ? rc : finished;
     /* If deaths do not end the job, no rank may leave before all live ranks are done with the memory. */
     int met =
         comm_outlives_deaths(w->comm) && w->comm->size > 1 ? w->proc->meet_again(w->comm) : win_barrier(w);
-    win_drop(w);
+    win_destroy(w);
     *gone = true;
     rc = rc ? rc : met;
     return rc == MPIX_ERR_PROC_FAILED || rc == MPIX_ERR_REVOKED ? MPI_SUCCESS

@@ -179,6 +179,6 @@ int rma_run(const struct rma_call *c);
 
 /* The target address of a put or get of one block, if this process may access it by loads and stores. NULL: call
  * rma_run, which also detects errors. */
-char *rma_near(struct win *w, int rank, MPI_Aint disp, uint64_t bytes);
+char *rma_local_address(struct win *w, int rank, MPI_Aint disp, uint64_t bytes);
 
 #endif

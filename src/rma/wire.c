@@ -66,22 +66,22 @@ void rma_send(struct win_peer *to, enum rma_frame what, uint16_t aux, int32_t ta
         send_later(w->proc->rma, to->peer, &h, payload, len);
 }
 
-static bool few_queued(void *arg)
+static bool has_few_queued(void *arg)
 {
     return ((struct rma *)arg)->queued <= RMA_QUEUED;
 }
 
-void rma_calm(struct rma *r)
+void rma_wait_few_queued(struct rma *r)
 {
     if (unlikely(r->queued > RMA_QUEUED))
-        rma_wait(r, few_queued, r, false, "room for one-sided operations");
+        rma_wait(r, has_few_queued, r, false, "room for one-sided operations");
 }
 
-void rma_send_calmly(struct win_peer *to, enum rma_frame what, uint16_t aux, int32_t tag, uint64_t word,
-                     const void *payload, size_t len)
+void rma_send_throttled(struct win_peer *to, enum rma_frame what, uint16_t aux, int32_t tag, uint64_t word,
+                        const void *payload, size_t len)
 {
     rma_send(to, what, aux, tag, word, payload, len);
-    rma_calm(to->win->proc->rma);
+    rma_wait_few_queued(to->win->proc->rma);
 }
 
 size_t rma_chunk(const struct win_peer *to)
@@ -113,7 +113,7 @@ void rma_arrived(void *arg, struct peer *peer, const struct frame_header *h, con
         return;
     }
     CHECK(w != NULL, "a one-sided operation arrived for a window that does not exist");
-    struct win_peer *from = win_peer_from(w, h->source);
+    struct win_peer *from = win_peer_for_sender(w, h->source);
     CHECK(from->peer == peer, "a one-sided operation carries a rank that is not its sender's");
     switch ((enum rma_frame)h->flags) {
     case RMA_PUT:
@@ -150,19 +150,19 @@ void rma_arrived(void *arg, struct peer *peer, const struct frame_header *h, con
         break;
     case RMA_POST:
         from->posts++;
-        counts_take_address(from, payload, len);
+        counts_handle_address(from, payload, len);
         break;
     case RMA_COUNTS:
-        counts_take_address(from, payload, len);
+        counts_handle_address(from, payload, len);
         break;
     case RMA_COMPLETE:
         w->completes++;
         break;
     case RMA_WHERE:
-        where_arrived(w, from);
+        directory_handle_query(w, from);
         break;
     case RMA_HERE:
-        here_arrived(from, payload, len);
+        directory_handle_reply(from, payload, len);
         break;
     case RMA_WATCH:
         watch_arrived(w, payload, len);

@@ -28,12 +28,12 @@ static void set_current(struct tune *t, unsigned candidate, uint32_t skip, uint3
     t->least = UINT32_MAX;
 }
 
-static void use_best(struct tune *t)
+static void switch_to_best(struct tune *t)
 {
     set_current(t, t->best, TUNE_RUN / 2, TUNE_WINDOW / 2);
 }
 
-static void examine(struct tune *t, unsigned candidate)
+static void start_examination(struct tune *t, unsigned candidate)
 {
     const uint32_t run = run_length(&t->candidate[candidate]);
     set_current(t, candidate, run / 2, run - run / 2);
@@ -54,7 +54,7 @@ static uint32_t window_median(const struct tune *t)
 
 /* ---- what is due ---- */
 
-static void set_due(struct tune *t, struct tune_candidate *c)
+static void schedule_examination(struct tune *t, struct tune_candidate *c)
 {
     const uint64_t gap = (uint64_t)TUNE_GAP << MIN(c->exams, 20);
     c->due = t->uses + (uint32_t)MIN(gap, (uint64_t)TUNE_GAP_MAX);
@@ -76,7 +76,7 @@ static bool is_affordable(const struct tune *t, const struct tune_candidate *c)
 }
 
 /* The candidate to be examined now: of those that are due and affordable the one that has waited longest; or -1. */
-static int next_due(const struct tune *t, uint32_t allowed)
+static int find_due_candidate(const struct tune *t, uint32_t allowed)
 {
     int next = -1;
     for (unsigned i = 0; i < t->count; i++) {
@@ -90,7 +90,7 @@ static int next_due(const struct tune *t, uint32_t allowed)
 }
 
 /* The others are examined anew, soon and in short runs: what they cost is not known any more. */
-static void forget_others(struct tune *t)
+static void reset_other_candidates(struct tune *t)
 {
     for (unsigned i = 0; i < t->count; i++)
         if (i != t->best) {
@@ -105,13 +105,13 @@ static void replace_best(struct tune *t, unsigned candidate)
 {
     struct tune_candidate *old = &t->candidate[t->best];
     old->exams = (uint8_t)MIN(old->exams, 2); /* it is examined soon: the change may have been chance */
-    set_due(t, old);
+    schedule_examination(t, old);
     t->best = (uint8_t)candidate;
     t->changes++;
     t->level = 0;
 }
 
-static void run_ended(struct tune *t, uint32_t cost)
+static void finish_run(struct tune *t, uint32_t cost)
 {
     struct tune_candidate *c = &t->candidate[t->current];
     const struct tune_candidate *best = &t->candidate[t->best];
@@ -123,8 +123,8 @@ static void run_ended(struct tune *t, uint32_t cost)
     if (wins && t->current != t->best)
         replace_best(t, t->current);
     else
-        set_due(t, c);
-    use_best(t);
+        schedule_examination(t, c);
+    switch_to_best(t);
 }
 
 static void best_measured(struct tune *t)
@@ -138,7 +138,7 @@ static void best_measured(struct tune *t)
         t->level = (uint32_t)now;
     } else if (now * 100 > then * TUNE_CHANGE || now * TUNE_CHANGE < then * 100) {
         t->level = (uint32_t)now;
-        forget_others(t);
+        reset_other_candidates(t);
     }
 }
 
@@ -154,9 +154,9 @@ static void add_cost(struct tune *t, uint32_t cost)
     else
         t->window[t->have++] = cost;
     if (exam && ++t->seen == TUNE_RUN && t->have < t->wanted && t->least / TUNE_FAR >= usual)
-        run_ended(t, t->least);
+        finish_run(t, t->least);
     else if (t->have == t->wanted && exam)
-        run_ended(t, window_median(t));
+        finish_run(t, window_median(t));
     else if (t->have == t->wanted)
         best_measured(t);
 }
@@ -202,7 +202,7 @@ static void check_excluded(struct tune *t, uint32_t allowed)
         t->excluded = 0;
     } else if (++t->excluded == TUNE_GAP) {
         replace_best(t, best_allowed(t, allowed));
-        use_best(t);
+        switch_to_best(t);
     }
 }
 
@@ -213,19 +213,19 @@ static void check_run(struct tune *t)
         return;
     struct tune_candidate *c = &t->candidate[t->current];
     c->exams = (uint8_t)MIN(c->exams + 1, 32);
-    set_due(t, c);
-    use_best(t);
+    schedule_examination(t, c);
+    switch_to_best(t);
 }
 
-struct tune_ticket tune_pick(struct tune *t, uint32_t allowed)
+struct tune_ticket tune_pick_candidate(struct tune *t, uint32_t allowed)
 {
     t->uses++;
     check_excluded(t, allowed);
     check_run(t);
     if (t->current == t->best && t->candidate[t->best].measured) {
-        const int next = next_due(t, allowed);
+        const int next = find_due_candidate(t, allowed);
         if (next >= 0)
-            examine(t, (unsigned)next);
+            start_examination(t, (unsigned)next);
     }
     t->explored += t->current != t->best;
     if (allowed >> t->current & 1)

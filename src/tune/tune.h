@@ -11,7 +11,7 @@
  * TUNE_SHARE of all that was spent with this key. If the cost of the best changes by one half, the others are due at once:
  * the machine, or the program, has changed. So every decision is re-examined, and a wrong one ends.
  *
- * A client keeps one `struct tune` for each key (an operation, a class of sizes, a kind of traffic). It calls tune_pick() before a use
+ * A client keeps one `struct tune` for each key (an operation, a class of sizes, a kind of traffic). It calls tune_pick_candidate() before a use
  * and reports what the use has cost, in any unit that is the same for the key (ns, or ns for 64 KiB where sizes differ). A use
  * that was disturbed, or not measured, is reported as invalid: it counts as a use.
  *
@@ -72,7 +72,7 @@ struct tune {
     uint8_t excluded; /* uses in a row that were not allowed to use the best */
 };
 
-/* The answer of tune_pick(), to be passed back with the cost. */
+/* The answer of tune_pick_candidate(), to be passed back with the cost. */
 struct tune_ticket {
     uint32_t turn;
     uint8_t candidate;
@@ -90,7 +90,7 @@ static inline bool tune_is_open(const struct tune *t)
 
 /* The candidate to use now, one of the set `allowed` (bit i: candidate i; not empty). A use that may not go as the tuner wants gets the
  * best of the allowed ones and is not judged. */
-struct tune_ticket tune_pick(struct tune *t, uint32_t allowed);
+struct tune_ticket tune_pick_candidate(struct tune *t, uint32_t allowed);
 
 /* That use has cost so much. Tickets may be reported late and in any order: what belongs to an earlier run is not judged. */
 void tune_report(struct tune *t, struct tune_ticket *ticket, uint64_t cost, bool valid);

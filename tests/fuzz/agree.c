@@ -49,15 +49,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (int i = 0; i < STEPS_MAX && in.left > 0; i++) {
         const uint8_t what = fuzz_u8(&in);
         if (what % 4 == 0)
-            agree_died(it, fuzz_u8(&in), &out);
+            agree_member_died(it, fuzz_u8(&in), &out);
         else if (what % 4 == 1 && !it->begun)
             agree_begin(it, words, &out);
         else
             agree_receive_random(&in, &out);
         if (decided)
-            FUZZ_CHECK(memcmp(decision, agree_words(it), nwords * sizeof(uint64_t)) == 0);
+            FUZZ_CHECK(memcmp(decision, agree_get_result(it), nwords * sizeof(uint64_t)) == 0);
         decided = it->decided;
-        memcpy(decision, agree_words(it), nwords * sizeof(uint64_t));
+        memcpy(decision, agree_get_result(it), nwords * sizeof(uint64_t));
     }
     free(out.scratch);
     free(it);

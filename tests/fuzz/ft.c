@@ -140,7 +140,7 @@ static void open_world(uint8_t bits)
     list_init(&proc.assemblies);
     if (p2p_open(&net, &proc.p2p) != 0 || net_lost_open(&net) != 0)
         abort();
-    p2p_on_fault(proc.p2p, comm_judge, comm_member_died, &proc);
+    p2p_on_fault(proc.p2p, comm_check_envelope, comm_member_died, &proc);
     for (uint32_t i = 0; i < SIZE; i++) {
         peer[i] = (struct peer){.ops = &ops, .transport = &transport, .net = &net, .rank = i};
         peer[i].caps = (struct transport_caps){.frame_max = FRAME, .inline_max = 32};
@@ -185,7 +185,7 @@ static void frame(struct fuzz_in *in, uint8_t what)
 static void notice(struct fuzz_in *in, uint8_t what)
 {
     if (what & 32) {
-        if (notice_add(page, -1, notice_world(job), what >> 6))
+        if (notice_add(page, -1, notice_hash_job(job), what >> 6))
             noticed_dead |= 1u << (what >> 6);
     } else {
         struct notice *n = &page->notices[atomic_load(&page->reserved) % ROOM];

@@ -108,8 +108,8 @@ void __wrap_ib_lane_destroy(struct ib_lane *lane)
 {
     lane->qp = NULL;
 }
-void __wrap_ib_lane_abandon(struct ib_lane *lane);
-void __wrap_ib_lane_abandon(struct ib_lane *lane)
+void __wrap_ib_lane_destroy_queue_pair(struct ib_lane *lane);
+void __wrap_ib_lane_destroy_queue_pair(struct ib_lane *lane)
 {
     FUZZ_CHECK(lane->bare);
     lane->qp = NULL;
@@ -175,13 +175,13 @@ int __wrap_net_progress(struct net *n)
     (void)n;
     return 0;
 }
-struct net_name __wrap_net_name(const struct net *n, uint32_t number);
-struct net_name __wrap_net_name(const struct net *n, uint32_t number)
+struct net_name __wrap_net_process_name(const struct net *n, uint32_t number);
+struct net_name __wrap_net_process_name(const struct net *n, uint32_t number)
 {
     return (struct net_name){n->world, number};
 }
-bool __wrap_net_guest_find(const struct net *n, uint64_t world, uint32_t rank, uint32_t *number);
-bool __wrap_net_guest_find(const struct net *n, uint64_t world, uint32_t rank, uint32_t *number)
+bool __wrap_net_guest_find_number(const struct net *n, uint64_t world, uint32_t rank, uint32_t *number);
+bool __wrap_net_guest_find_number(const struct net *n, uint64_t world, uint32_t rank, uint32_t *number)
 {
     *number = rank;
     return world == n->world && rank < n->size;

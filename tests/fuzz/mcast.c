@@ -155,7 +155,8 @@ static void open_world(uint8_t bits)
                                           .members = MEMBERS,
                                           .me = ME,
                                           .collectors = 1 + bits % 3,
-                                          .rules = net_group_rules(WINDOW, 1 + (bits >> 2) % 3, bits & 16, 1),
+                                          .rules =
+                                              net_group_make_rules(WINDOW, 1 + (bits >> 2) % 3, bits & 16, 1),
                                           .by_write = true,
                                           .peer = peer_of};
     mood = 0;
@@ -165,7 +166,7 @@ static void open_world(uint8_t bits)
     }
     if (net_group_open(&net, &transport, &setup, &group) != 0 || !message[CHANNELS - 1] || !cards)
         abort();
-    net_group_meet(group, cards);
+    net_group_connect_members(group, cards);
 }
 
 static void poll_once(void)
@@ -211,7 +212,7 @@ static void mcast_record(struct fuzz_in *in, uint8_t what)
 {
     struct group_note *at = &group->notes->note[fuzz_u8(in) % MEMBERS];
     fuzz_bytes(in, &at->ack, sizeof(at->ack));
-    at->check = what & 64 ? group_note_check(ID, &at->ack) : fuzz_u8(in);
+    at->check = what & 64 ? group_note_checksum(ID, &at->ack) : fuzz_u8(in);
 }
 
 /* Several channels at once, each from one of two senders. */
@@ -224,7 +225,7 @@ static void mcast_expect_value(unsigned what)
                                  .channel = what / 2 % CHANNELS,
                                  .message = message[what / 2 % CHANNELS],
                                  .length = MESSAGE - what};
-    net_group_want(group, w);
+    net_group_post_receive(group, w);
 }
 
 static void test_events(struct fuzz_in *in)

@@ -39,7 +39,7 @@ static void receive(const uint8_t *data, size_t size, bool tcp)
     struct cm_link l;
     struct message m;
     FUZZ_CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, fd));
-    link_begin(&l, fd[0], tcp, false, false);
+    link_init(&l, fd[0], tcp, false, false);
     FUZZ_CHECK(write(fd[1], data, size) == (ssize_t)size);
     close(fd[1]);
     for (enum link_result r = LINK_NOTHING; r != LINK_DOWN;) {

@@ -47,16 +47,16 @@ void job_on_stdin_empty(void *host, uint32_t rank)
 {
     remote_expect_known(host, rank);
 }
-void query_answered(struct job *j, uint32_t host, uint32_t question, const char *data, size_t len)
+void query_handle_answer(struct job *j, uint32_t host, uint32_t question, const char *data, size_t len)
 {
     (void)question;
     FUZZ_CHECK(j && host < HOSTS && (len == 0 || data[len - 1] == data[len - 1]));
 }
-void job_on_done(void *host)
+void job_on_host_done(void *host)
 {
     ((struct job_host *)host)->done = true;
 }
-void job_on_lost(struct job_host *h, const char *why)
+void job_on_host_lost(struct job_host *h, const char *why)
 {
     FUZZ_CHECK(!h->done && strlen(why) < 1u << 20);
     h->done = true;

@@ -44,7 +44,7 @@ static void site(char *text)
     for (size_t i = 0; i < s.count; i++) {
         FUZZ_CHECK(s.rule[i].choice.algorithm->kind == s.rule[i].kind);
         FUZZ_CHECK(s.rule[i].bytes.min <= s.rule[i].bytes.max);
-        site_holds(&s.rule[i], 4, 2, 100);
+        site_rule_applies(&s.rule[i], 4, 2, 100);
     }
     site_free(&s);
 }

@@ -89,7 +89,7 @@ static void kinds_of_memory(void)
 static void cached_host_memory_is_forgotten(void)
 {
     char *mapped = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    gpu_trust_hooks();
+    gpu_set_hooks_active();
     EXPECT(!gpu_memory_is_device(mapped));
     EXPECT(!gpu_memory_is_device(mapped));
     gpu_forget_range(NULL, (uintptr_t)mapped, SIZE);
@@ -203,7 +203,7 @@ static void descriptors_for_adapters(void)
     cuda_pointer x = program_alloc(SIZE);
     int fd = -1;
     uint64_t offset = 0;
-    EXPECT_EQ(gpu_order_copies((void *)x), 0);
+    EXPECT_EQ(gpu_synchronize_copies((void *)x), 0);
     const int rc = gpu_open_dmabuf((void *)(x + 4100), 10000, &fd, &offset);
     EXPECT(rc == 0 || rc == ERR_AGAIN);
     if (rc == 0) {

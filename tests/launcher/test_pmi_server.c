@@ -134,14 +134,14 @@ static void test_commands(void)
     EXPECT(strstr(pmi_server_query(s, 0, "cmd=spawn_state jobid=7\n"), "rc=0"));
     EXPECT_STR(pmi_server_query(s, 0, "cmd=spawn_state jobid=8\n"),
                "cmd=spawn_state_result rc=-1 msg=it%20has%20gone");
-    pmi_preput(s, "later=a=b");
+    pmi_put_initial(s, "later=a=b");
     EXPECT(strstr(pmi_server_query(s, 0, "cmd=get kvsname=job1 key=later\n"), "value=a=b"));
     EXPECT_STR(pmi_server_query(s, 0, "cmd=barrier_in\n"), "");
     EXPECT_STR(pmi_server_query(s, 0, "cmd=missing\n"),
                "cmd=missing_result msg=rank%201%20on%20host%20a%20b");
     pmi_server_query(s, 1, "cmd=barrier_in\n");
     EXPECT_EQ(buf_size(&answers), 2 * strlen("cmd=barrier_out rc=0\n") + 1);
-    EXPECT(pmi_waiting(s) == NULL);
+    EXPECT(pmi_get_waiting(s) == NULL);
     pmi_server_query(s, 1, "cmd=abort exitcode=-3 msg=no%20luck\n");
     EXPECT_EQ(aborts, 1);
     EXPECT_EQ(abort_code, -3);

@@ -209,10 +209,10 @@ static void test_seals(void)
     seal_init(&from, key);
     seal_init(&to, key);
     for (int i = 0; i < 3; i++) {
-        seal_next(&from, "head", 4, "data", 4, code);
+        seal_compute_next(&from, "head", 4, "data", 4, code);
         EXPECT(seal_check(&to, "head", 4, "data", 4, code));
     }
-    seal_next(&from, "head", 4, "data", 4, code);
+    seal_compute_next(&from, "head", 4, "data", 4, code);
     struct seal at = to;
     EXPECT(!seal_check(&at, "head", 4, "date", 4, code));
     at = to;

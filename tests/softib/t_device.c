@@ -31,7 +31,7 @@ static bool is_device(const char *p)
     return p >= device && p < device + BYTES;
 }
 
-bool gpu_owns(uint64_t addr)
+bool gpu_is_device_memory(uint64_t addr)
 {
     return is_device((const char *)(uintptr_t)addr);
 }
@@ -41,7 +41,7 @@ bool gpu_involved(const char *to, const char *from)
     return is_device(to) || is_device(from);
 }
 
-bool gpu_any(const struct iovec *iov, unsigned long n)
+bool gpu_list_has_device_memory(const struct iovec *iov, unsigned long n)
 {
     for (unsigned long i = 0; i < n; i++)
         if (is_device(iov[i].iov_base))
@@ -72,7 +72,7 @@ void gpu_unmap(void *map)
 
 /* ---- other parts of softib ---- */
 
-bool share_wanted(struct peer *p)
+bool share_is_worthwhile(struct peer *p)
 {
     (void)p;
     return false;
@@ -114,24 +114,24 @@ ssize_t process_vm_writev(pid_t pid, const struct iovec *l, unsigned long nl, co
     return move_pieces(l, r, nr, false);
 }
 
-void shlock_take_slow(struct shlock *l)
+void shlock_lock_contended(struct shlock *l)
 {
     (void)l;
     abort();
 }
 
-void peer_event(struct peer *p, enum sh_event_kind kind, uint32_t index, uint32_t detail)
+void peer_post_event(struct peer *p, enum sh_event_kind kind, uint32_t index, uint32_t detail)
 {
     (void)p, (void)kind, (void)index, (void)detail;
 }
 
-void *peer_at_far(struct peer *p, uint64_t off)
+void *peer_map_address(struct peer *p, uint64_t off)
 {
     (void)p, (void)off;
     return NULL;
 }
 
-int shared_open_part(int pid, int fd, uint64_t from, uint64_t length)
+int shared_open_checked(int pid, int fd, uint64_t from, uint64_t length)
 {
     (void)pid, (void)from, (void)length;
     return dup(fd);
@@ -149,7 +149,7 @@ static void copy_and_check(struct peer *to, char *target, const char *source, bo
     memset(target, 0, BYTES);
     early = false;
     end = target + BYTES;
-    EXPECT(copy_out(to, &seg, 1, &iov, 1, BYTES));
+    EXPECT(copy_to_peer(to, &seg, 1, &iov, 1, BYTES));
     EXPECT(!memcmp(target, source, BYTES));
     EXPECT(!early);
 }
@@ -165,7 +165,7 @@ static void region_make(struct peer *owner, uint32_t index, uint32_t access, int
 
 static bool region_hold(struct peer *owner, uint32_t index, struct rseg *out)
 {
-    return mr_hold(owner, index << MR_SHIFT | 1, 0, 0, 4096, 0, out);
+    return mr_hold_remote(owner, index << MR_SHIFT | 1, 0, 0, 4096, 0, out);
 }
 
 static void mapping_in_use_stays(struct peer *owner)

@@ -20,20 +20,22 @@ static void fabric_text_accepts_valid(void)
         "node1/hca1/2: rate=500MB/s latency=1.5us down=2s up=3s\n node2: latency=7us addr=10.1.2.3 base=5000",
         &f, err, sizeof(err)));
     EXPECT(f.nports == 12 && f.lmc == 3 && f.port[11].mtu == 1024 && f.paced);
-    uint32_t p = fabric_linear(&f, 1, 1, 2);
+    uint32_t p = fabric_port_index(&f, 1, 1, 2);
     EXPECT(f.port[p].rate == 500000000 && f.port[p].latency == 1500 && f.port[p].down_at == 2 * NS_S);
     EXPECT(f.port[0].rate == 1250000000 && f.port[0].latency == 0);
-    EXPECT(f.port[fabric_linear(&f, 2, 0, 1)].latency == 7000);
-    EXPECT(f.port[fabric_linear(&f, 2, 1, 1)].addr[0].s_addr == inet_addr("10.1.2.3") &&
+    EXPECT(f.port[fabric_port_index(&f, 2, 0, 1)].latency == 7000);
+    EXPECT(f.port[fabric_port_index(&f, 2, 1, 1)].addr[0].s_addr == inet_addr("10.1.2.3") &&
            f.base_of[2] == 5000 && f.base_of[1] == f.base);
     for (uint32_t i = 0; i < f.nports; i++) {
         struct fab_place at;
-        uint16_t lid = fabric_lid(&f, i);
-        EXPECT(lid % 8 == 0 && fabric_locate(&f, (uint16_t)(lid + 5), &at) && at.linear == i && at.path == 5);
+        uint16_t lid = fabric_port_lid(&f, i);
+        EXPECT(lid % 8 == 0 && fabric_find_lid(&f, (uint16_t)(lid + 5), &at) && at.linear == i &&
+               at.path == 5);
         EXPECT(fabric_guid_lid(&f, fabric_port_guid(at.node, at.hca, at.port)) == lid);
     }
     struct fab_place none;
-    EXPECT(!fabric_locate(&f, 0, &none) && !fabric_locate(&f, 7, &none) && !fabric_locate(&f, 13 * 8, &none));
+    EXPECT(!fabric_find_lid(&f, 0, &none) && !fabric_find_lid(&f, 7, &none) &&
+           !fabric_find_lid(&f, 13 * 8, &none));
     fabric_free(&f);
 }
 
@@ -52,8 +54,8 @@ static void test_gids(void)
     EXPECT(!gid_resolve(&f, 2, 0, g.raw) && !gid_table_entry(&f, 0, 1, &g));
     for (uint32_t i = 0; gid_table_entry(&f, 4, i, &g); i++) {
         EXPECT(g.type == (i % 2 ? GID_ROCE_V2 : GID_ROCE_V1) && (g.vlan == 7) == (i >= 4));
-        EXPECT(gid_resolve(&f, 5, i, g.raw) == fabric_lid(&f, 4));
-        EXPECT(gid_resolve(&f, 2, i, g.raw) == (i < 4 ? fabric_lid(&f, 4) : 0));
+        EXPECT(gid_resolve(&f, 5, i, g.raw) == fabric_port_lid(&f, 4));
+        EXPECT(gid_resolve(&f, 2, i, g.raw) == (i < 4 ? fabric_port_lid(&f, 4) : 0));
         EXPECT(!gid_resolve(&f, 0, 0, g.raw) && !gid_resolve(&f, 5, i < 4 ? 5 : 0, g.raw));
         EXPECT(gid_table_entry(&f, 5, i, &other) && memcmp(other.raw, g.raw, sizeof(g.raw)));
     }
@@ -74,7 +76,7 @@ static void test_interfaces(void)
     for (uint32_t i = 0; gid_table_entry(&f, 0, i, &g); i++)
         found |= !memcmp(g.raw, loopback, sizeof(loopback));
     EXPECT(found || !f.port[0].interface_addrs);
-    EXPECT(!found || gid_resolve(&f, 1, 3, loopback) == fabric_lid(&f, 0));
+    EXPECT(!found || gid_resolve(&f, 1, 3, loopback) == fabric_port_lid(&f, 0));
     fabric_free(&f);
     EXPECT(fabric_parse("nodes=2 wire=tcp link=ethernet node1: netdev=no_such addr=10.9.9.9", &f, err,
                         sizeof(err)));
@@ -119,7 +121,7 @@ static void test_latency(void)
 
 static bool fabric_text_lacks(const struct fabric *f, uint32_t linear, enum fab_feature what)
 {
-    return fabric_lacks(f, linear, what);
+    return fabric_lacks_feature(f, linear, what);
 }
 
 /* without= as a list: each adapter lacks its own features, and so do all its ports. */

@@ -43,25 +43,25 @@ static void test_vectors(void)
 static bool key_new_objects(uint64_t instance, uint64_t number, uint32_t slot)
 {
     uint8_t seal[SEAL_BYTES], head[FRAME_BYTES] = {0};
-    seal_make(instance, number, head, NULL, 0, seal);
-    return seal_good(seal, head, NULL, 0) && seal_fresh(seal, 3, slot);
+    seal_create(instance, number, head, NULL, 0, seal);
+    return seal_is_valid(seal, head, NULL, 0) && seal_is_not_replayed(seal, 3, slot);
 }
 
 static void test_seals(void)
 {
     uint8_t seal[SEAL_BYTES], head[FRAME_BYTES] = {1, 2, 3}, payload[100] = {4, 5, 6};
     struct iovec iov[2] = {{payload, 33}, {payload + 33, 67}};
-    seal_make(9, 1, head, iov, 2, seal);
-    EXPECT(seal_good(seal, head, payload, 100));
+    seal_create(9, 1, head, iov, 2, seal);
+    EXPECT(seal_is_valid(seal, head, payload, 100));
     for (unsigned i = 0; i < 100; i++) {
         payload[i] ^= 1;
-        EXPECT(!seal_good(seal, head, payload, 100));
+        EXPECT(!seal_is_valid(seal, head, payload, 100));
         payload[i] ^= 1;
         seal[i % SEAL_BYTES] ^= 0x80;
-        EXPECT(!seal_good(seal, head, payload, 100));
+        EXPECT(!seal_is_valid(seal, head, payload, 100));
         seal[i % SEAL_BYTES] ^= 0x80;
     }
-    EXPECT(!seal_good(seal, head, payload, 99));
+    EXPECT(!seal_is_valid(seal, head, payload, 99));
     EXPECT(key_new_objects(1, 10, 1) && !key_new_objects(1, 10, 1) && key_new_objects(1, 9, 1) &&
            !key_new_objects(1, 9, 1) && key_new_objects(1, 10, 2));
     EXPECT(key_new_objects(1, 8000, 1) && key_new_objects(1, 11, 1) && !key_new_objects(1, 11, 1) &&
@@ -105,7 +105,7 @@ static void test_sources(void)
 int main(void)
 {
     uint8_t key[KEY_BYTES] = {1};
-    key_use(key, 5);
+    key_set_fabric_key(key, 5);
     test_vectors();
     test_seals();
     test_sources();

@@ -24,7 +24,7 @@ void member_ring(uint32_t slot)
     rings++;
 }
 
-bool member_alive(uint32_t slot)
+bool member_is_alive(uint32_t slot)
 {
     (void)slot;
     return true;
@@ -36,13 +36,13 @@ bool shlock_owner_alive(unsigned owner)
     return true;
 }
 
-bool member_runs(uint32_t slot)
+bool member_is_running(uint32_t slot)
 {
     (void)slot;
     return true;
 }
 
-void shlock_take_slow(struct shlock *l) /* of atomics, which are not tried here */
+void shlock_lock_contended(struct shlock *l) /* of atomics, which are not tried here */
 {
     (void)l;
     abort();
@@ -83,7 +83,7 @@ static int share_check_copy(struct peer *to, bool inward, size_t n, bool target_
     atomic_store(&to->unhelped, 0);
     atomic_store(&to->until_share, 0);
     atomic_store(&to->arena->copying, target_copies);
-    EXPECT(inward ? copy_in(to, &far, 1, &near, 1, n) : copy_out(to, &far, 1, &near, 1, n));
+    EXPECT(inward ? copy_from_peer(to, &far, 1, &near, 1, n) : copy_to_peer(to, &far, 1, &near, 1, n));
     EXPECT(memcmp(from, into, n) == 0);
     EXPECT(seen == 1);
     EXPECT(atomic_load(&proc.arena->copying) == 0);

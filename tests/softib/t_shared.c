@@ -15,12 +15,12 @@
 static bool shared_refused(int fd, uint64_t from, uint64_t length)
 {
     errno = 0;
-    return shared_open_part(getpid(), fd, from, length) < 0 && errno == EPERM;
+    return shared_open_checked(getpid(), fd, from, length) < 0 && errno == EPERM;
 }
 
 static bool shared_opened(int fd, uint64_t from, uint64_t length)
 {
-    const int file = shared_open_part(getpid(), fd, from, length);
+    const int file = shared_open_checked(getpid(), fd, from, length);
     return file >= 0 && close(file) == 0;
 }
 
@@ -45,6 +45,6 @@ int main(void)
     EXPECT(sealed >= 0 && shared_open(getpid(), file, BYTES - 1) < 0 && errno == EPERM);
     close(sealed);
     close(reader);
-    EXPECT(shared_open_part(getpid(), reader, 0, 0) < 0 && errno == ENOENT);
+    EXPECT(shared_open_checked(getpid(), reader, 0, 0) < 0 && errno == ENOENT);
     return 0;
 }

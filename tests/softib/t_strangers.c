@@ -95,7 +95,7 @@ static void test_datagram(const struct vt_qp *q, int udp, uint64_t number, bool 
     uint8_t packet[FRAME_BYTES + SEAL_BYTES + 40 + 8] = {0}, *payload = packet + FRAME_BYTES + SEAL_BYTES;
     struct frame f = wc_frame(q, FRAME_DATAGRAM_DATA, 0);
     struct iovec iov = {payload, 48};
-    CHECK(fabric_locate(&fab, q->peer.lid, &at));
+    CHECK(fabric_find_lid(&fab, q->peer.lid, &at));
     struct sockaddr_in to = {.sin_family = AF_INET,
                              .sin_addr = fab.port[at.linear].addr[0],
                              .sin_port = htons((uint16_t)(fab.base_of[at.node] + (q->peer.qpn >> 14)))};
@@ -106,7 +106,7 @@ static void test_datagram(const struct vt_qp *q, int udp, uint64_t number, bool 
     f.arg = 0x1111; /* the tests' Q_Key */
     payload[40] = what;
     frame_encode(&f, (uint32_t)fab.id, packet);
-    seal_make(sender, number, packet, &iov, 1, packet + FRAME_BYTES);
+    seal_create(sender, number, packet, &iov, 1, packet + FRAME_BYTES);
     packet[FRAME_BYTES + 20] ^= !good;
     CHECK(sendto(udp, packet, sizeof(packet), 0, (struct sockaddr *)&to, sizeof(to)) ==
           (ssize_t)sizeof(packet));
@@ -123,7 +123,7 @@ static void test_datagrams(struct vt *t)
     if (t->side == 1) {
         int udp = socket(AF_INET, SOCK_DGRAM, 0);
         const uint64_t now = (uint64_t)time(NULL);
-        sender = seal_instance();
+        sender = seal_new_instance();
         CHECK(sender / 1000000000u >= now,
               "processes have smaller numbers after their host was booted again");
         test_datagram(&q, udp, 5, true, 1);
@@ -183,7 +183,7 @@ static void strangers_many_ranks(struct vt *t, pid_t victim)
             fd[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0); /* the last ones may not get through */
             struct sockaddr_in to = {0};
             struct fab_place at;
-            CHECK(fabric_locate(&fab, q.peer.lid, &at));
+            CHECK(fabric_find_lid(&fab, q.peer.lid, &at));
             to.sin_family = AF_INET;
             to.sin_addr = fab.port[at.linear].addr[0];
             to.sin_port = htons((uint16_t)(fab.base_of[at.node] + (q.peer.qpn >> 14)));

@@ -15,13 +15,13 @@ void wc_setup(struct fabric *fab)
     uint8_t key[KEY_BYTES];
     CHECK(fabric_parse(getenv("SOFTIB_FABRIC"), fab, err, sizeof(err)) && fab->wire == WIRE_TCP, "%s", err);
     CHECK(getenv("SOFTIB_KEY") && key_parse(getenv("SOFTIB_KEY"), key));
-    key_use(key, fab->id);
+    key_set_fabric_key(key, fab->id);
 }
 
 int wc_connect(const struct fabric *fab, const struct vt_qp *q)
 {
     struct fab_place at;
-    CHECK(fabric_locate(fab, q->peer.lid, &at));
+    CHECK(fabric_find_lid(fab, q->peer.lid, &at));
     struct sockaddr_in to = {.sin_family = AF_INET,
                              .sin_addr = fab->port[at.linear].addr[0],
                              .sin_port =

@@ -108,7 +108,7 @@ static const struct advice table[] = {
     {"VERBS", START, "Set softib to use the software adapter on purpose, system to forbid it.", NULL},
 };
 
-const struct advice *advice_for(const struct tunable *t)
+const struct advice *advice_find(const struct tunable *t)
 {
     static const struct advice none = {.group = ADVICE_EXPERT, .when = ""};
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)

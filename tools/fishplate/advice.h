@@ -19,6 +19,6 @@ extern const char *const advice_titles[ADVICE_GROUPS];
 extern const char *const advice_words[ADVICE_GROUPS]; /* in JSON */
 
 /* The advice for a setting, never NULL: one without an entry is for experts and has empty texts. */
-const struct advice *advice_for(const struct tunable *t);
+const struct advice *advice_find(const struct tunable *t);
 
 #endif

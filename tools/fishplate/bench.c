@@ -15,7 +15,7 @@
 #include "tools/fishplate/bench.h"
 
 /* Names under which studies of the laboratory were started. `barrier` and `bcast` are tests of the benchmark in a job. */
-static bool is_in_lab(const char *name)
+static bool is_lab_study(const char *name)
 {
     static const char *const studies[] = {"ib", "papers", "logp", "rails", "kernels", "barrier", "bcast"};
     enum { STUDIES = sizeof(studies) / sizeof(studies[0]), ALSO_TESTS = 2 };
@@ -28,9 +28,9 @@ static bool is_in_lab(const char *name)
 
 int command_bench(int argc, char **argv)
 {
-    inside_of_library();
-    if (argc > 1 && is_in_lab(argv[1]))
-        return command_in_lab(argc - 1, argv + 1);
+    get_library_table();
+    if (argc > 1 && is_lab_study(argv[1]))
+        return command_forward_to_lab(argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "io") == 0)
         return bench_io_main(&bench_library, argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "rma") == 0)

@@ -15,7 +15,7 @@
 static const char *library_transport(int rank)
 {
     static char text[256];
-    const struct fishplate_inside *in = inside_of_library();
+    const struct fishplate_inside *in = get_library_table();
     const struct peer *peer = in->peer(rank);
     if (!peer)
         return "unknown";
@@ -24,18 +24,18 @@ static const char *library_transport(int rank)
 }
 
 /* Medium of the messages to `rank`, for programs: "memory", "hardware", "softib-tcp" ... */
-static const char *library_carrier(int rank)
+static const char *library_find_medium(int rank)
 {
-    const struct peer *peer = inside_of_library()->peer(rank);
+    const struct peer *peer = get_library_table()->peer(rank);
     if (!peer)
         return "unknown";
-    return peer->transport->port ? net_port_made(peer->transport->port) : "memory";
+    return peer->transport->port ? net_port_implementation(peer->transport->port) : "memory";
 }
 
 /* The i-th algorithm of an operation that all ranks together can use; NULL after the last. */
 static const char *library_algorithm(const char *operation, int i)
 {
-    const struct fishplate_inside *in = inside_of_library();
+    const struct fishplate_inside *in = get_library_table();
     for (size_t k = 0; k < in->algorithms_count(); k++) {
         const struct coll_algorithm *a = in->algorithms_get(k);
         if (strcmp(in->coll_kind_name((int)a->kind), operation) == 0 && in->coll_usable(a) && i-- == 0)
@@ -44,17 +44,17 @@ static const char *library_algorithm(const char *operation, int i)
     return NULL;
 }
 
-static int library_choose(const char *setting)
+static int library_set_algorithm(const char *setting)
 {
-    return inside_of_library()->coll_set(setting);
+    return get_library_table()->coll_set(setting);
 }
 
 const struct bench_host bench_library = {
     .program = "fishplate bench",
     .transport = library_transport,
-    .carrier = library_carrier,
+    .carrier = library_find_medium,
     .algorithm = library_algorithm,
-    .choose = library_choose,
+    .choose = library_set_algorithm,
     .kinds = "  bench io             files: MPI_File_write and MPI_File_read against pwrite and pread\n"
              "  bench rma            one-sided operations\n"
              "  fishplate-lab ...    kernels of programs, InfiniBand designs, rails, multicast, barriers, "

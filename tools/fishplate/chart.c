@@ -98,7 +98,7 @@ static double chart_pixel_y(const struct scale *s, double y)
 }
 
 /* The next of 1, 2, 2.5, 5, 10 times a power of ten: a round step for an axis. */
-static double round_step(double least)
+static double round_axis_step(double least)
 {
     static const double steps[] = {1, 2, 2.5, 5, 10};
     double power = pow(10, floor(log10(least)));
@@ -115,7 +115,7 @@ static struct scale chart_compute_scale(const struct chart *c, double *step)
         for (int i = 0; i < c->points; i++)
             if (!isnan(c->y[l][i]) && c->y[l][i] > s.y1)
                 s.y1 = c->y[l][i];
-    *step = s.y1 > 0 ? round_step(s.y1 / TICKS) : 1;
+    *step = s.y1 > 0 ? round_axis_step(s.y1 / TICKS) : 1;
     s.y1 = ceil(s.y1 / *step - 1e-9) * *step;
     if (s.y1 <= 0)
         s.y1 = 1;

@@ -12,7 +12,7 @@
 #include "api/inside.h"
 #include "cli/options.h"
 
-const struct fishplate_inside *inside_of_library(void)
+const struct fishplate_inside *get_library_table(void)
 {
     const struct fishplate_inside *in = fishplate_inside();
     if (strcmp(in->version, FISHPLATE_VERSION) == 0 && in->size == sizeof(*in))

@@ -30,6 +30,6 @@ int command_usage(int result, const char *before, const struct cli_option *optio
 struct fishplate_inside;
 
 /* The library's table, after a check that it is of our own version; does not return otherwise. */
-const struct fishplate_inside *inside_of_library(void);
+const struct fishplate_inside *get_library_table(void);
 
 #endif

@@ -27,7 +27,7 @@ static const void *elf_section(const struct image *f, uint64_t offset, uint64_t 
     return f->bytes + offset;
 }
 
-static bool is_ours(const Elf64_Ehdr *head)
+static bool is_native_elf(const Elf64_Ehdr *head)
 {
     const uint16_t one = 1;
     const unsigned char order = *(const unsigned char *)&one == 1 ? ELFDATA2LSB : ELFDATA2MSB;
@@ -76,7 +76,7 @@ static void walk_libraries(const struct image *f, const Elf64_Shdr *sections, si
 static const char *elf_walk_symbols(const struct image *f, const struct elf_found *found)
 {
     const Elf64_Ehdr *head = elf_section(f, 0, 1, sizeof(*head));
-    if (!is_ours(head))
+    if (!is_native_elf(head))
         return "it is not a 64-bit ELF program, library or object of this machine";
     const Elf64_Shdr *sections = elf_section(f, head->e_shoff, head->e_shnum, sizeof(*sections));
     const Elf64_Shdr *table = sections ? symbol_section(sections, head->e_shnum) : NULL;

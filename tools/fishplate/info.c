@@ -143,7 +143,7 @@ static bool needs_job(const struct info_options *o)
 
 static int info_run(const struct info_options *o, int *argc, char ***argv)
 {
-    const struct fishplate_inside *in = inside_of_library();
+    const struct fishplate_inside *in = get_library_table();
     if (o->nfiles > 0)
         return info_needs(in, o);
     bool job = needs_job(o);

@@ -68,7 +68,7 @@ static void describe_rule(const struct fishplate_inside *in, const struct coll_r
     fclose(f);
 }
 
-static bool is_of_kind(const struct fishplate_inside *in, int kind)
+static bool has_rules_of_kind(const struct fishplate_inside *in, int kind)
 {
     for (size_t i = 0; i < in->coll_rules_count(); i++)
         if ((int)in->coll_rules_get(i)->kind == kind)
@@ -140,7 +140,7 @@ void info_coll_text(const struct fishplate_inside *in, const struct info_options
     site_text(in);
     printf("Collectives: the first rule that holds, and whose algorithm can do the call, wins\n");
     for (int kind = 0; kind < COLL_KINDS; kind++) {
-        if (!is_of_kind(in, kind))
+        if (!has_rules_of_kind(in, kind))
             continue;
         printf("  %s\n", in->coll_kind_name(kind));
         for (size_t i = 0; i < in->coll_rules_count(); i++) {

@@ -111,7 +111,7 @@ static const char *gid_text(const struct net_port *p, char out[INET6_ADDRSTRLEN]
 }
 
 /* What a nominal rate means. softib names 200 Gb/s unless its fabric has rates. */
-static const char *rate_note(const struct net_port *p)
+static const char *explain_rate(const struct net_port *p)
 {
     bool software = p->made != NET_HARDWARE,
          softib = p->made == NET_SOFTIB_MEMORY || p->made == NET_SOFTIB_TCP;
@@ -130,7 +130,7 @@ static void print_port(const struct net_port *p)
         printf("      %s\n", p->why);
         return;
     }
-    printf("      %s, %g Gb/s%s, MTU %u", net_port_state(p), p->rate / 1000.0, rate_note(p), p->mtu);
+    printf("      %s, %g Gb/s%s, MTU %u", net_port_state(p), p->rate / 1000.0, explain_rate(p), p->mtu);
     if (p->link == NET_INFINIBAND)
         printf(", LID %u", p->lid);
     if (p->numa >= 0)
@@ -187,7 +187,7 @@ static void json_port(struct json *j, const struct net_port *p)
     json_string(j, "state", net_port_state(p));
     json_string(j, "link", net_port_link(p));
     json_string(j, "kind", net_port_kind(p));
-    json_string(j, "made", net_port_made(p));
+    json_string(j, "made", net_port_implementation(p));
     json_bool(j, "software", p->made != NET_HARDWARE);
     json_real(j, "rate_gbits", p->rate / 1000.0);
     json_int(j, "mtu", p->mtu);

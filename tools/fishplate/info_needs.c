@@ -28,7 +28,7 @@ struct needs {
 
 /* Is the rest of a symbol a suffix of Fortran bindings: mpi_send_, mpi_send__, mpi_send_f08_,
  * mpi_send_f08ts_? */
-static bool is_ending(const char *rest)
+static bool is_fortran_suffix(const char *rest)
 {
     static const char *const endings[] = {"", "_", "__", "_f08_", "_f08ts_"};
     for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++)
@@ -42,7 +42,7 @@ static bool needs_is_call(const char *symbol, const char *name)
     if (strcmp(symbol, name) == 0)
         return true;
     const size_t len = strlen(name);
-    return strncasecmp(symbol, name, len) == 0 && symbol[len] == '_' && is_ending(symbol + len);
+    return strncasecmp(symbol, name, len) == 0 && symbol[len] == '_' && is_fortran_suffix(symbol + len);
 }
 
 /* MPI_Type_struct, MPIX_Query_cuda_support: the form of C functions. Constants are all in capitals. */
@@ -54,7 +54,7 @@ static bool is_c_name(const char *symbol)
     return isupper((unsigned char)at[0]) && islower((unsigned char)at[1]);
 }
 
-static void found_stranger(struct needs *n, const char *symbol)
+static void needs_add_unknown(struct needs *n, const char *symbol)
 {
     for (size_t i = 0; i < n->nstrangers; i++)
         if (strcmp(n->strangers[i], symbol) == 0)
@@ -64,7 +64,7 @@ static void found_stranger(struct needs *n, const char *symbol)
 }
 
 /* Programs of other MPI libraries have other handles and constants: they cannot run with this one. */
-static void found_library(const char *name, void *arg)
+static void needs_add_foreign_library(const char *name, void *arg)
 {
     struct needs *n = arg;
     if (strncmp(name, "libmpi", 6) == 0 && strncmp(name, "libmpi_abi", 10) != 0 &&
@@ -86,7 +86,7 @@ static void needs_add_symbol(const char *symbol, void *what)
         if (needs_is_call(symbol, n->in->api[i].name))
             known = n->needed[i] = true;
     if (!known && is_c_name(symbol))
-        found_stranger(n, symbol);
+        needs_add_unknown(n, symbol);
 }
 
 static size_t needs_count_missing(const struct needs *n)
@@ -132,15 +132,16 @@ static void print_json(const struct needs *n, const char *file, struct json *j)
 }
 
 /* The exit status for one file. */
-static int one_file(const struct fishplate_inside *in, const char *file, const struct info_options *o,
-                    struct json *j)
+static int check_one_file(const struct fishplate_inside *in, const char *file, const struct info_options *o,
+                          struct json *j)
 {
     struct needs n = {.in = in, .needed = calloc(in->api_count, sizeof(*n.needed))};
     if (!n.needed) {
         fprintf(stderr, "fishplate info: out of memory.\n");
         return 2;
     }
-    const char *problem = elf_needs(file, &(struct elf_found){needs_add_symbol, found_library, &n});
+    const char *problem =
+        elf_needs(file, &(struct elf_found){needs_add_symbol, needs_add_foreign_library, &n});
     if (problem)
         fprintf(stderr, "fishplate info: cannot read the symbols of %s: %s.\n", file, problem);
     else if (o->json)
@@ -161,7 +162,7 @@ int info_needs(const struct fishplate_inside *in, const struct info_options *o)
         json_array(&j, "needs");
     }
     for (int i = 0; i < o->nfiles; i++) {
-        const int one = one_file(in, o->files[i], o, &j);
+        const int one = check_one_file(in, o->files[i], o, &j);
         status = one > status ? one : status;
     }
     if (o->json) {

@@ -74,8 +74,8 @@ struct printer {
 };
 
 /* Calls visit for each group of consecutive ranks first..last that are reached by the same protocol. */
-static void each_kind(const struct fishplate_inside *in, void (*visit)(const struct peer *, int, int, void *),
-                      void *arg)
+static void for_each_protocol_range(const struct fishplate_inside *in,
+                                    void (*visit)(const struct peer *, int, int, void *), void *arg)
 {
     int size;
     MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -167,7 +167,7 @@ void info_protocols_text(const struct fishplate_inside *in, const struct info_op
 {
     (void)o;
     printf("Protocols of rank 0\n");
-    each_kind(in, print_kind, &(struct printer){.in = in});
+    for_each_protocol_range(in, print_kind, &(struct printer){.in = in});
     printf("  collectives: %s\n", protocols_collective_text(in));
 }
 
@@ -175,7 +175,7 @@ void info_protocols_json(const struct fishplate_inside *in, const struct info_op
 {
     (void)o;
     json_array(j, "protocols");
-    each_kind(in, json_kind, &(struct printer){.in = in, .json = j});
+    for_each_protocol_range(in, json_kind, &(struct printer){.in = in, .json = j});
     json_end(j);
     json_string(j, "protocols_of_collectives", protocols_collective_text(in));
 }

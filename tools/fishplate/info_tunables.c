@@ -32,7 +32,7 @@ static void format_default(const struct fishplate_inside *in, const struct tunab
 }
 
 /* Length of the choices that are for users. */
-static int users_choices(const struct tunable *t)
+static int user_choices_length(const struct tunable *t)
 {
     size_t n = 0;
     for (int64_t i = 0; t->choices[n] && (t->users == 0 || i < t->users); i++) {
@@ -47,7 +47,7 @@ static void format_range(const struct fishplate_inside *in, const struct tunable
 {
     char low[VALUE_MAX / 4], high[VALUE_MAX / 4];
     if (t->type == TUNABLE_IS_CHOICE) {
-        snprintf(out, VALUE_MAX, "%.*s", users_choices(t), t->choices);
+        snprintf(out, VALUE_MAX, "%.*s", user_choices_length(t), t->choices);
         for (char *p = out; *p; p++)
             if (*p == '|')
                 *p = ' ';
@@ -68,7 +68,7 @@ static void format_range(const struct fishplate_inside *in, const struct tunable
 static void markdown_row(const struct fishplate_inside *in, const struct tunable *t)
 {
     char value[VALUE_MAX], range[VALUE_MAX];
-    const struct advice *a = advice_for(t);
+    const struct advice *a = advice_find(t);
     format_default(in, t, value);
     format_range(in, t, range);
     printf("| `FISHPLATE_%s` | %s | %s | %s | %s | ", t->name, value[0] ? value : "unset", range, t->doc,
@@ -79,7 +79,7 @@ static void markdown_row(const struct fishplate_inside *in, const struct tunable
 /* Variables of the laboratory are not for users. */
 static bool is_listed(const struct tunable *t, int group)
 {
-    return !t->laboratory && (int)advice_for(t)->group == group;
+    return !t->laboratory && (int)advice_find(t)->group == group;
 }
 
 static void print_markdown(const struct fishplate_inside *in)
@@ -110,7 +110,7 @@ static void print_markdown(const struct fishplate_inside *in)
 static void print_tunable(const struct fishplate_inside *in, const struct tunable *t)
 {
     char value[VALUE_MAX], range[VALUE_MAX], text[512];
-    const struct advice *a = advice_for(t);
+    const struct advice *a = advice_find(t);
     in->tunable_format(t, value, sizeof(value));
     format_range(in, t, range);
     printf("%c FISHPLATE_%s = %s   (%s; %s)\n", t->source == SOURCE_DEFAULT ? ' ' : '*', t->name,
@@ -141,7 +141,7 @@ void info_tunables_text(const struct fishplate_inside *in, const struct info_opt
 static void json_tunable(const struct fishplate_inside *in, const struct tunable *t, struct json *j)
 {
     char value[VALUE_MAX];
-    const struct advice *a = advice_for(t);
+    const struct advice *a = advice_find(t);
     json_object(j, NULL);
     json_string(j, "name", t->name);
     in->tunable_format(t, value, sizeof(value));

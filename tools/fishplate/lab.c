@@ -26,7 +26,7 @@ int command_lab(int argc, char **argv)
     return 2;
 }
 
-int command_in_lab(int argc, char **argv)
+int command_forward_to_lab(int argc, char **argv)
 {
     return command_lab(argc + 1, argv - 1); /* argv[-1] exists: the name of the program, or "bench" */
 }

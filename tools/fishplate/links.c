@@ -75,7 +75,7 @@ static int links_compare_by_kind_and_end(const void *a, const void *b)
     return x->ends[0] - y->ends[0];
 }
 
-static int slowest_first(const void *a, const void *b)
+static int compare_slowest_first(const void *a, const void *b)
 {
     const struct link_seen *x = a, *y = b;
     if (x->slow != y->slow)
@@ -85,7 +85,7 @@ static int slowest_first(const void *a, const void *b)
     return x->from != y->from ? x->from - y->from : x->to - y->to;
 }
 
-static void swap_ends(struct link_seen *list, size_t n)
+static void swap_link_ends(struct link_seen *list, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const int first = list[i].ends[0];
@@ -95,7 +95,7 @@ static void swap_ends(struct link_seen *list, size_t n)
 }
 
 /* Judges all links with the same first end in one pass. */
-static void judge_by_end(struct link_seen *list, size_t n, double *room)
+static void judge_links_by_end(struct link_seen *list, size_t n, double *room)
 {
     struct others o = {0};
     qsort(list, n, sizeof(*list), links_compare_by_kind_and_end);
@@ -108,7 +108,7 @@ static void judge_by_end(struct link_seen *list, size_t n, double *room)
     }
 }
 
-static int same_first(const void *a, const void *b)
+static int compare_same_end_first(const void *a, const void *b)
 {
     const struct link_seen *x = a, *y = b;
     if (x->kind != y->kind)
@@ -122,10 +122,10 @@ size_t links_merge(struct link_seen *list, size_t n)
 {
     size_t kept = 0;
     if (n > 0)
-        qsort(list, n, sizeof(*list), same_first);
+        qsort(list, n, sizeof(*list), compare_same_end_first);
     for (size_t i = 0; i < n; i++) {
         struct link_seen *last = kept > 0 ? &list[kept - 1] : NULL;
-        if (!last || same_first(last, &list[i]) != 0) {
+        if (!last || compare_same_end_first(last, &list[i]) != 0) {
             list[kept++] = list[i];
             continue;
         }
@@ -150,18 +150,18 @@ size_t links_judge(struct link_seen *list, size_t n)
         list[i].times = list[i].others = 0;
         list[i].slow = false;
     }
-    judge_by_end(list, n, room);
-    swap_ends(list, n);
-    judge_by_end(list, n, room);
-    swap_ends(list, n);
-    qsort(list, n, sizeof(*list), slowest_first);
+    judge_links_by_end(list, n, room);
+    swap_link_ends(list, n);
+    judge_links_by_end(list, n, room);
+    swap_link_ends(list, n);
+    qsort(list, n, sizeof(*list), compare_slowest_first);
     while (slow < n && list[slow].slow)
         slow++;
     free(room);
     return slow;
 }
 
-int links_culprit(const struct link_seen *list, size_t n)
+int links_find_slow_node(const struct link_seen *list, size_t n)
 {
     int found = -1;
     if (n < 2 || !list[1].slow)

@@ -37,7 +37,7 @@ size_t links_merge(struct link_seen *list, size_t n);
 size_t links_judge(struct link_seen *list, size_t n);
 
 /* The end that all slow links have in common, when there are several and it is one alone; else -1. */
-int links_culprit(const struct link_seen *list, size_t n);
+int links_find_slow_node(const struct link_seen *list, size_t n);
 
 struct json;
 void links_json(struct json *j, const struct link_seen *l);

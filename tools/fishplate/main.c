@@ -23,7 +23,7 @@ static const struct command commands[] = {
     {"lab", "simulator, figures of the papers, studies of protocols: the program fishplate-lab", command_lab},
     {"version", "the version, and what it was built for", command_version},
     {"help", "this page", command_help},
-    {"sim", NULL, command_in_lab},
+    {"sim", NULL, command_forward_to_lab},
     {NULL, NULL, NULL},
 };
 

@@ -161,7 +161,7 @@ static bool report_timeline(const struct prof_job *job, const char *wanted, int 
 }
 
 /* File and line of the places that cost most. */
-static void name_sites(struct prof_job *job)
+static void resolve_call_sites(struct prof_job *job)
 {
     struct places *places = places_open();
     for (size_t i = 0; i < job->nsites && i < PROF_SITES; i++) {
@@ -181,7 +181,7 @@ static bool prof_write_reports(const struct options *o, struct prof_job *jobs, c
         number++;
         job->command = command;
         prof_job_sum_up(job);
-        name_sites(job);
+        resolve_call_sites(job);
         if (!o->quiet) {
             printf("\n");
             prof_write_text(job, o->all, stdout);

@@ -193,7 +193,7 @@ bool prof_site_read(struct prof_job *job, int function, const char *rest);
 bool prof_processors_read(struct prof_job *job, const char *host, const char *rest);
 void prof_sites_sum_up(struct prof_job *job);
 /* " (most of it at solver.c:210)"; "" if nothing is known. */
-const char *prof_site_of(const struct prof_job *job, const struct prof_function *f, char out[192]);
+const char *prof_find_function_site(const struct prof_job *job, const struct prof_function *f, char out[192]);
 void prof_report_sites(const struct prof_job *job, struct report *r);
 void prof_json_sites(struct json *j, const struct prof_job *job);
 

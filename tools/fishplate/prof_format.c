@@ -63,7 +63,7 @@ static bool format_is_external_signal(int signal_number)
     return signal_number == SIGTERM || signal_number == SIGINT || signal_number == SIGHUP;
 }
 
-static size_t one_end(const struct prof_job *job, int r, char *out, size_t size)
+static size_t format_rank_end(const struct prof_job *job, int r, char *out, size_t size)
 {
     const struct prof_rank *rank = &job->ranks[r];
     char after[PROF_TEXT];
@@ -86,7 +86,7 @@ void prof_missing(const struct prof_job *job, char *out, size_t size)
                 continue;
             cut++;
             if (shown < FEW && used < size) {
-                used += one_end(job, r, out + used, size - used);
+                used += format_rank_end(job, r, out + used, size - used);
                 shown++;
             }
         }

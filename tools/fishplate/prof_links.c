@@ -50,7 +50,7 @@ void prof_links_sum_up(struct prof_job *job)
 /* Host of the end that all slow links share, or NULL. */
 static const char *slow_host(const struct prof_job *job)
 {
-    const int end = links_culprit(job->links, job->nlinks);
+    const int end = links_find_slow_node(job->links, job->nlinks);
     return end >= 0 && end < job->size && !(job->links[0].kind & 1) ? job->ranks[end].host : NULL;
 }
 

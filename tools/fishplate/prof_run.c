@@ -104,7 +104,7 @@ static void prof_forward_signal(int signal_number)
 }
 
 /* Interrupts from the keyboard reach the command too; it decides. Others are passed on to it. */
-static void mind_signals(struct sigaction old[2])
+static void install_signal_handlers(struct sigaction old[2])
 {
     struct sigaction ignore = {.sa_handler = SIG_IGN},
                      pass = {.sa_handler = prof_forward_signal, .sa_flags = SA_RESTART};
@@ -122,7 +122,7 @@ int prof_run(char **command, const char *folder)
     if (!find_library(folder, library, sizeof(library)))
         return 1;
     fflush(NULL);
-    mind_signals(old);
+    install_signal_handlers(old);
     const pid_t pid = fork();
     if (pid == 0) {
         sigaction(SIGINT, &old[0], NULL);

@@ -99,7 +99,7 @@ void prof_sites_sum_up(struct prof_job *job)
         qsort(job->sites, job->nsites, sizeof(*job->sites), most_time_first);
 }
 
-const char *prof_site_of(const struct prof_job *job, const struct prof_function *f, char out[192])
+const char *prof_find_function_site(const struct prof_job *job, const struct prof_function *f, char out[192])
 {
     out[0] = '\0';
     for (size_t i = 0; i < job->nsites && !out[0]; i++)

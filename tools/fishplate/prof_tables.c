@@ -60,7 +60,7 @@ static bool is_waiting(const struct prof_function *f)
     return f->kind == PROF_WAIT;
 }
 
-static bool is_any(const struct prof_function *f)
+static bool accept_any_function(const struct prof_function *f)
 {
     (void)f;
     return true;
@@ -135,7 +135,7 @@ static const struct function_table collective_table = {
 static const struct function_table all_table = {
     "Functions",
     "Calls of all ranks; time of a rank. Imbalance is max / mean - 1.",
-    is_any,
+    accept_any_function,
     row_function,
     {{"function", -28},
      {"calls", 12},
@@ -187,7 +187,7 @@ static void write_functions(struct report *r, const struct prof_job *job, const 
     report_section_end(r);
 }
 
-static void row_classes(struct report *r, const char *name, const struct prof_classes *c)
+static void write_class_row(struct report *r, const char *name, const struct prof_classes *c)
 {
     report_cell(r, NULL, "%s", name);
     for (int i = 0; i < 4; i++)
@@ -214,8 +214,8 @@ static void write_sizes(struct report *r, const struct prof_job *job)
         "A message counts at its sender, a collective call at each rank with the bytes of its send buffer, "
         "or of its receive buffer if it sends none.");
     report_table(r, columns);
-    row_classes(r, "point to point", p);
-    row_classes(r, "collective", c);
+    write_class_row(r, "point to point", p);
+    write_class_row(r, "collective", c);
     report_table_end(r);
     if (r->html)
         prof_chart_sizes(job, r->out);

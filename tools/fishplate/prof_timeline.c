@@ -34,7 +34,7 @@ bool prof_event_read(struct prof_event *out, const char *rest, char name[64])
            out->ns < (uint64_t)most;
 }
 
-static int64_t first_moment(const struct prof_job *job)
+static int64_t find_earliest_start(const struct prof_job *job)
 {
     int64_t first = INT64_MAX;
     for (int r = 0; r < job->size; r++)
@@ -87,7 +87,7 @@ static void name_tracks(struct json *j, const struct prof_job *job)
 void prof_write_timeline(const struct prof_job *job, FILE *out)
 {
     struct json j = {.out = out};
-    const int64_t first = first_moment(job);
+    const int64_t first = find_earliest_start(job);
     const struct prof_function **by_id = calloc(job->nfunctions + 1, sizeof(*by_id));
     if (!by_id)
         return;

@@ -32,7 +32,7 @@ static void verdict_add(struct prof_verdict *v, double seconds, const char *form
 }
 
 /* The function in which ranks wait most for others. */
-static const struct prof_function *worst_wait(const struct prof_job *job)
+static const struct prof_function *find_longest_wait(const struct prof_job *job)
 {
     const struct prof_function *worst = NULL;
     for (size_t i = 0; i < job->nfunctions; i++)
@@ -42,7 +42,7 @@ static const struct prof_function *worst_wait(const struct prof_job *job)
 }
 
 /* Times of ranks that share processors are also times of others' turns. */
-static void shared_processors(const struct prof_job *job, double recorded, struct prof_verdict *v)
+static void judge_shared_processors(const struct prof_job *job, double recorded, struct prof_verdict *v)
 {
     for (size_t i = 0; i < job->nmachines; i++) {
         const struct prof_machine *m = &job->machines[i];
@@ -58,9 +58,9 @@ static void shared_processors(const struct prof_job *job, double recorded, struc
     }
 }
 
-static void late_rank(const struct prof_job *job, double recorded, struct prof_verdict *v)
+static void judge_late_rank(const struct prof_job *job, double recorded, struct prof_verdict *v)
 {
-    const struct prof_function *f = worst_wait(job);
+    const struct prof_function *f = find_longest_wait(job);
     char wait[PROF_TEXT], site[192];
     if (!f || !verdict_is_relevant(job->waiting, recorded))
         return;
@@ -72,18 +72,18 @@ static void late_rank(const struct prof_job *job, double recorded, struct prof_v
                     "work, a slower "
                     "core, or file access.",
                     f->late, job->there - 1, job->there == 2 ? "" : "s", job->there == 2 ? "s" : "", wait,
-                    f->name, prof_site_of(job, f, site));
+                    f->name, prof_find_function_site(job, f, site));
     else
         verdict_add(
             v, job->waiting,
             "Ranks wait for each other, %s a rank in %s%s, and it is not always the same one that is late: "
             "work is spread "
             "unevenly from step to step.",
-            wait, f->name, prof_site_of(job, f, site));
+            wait, f->name, prof_find_function_site(job, f, site));
 }
 
 /* Time in calls that wait for messages. */
-static void message_waits(const struct prof_job *job, double recorded, struct prof_verdict *v)
+static void judge_message_waits(const struct prof_job *job, double recorded, struct prof_verdict *v)
 {
     const struct prof_function *worst = NULL;
     double all = 0;
@@ -103,11 +103,11 @@ static void message_waits(const struct prof_job *job, double recorded, struct pr
                 "earlier, or "
                 "give the "
                 "rank they wait for less to do.",
-                prof_seconds(worst->mean, mean), worst->name, prof_site_of(job, worst, site), worst->slowest,
-                prof_seconds(worst->max, most));
+                prof_seconds(worst->mean, mean), worst->name, prof_find_function_site(job, worst, site),
+                worst->slowest, prof_seconds(worst->max, most));
 }
 
-static void moving_data(const struct prof_job *job, double recorded, struct prof_verdict *v)
+static void judge_data_movement(const struct prof_job *job, double recorded, struct prof_verdict *v)
 {
     const struct prof_function *most = NULL;
     char text[PROF_TEXT], site[192];
@@ -121,11 +121,11 @@ static void moving_data(const struct prof_job *job, double recorded, struct prof
         "%s%s itself takes %s (%.0f %% of the time) even when no rank is late: fewer or larger calls, or "
         "another algorithm "
         "(FISHPLATE_COLL).",
-        most->name, prof_site_of(job, most, site), prof_seconds(most->moving, text),
+        most->name, prof_find_function_site(job, most, site), prof_seconds(most->moving, text),
         prof_share(most->moving, recorded));
 }
 
-static void small_messages(const struct prof_job *job, double recorded, struct prof_verdict *v)
+static void judge_small_messages(const struct prof_job *job, double recorded, struct prof_verdict *v)
 {
     const struct prof_classes *p = &job->p2p_classes;
     const double seconds = job->kinds[PROF_P2P] / job->there;
@@ -137,7 +137,7 @@ static void small_messages(const struct prof_job *job, double recorded, struct p
                 p->count[0], p->all);
 }
 
-static void slow_links(const struct prof_job *job, double recorded, struct prof_verdict *v)
+static void judge_slow_links(const struct prof_job *job, double recorded, struct prof_verdict *v)
 {
     const double seconds = prof_links_cost(job);
     char text[sizeof(v->list[0].text)];
@@ -157,12 +157,12 @@ void prof_judge(const struct prof_job *job, struct prof_verdict *v)
 {
     const double recorded = job->there ? job->on / job->there : 0;
     v->n = 0;
-    late_rank(job, recorded, v);
-    message_waits(job, recorded, v);
-    moving_data(job, recorded, v);
-    small_messages(job, recorded, v);
-    slow_links(job, recorded, v);
-    shared_processors(job, recorded, v);
+    judge_late_rank(job, recorded, v);
+    judge_message_waits(job, recorded, v);
+    judge_data_movement(job, recorded, v);
+    judge_small_messages(job, recorded, v);
+    judge_slow_links(job, recorded, v);
+    judge_shared_processors(job, recorded, v);
     qsort(v->list, (size_t)v->n, sizeof(v->list[0]), most_expensive_first);
     if (v->n == 0)
         verdict_add(

@@ -38,7 +38,7 @@ bool prof_waits_read(struct prof_series *s, const char *rest)
 }
 
 /* Puts neighbouring groups together until they have this width. */
-static void series_widen(struct prof_series *s, uint64_t width)
+static void series_merge_groups(struct prof_series *s, uint64_t width)
 {
     while (s->width < width) {
         const uint64_t groups = (s->groups + 1) / 2;
@@ -61,7 +61,7 @@ static uint64_t waits_align_series(const struct prof_job *job, struct prof_funct
             continue;
         if (!f->waits[r].seconds)
             return 0;
-        series_widen(&f->waits[r], width);
+        series_merge_groups(&f->waits[r], width);
         groups = f->waits[r].groups < groups ? f->waits[r].groups : groups;
     }
     return groups;
@@ -69,7 +69,8 @@ static uint64_t waits_align_series(const struct prof_job *job, struct prof_funct
 
 /* Handles one group of calls: adds each rank's waiting to `waited`, and attributes it to the rank that came
  * last. */
-static void split_group(const struct prof_job *job, struct prof_function *f, uint64_t group, double *blame)
+static void attribute_group_waits(const struct prof_job *job, struct prof_function *f, uint64_t group,
+                                  double *blame)
 {
     int last = -1;
     double waited = 0;
@@ -99,7 +100,7 @@ void prof_waits_sum_up(struct prof_job *job)
             continue;
         memset(blame, 0, (size_t)job->size * sizeof(*blame));
         for (uint64_t g = 0; g < groups; g++)
-            split_group(job, f, g, blame);
+            attribute_group_waits(job, f, g, blame);
         f->split = true;
         f->late = 0;
         for (int r = 0; r < job->size; r++) {

@@ -129,7 +129,7 @@ static void put_links(FILE *out)
     free(all);
 }
 
-void prof_about_sent(FILE *out)
+void prof_about_put_sent(FILE *out)
 {
     int provided, n = 0, k = 0;
     if (PMPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS)

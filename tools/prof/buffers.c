@@ -21,7 +21,7 @@ static uintptr_t *buffers_find_slot(uintptr_t *table, size_t n, uintptr_t key)
 }
 
 /* At most three quarters full, so that a search is short. */
-static bool make_room(void)
+static bool grow_table(void)
 {
     if (used < nslots - nslots / 4 && nslots)
         return true;
@@ -38,12 +38,12 @@ static bool make_room(void)
     return true;
 }
 
-bool prof_buffer_seen(const void *at)
+bool prof_buffer_check_seen(const void *at)
 {
     const uintptr_t key = (uintptr_t)at;
     if (slots && *buffers_find_slot(slots, nslots, key) == key)
         return true;
-    if (!make_room()) {
+    if (!grow_table()) {
         prof.reuse.dropped++;
         return false;
     }

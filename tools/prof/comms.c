@@ -101,7 +101,7 @@ static struct facts *comms_query(MPI_Comm comm)
     return f;
 }
 
-static void facts_free(struct facts *f)
+static void free_comm_facts(struct facts *f)
 {
     if (f)
         free(f->world);
@@ -124,18 +124,18 @@ static const struct facts *comms_get_facts(MPI_Comm comm)
     }
     f = *at;
     prof_unlock(locked);
-    facts_free(found); /* another thread was faster */
+    free_comm_facts(found); /* another thread was faster */
     return f;
 }
 
-void prof_comm_ends(MPI_Comm comm)
+void prof_comm_freed(MPI_Comm comm)
 {
     bool locked = prof_lock();
     struct facts **at = comms_find_slot(comm), *old = *at;
     if (old)
         *at = old->next;
     prof_unlock(locked);
-    facts_free(old);
+    free_comm_facts(old);
 }
 
 int prof_peers(MPI_Comm comm)
@@ -143,7 +143,7 @@ int prof_peers(MPI_Comm comm)
     return comms_get_facts(comm)->remote;
 }
 
-int prof_members(MPI_Comm comm)
+int prof_comm_size(MPI_Comm comm)
 {
     return comms_get_facts(comm)->size;
 }
@@ -154,18 +154,18 @@ bool prof_is_world(MPI_Comm comm)
     return !f->inter && f->size == prof.size;
 }
 
-int prof_in(MPI_Comm comm)
+int prof_in_degree(MPI_Comm comm)
 {
     return comms_get_facts(comm)->in;
 }
 
-int prof_out(MPI_Comm comm)
+int prof_out_degree(MPI_Comm comm)
 {
     return comms_get_facts(comm)->out;
 }
 
 /* Between two groups the root is alone on its side; inside one group it takes part like all others. */
-bool prof_is(MPI_Comm comm, int root, int role)
+bool prof_has_role(MPI_Comm comm, int root, int role)
 {
     const struct facts *f = comms_get_facts(comm);
     if (!f->inter)
@@ -175,7 +175,7 @@ bool prof_is(MPI_Comm comm, int root, int role)
     return role == (root == MPI_ROOT ? PROF_ROOT : PROF_LEAF);
 }
 
-int prof_peer(MPI_Comm comm, int rank)
+int prof_world_rank(MPI_Comm comm, int rank)
 {
     if (rank == MPI_PROC_NULL)
         return PROF_NOBODY;

@@ -23,13 +23,13 @@ static MPI_Session lender =
 static MPI_Group group = MPI_GROUP_NULL;
 static bool world;
 
-static void take_group(MPI_Group taken)
+static void set_world_group(MPI_Group taken)
 {
     group = taken;
     prof_comm_world(group);
 }
 
-static void life_begin(void)
+static void life_begin_profiling(void)
 {
     int length, rank = 0, size = 0;
     char host[MPI_MAX_PROCESSOR_NAME] = "";
@@ -51,7 +51,7 @@ static void life_begin(void)
     prof_unlock(locked);
 }
 
-static void life_end(void)
+static void life_end_profiling(void)
 {
     bool locked = prof_lock();
     if (prof.on_since)
@@ -70,10 +70,10 @@ void prof_world_begins(void)
     prof.threaded |= provided == MPI_THREAD_MULTIPLE;
     if (group == MPI_GROUP_NULL) {
         PMPI_Comm_group(MPI_COMM_WORLD, &taken);
-        take_group(taken);
+        set_world_group(taken);
     }
     world = true;
-    life_begin();
+    life_begin_profiling();
     prof_about_begin();
     prof_cut_begin();
 }
@@ -82,7 +82,7 @@ void prof_world_ends(void)
 {
     if (!world || prof.shipped)
         return;
-    life_end();
+    life_end_profiling();
     prof.calls[CALL_Finalize].calls += prof.on; /* its end cannot be observed */
     prof_ship_gathered();
     PROF_SET(prof.shipped, true);
@@ -93,13 +93,13 @@ void prof_world_ends(void)
 }
 
 /* Every session knows the world's processes. */
-static void borrow_group(MPI_Session from)
+static void get_group_from_session(MPI_Session from)
 {
     MPI_Group taken;
     if (PMPI_Group_from_session_pset(from, "mpi://WORLD", &taken) != MPI_SUCCESS)
         return;
     lender = from;
-    take_group(taken);
+    set_world_group(taken);
 }
 
 void prof_session_begins(MPI_Session session)
@@ -114,13 +114,13 @@ void prof_session_begins(MPI_Session session)
     sessions = s;
     prof.threaded = true; /* unless it requests less, a session's threads may call MPI concurrently */
     if (group == MPI_GROUP_NULL)
-        borrow_group(session);
+        get_group_from_session(session);
     if (group != MPI_GROUP_NULL)
-        life_begin();
+        life_begin_profiling();
     pthread_mutex_unlock(&life);
 }
 
-static void life_forget_session(MPI_Session session)
+static void life_remove_session(MPI_Session session)
 {
     for (struct session **at = &sessions; *at; at = &(*at)->next)
         if ((*at)->handle == session) {
@@ -136,35 +136,35 @@ void prof_session_ends(const MPI_Session *session)
     if (!session)
         return;
     pthread_mutex_lock(&life);
-    life_forget_session(*session);
+    life_remove_session(*session);
     if (!sessions && !world)
-        life_end();
+        life_end_profiling();
     if (*session == lender && lender != MPI_SESSION_NULL) {
         lender = MPI_SESSION_NULL;
         PMPI_Group_free(&group);
-        take_group(MPI_GROUP_NULL);
+        set_world_group(MPI_GROUP_NULL);
         if (sessions)
-            borrow_group(sessions->handle);
+            get_group_from_session(sessions->handle);
     }
     pthread_mutex_unlock(&life);
 }
 
-static void ship_if_left(void)
+static void write_record_if_pending(void)
 {
     if (!prof.used || prof.shipped || prof.pid != (int)getpid()) /* a child of fork() writes no record */
         return;
-    life_end();
-    prof_ship_alone();
+    life_end_profiling();
+    prof_ship_own_record();
     PROF_SET(prof.shipped, true);
     prof_cut_end();
 }
 
-void prof_aborts(void)
+void prof_on_abort(void)
 {
-    ship_if_left();
+    write_record_if_pending();
 }
 
 __attribute__((destructor)) static void at_exit(void)
 {
-    ship_if_left();
+    write_record_if_pending();
 }

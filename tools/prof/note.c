@@ -39,7 +39,7 @@ static const void *note_data_address(const void *at, MPI_Datatype type)
     return (const char *)at + lb;
 }
 
-struct prof_block prof_blocks(const void *at, MPI_Count count, MPI_Datatype type, MPI_Count times)
+struct prof_block prof_make_blocks(const void *at, MPI_Count count, MPI_Datatype type, MPI_Count times)
 {
     if (at == MPI_IN_PLACE)
         return PROF_NOTHING;
@@ -47,40 +47,41 @@ struct prof_block prof_blocks(const void *at, MPI_Count count, MPI_Datatype type
     return (struct prof_block){.at = bytes ? note_data_address(at, type) : at, .bytes = bytes, .given = true};
 }
 
-struct prof_block prof_block(const void *at, MPI_Count count, MPI_Datatype type)
+struct prof_block prof_make_block(const void *at, MPI_Count count, MPI_Datatype type)
 {
-    return prof_blocks(at, count, type, 1);
+    return prof_make_blocks(at, count, type, 1);
 }
 
-struct prof_block prof_sum(const void *at, const int *counts, MPI_Datatype type, int n)
-{
-    MPI_Count sum = 0;
-    for (int i = 0; at != MPI_IN_PLACE && i < n; i++)
-        sum += counts[i];
-    return prof_block(at, sum, type);
-}
-
-struct prof_block prof_sum_c(const void *at, const MPI_Count *counts, MPI_Datatype type, int n)
+struct prof_block prof_sum_blocks(const void *at, const int *counts, MPI_Datatype type, int n)
 {
     MPI_Count sum = 0;
     for (int i = 0; at != MPI_IN_PLACE && i < n; i++)
         sum += counts[i];
-    return prof_block(at, sum, type);
+    return prof_make_block(at, sum, type);
 }
 
-struct prof_block prof_types(const void *at, const int *counts, const MPI_Datatype *types, int n)
+struct prof_block prof_sum_blocks_c(const void *at, const MPI_Count *counts, MPI_Datatype type, int n)
+{
+    MPI_Count sum = 0;
+    for (int i = 0; at != MPI_IN_PLACE && i < n; i++)
+        sum += counts[i];
+    return prof_make_block(at, sum, type);
+}
+
+struct prof_block prof_typed_blocks(const void *at, const int *counts, const MPI_Datatype *types, int n)
 {
     struct prof_block all = {.at = at, .given = at != MPI_IN_PLACE};
     for (int i = 0; all.given && i < n; i++)
-        all.bytes += prof_block(at, counts[i], types[i]).bytes;
+        all.bytes += prof_make_block(at, counts[i], types[i]).bytes;
     return all;
 }
 
-struct prof_block prof_types_c(const void *at, const MPI_Count *counts, const MPI_Datatype *types, int n)
+struct prof_block prof_typed_blocks_c(const void *at, const MPI_Count *counts, const MPI_Datatype *types,
+                                      int n)
 {
     struct prof_block all = {.at = at, .given = at != MPI_IN_PLACE};
     for (int i = 0; all.given && i < n; i++)
-        all.bytes += prof_block(at, counts[i], types[i]).bytes;
+        all.bytes += prof_make_block(at, counts[i], types[i]).bytes;
     return all;
 }
 
@@ -117,7 +118,7 @@ static void access_buffer(const struct prof_block *b)
     prof.memory[memory_kind(b->at)] += b->bytes;
     r->accesses++;
     r->bytes += b->bytes;
-    if (prof_buffer_seen(b->at)) {
+    if (prof_buffer_check_seen(b->at)) {
         r->reused++;
         r->reused_bytes += b->bytes;
     }
@@ -161,12 +162,12 @@ static void note_record_transfer(const struct prof_op *op, int call)
         access_buffer(&op->receive);
 }
 
-void prof_note(const struct prof_op *op)
+void prof_record_transfer(const struct prof_op *op)
 {
     bool locked = prof_lock();
     note_record_transfer(op, op->call);
     if (prof.timeline)
-        prof_event_moved(op);
+        prof_event_add_transfer(op);
     prof_unlock(locked);
 }
 
@@ -205,7 +206,7 @@ void prof_store_request(MPI_Request request, const struct prof_op *op)
     prof_unlock(locked);
 }
 
-void prof_started(int call, bool on, int count, const MPI_Request *requests)
+void prof_requests_started(int call, bool on, int count, const MPI_Request *requests)
 {
     bool locked = prof_lock();
     for (int i = 0; on && i < count; i++) {
@@ -216,7 +217,7 @@ void prof_started(int call, bool on, int count, const MPI_Request *requests)
     prof_unlock(locked);
 }
 
-void prof_drop(const MPI_Request *request)
+void prof_drop_request(const MPI_Request *request)
 {
     if (!request)
         return;

@@ -84,9 +84,9 @@ struct prof_span prof_begin_at(int call, const void *caller);
 /* In the body of an intercepted function: the caller is the program's line. */
 #define prof_begin(call) prof_begin_at((call), __builtin_return_address(0))
 void prof_end(struct prof_span *span);
-void prof_control(int level);
+void prof_set_enabled(int level);
 /* The call that this thread is in, or -1, and when it began. */
-int prof_current(uint64_t *start);
+int prof_current_call(uint64_t *start);
 
 /* Data: a buffer and how much it holds. */
 struct prof_block {
@@ -105,31 +105,32 @@ struct prof_op {
     struct prof_block send, receive;
 };
 
-struct prof_block prof_block(const void *at, MPI_Count count, MPI_Datatype type);
-struct prof_block prof_blocks(const void *at, MPI_Count count, MPI_Datatype type, MPI_Count times);
-struct prof_block prof_sum(const void *at, const int *counts, MPI_Datatype type, int n);
-struct prof_block prof_sum_c(const void *at, const MPI_Count *counts, MPI_Datatype type, int n);
-struct prof_block prof_types(const void *at, const int *counts, const MPI_Datatype *types, int n);
-struct prof_block prof_types_c(const void *at, const MPI_Count *counts, const MPI_Datatype *types, int n);
+struct prof_block prof_make_block(const void *at, MPI_Count count, MPI_Datatype type);
+struct prof_block prof_make_blocks(const void *at, MPI_Count count, MPI_Datatype type, MPI_Count times);
+struct prof_block prof_sum_blocks(const void *at, const int *counts, MPI_Datatype type, int n);
+struct prof_block prof_sum_blocks_c(const void *at, const MPI_Count *counts, MPI_Datatype type, int n);
+struct prof_block prof_typed_blocks(const void *at, const int *counts, const MPI_Datatype *types, int n);
+struct prof_block prof_typed_blocks_c(const void *at, const MPI_Count *counts, const MPI_Datatype *types,
+                                      int n);
 
-void prof_note(const struct prof_op *op);
+void prof_record_transfer(const struct prof_op *op);
 /* Persistent operations: kept until freed, noted whenever they start. */
 void prof_store_request(MPI_Request request, const struct prof_op *op);
-void prof_started(int call, bool on, int count, const MPI_Request *requests);
-void prof_drop(const MPI_Request *request);
+void prof_requests_started(int call, bool on, int count, const MPI_Request *requests);
+void prof_drop_request(const MPI_Request *request);
 
 /* Was this buffer used before? Called with the lock held. */
-bool prof_buffer_seen(const void *at);
+bool prof_buffer_check_seen(const void *at);
 
 /* Roles of a rank in a rooted collective. */
 enum { PROF_ROOT = 1, PROF_LEAF = 2 };
-bool prof_is(MPI_Comm comm, int root, int role);
+bool prof_has_role(MPI_Comm comm, int root, int role);
 int prof_peers(MPI_Comm comm);
-int prof_members(MPI_Comm comm);
-int prof_in(MPI_Comm comm);
-int prof_out(MPI_Comm comm);
-int prof_peer(MPI_Comm comm, int rank);
-void prof_comm_ends(MPI_Comm comm);
+int prof_comm_size(MPI_Comm comm);
+int prof_in_degree(MPI_Comm comm);
+int prof_out_degree(MPI_Comm comm);
+int prof_world_rank(MPI_Comm comm, int rank);
+void prof_comm_freed(MPI_Comm comm);
 /* The group whose ranks the record is in; taken from the world or, without one, from a session. */
 void prof_comm_world(MPI_Group group);
 
@@ -144,7 +145,7 @@ void prof_sites_put(FILE *out);
 /* timeline.c: an outermost call is back; with the lock held, when prof.timeline. */
 void prof_event(const struct prof_span *span);
 /* Adds the moved data to the thread's last event, if that event is this call. */
-void prof_event_moved(const struct prof_op *op);
+void prof_event_add_transfer(const struct prof_op *op);
 void prof_timeline_put(FILE *out);
 
 /* Life */
@@ -155,7 +156,7 @@ void prof_world_begins(void);
 void prof_world_ends(void);
 void prof_session_begins(MPI_Session session);
 void prof_session_ends(const MPI_Session *session);
-void prof_aborts(void);
+void prof_on_abort(void);
 
 /* A process that is ended by a signal writes its record first. */
 void prof_cut_begin(void);
@@ -166,12 +167,12 @@ void prof_record_cut(FILE *out, int signal_number);
  * MPI_Finalize. */
 void prof_about_begin(void);
 void prof_about_put(FILE *out);
-void prof_about_sent(FILE *out);
+void prof_about_put_sent(FILE *out);
 void prof_collectives_put(FILE *out);
 
 /* The record as text, and where it goes. */
-char *prof_text(const char *job, size_t *size);
+char *prof_format_record(const char *job, size_t *size);
 void prof_ship_gathered(void);
-void prof_ship_alone(void);
+void prof_ship_own_record(void);
 
 #endif

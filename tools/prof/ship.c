@@ -82,7 +82,7 @@ void prof_record_cut(FILE *out, int signal_number)
 {
     char job[NAME_SIZE];
     uint64_t start, spent = 0;
-    const int call = prof_current(&start);
+    const int call = prof_current_call(&start);
     const uint64_t mpi_ticks = prof.mpi_ticks, on_ns = prof.on_ns;
     const struct prof_stat stat = call >= 0 ? prof.calls[call] : (struct prof_stat){0};
     job_name(job, sizeof(job));
@@ -104,7 +104,7 @@ void prof_record_cut(FILE *out, int signal_number)
         prof.calls[call] = stat;
 }
 
-char *prof_text(const char *job, size_t *size)
+char *prof_format_record(const char *job, size_t *size)
 {
     char *text = NULL;
     FILE *out = open_memstream(&text, size);
@@ -165,12 +165,12 @@ static void close_file(FILE *out)
                 strerror(errno));
 }
 
-void prof_ship_alone(void)
+void prof_ship_own_record(void)
 {
     size_t size = 0;
     char job[NAME_SIZE];
     job_name(job, sizeof(job));
-    char *text = prof_text(job, &size);
+    char *text = prof_format_record(job, &size);
     FILE *out = text ? open_file(job, true) : NULL;
     ship_write(out, text, size);
     close_file(out);
@@ -205,7 +205,7 @@ void prof_ship_gathered(void)
     char job[NAME_SIZE] = "";
     FILE *sent = open_memstream(&prof.sent_text, &prof.sent_size); /* before the record itself is sent */
     if (sent) {
-        prof_about_sent(sent);
+        prof_about_put_sent(sent);
         prof.sent_known = fclose(sent) == 0;
     }
     /* Not a duplicate: that would call the user's attribute functions. */
@@ -219,7 +219,7 @@ void prof_ship_gathered(void)
         snprintf(job + strlen(job), sizeof(job) - strlen(job), "-%d", (int)getpid());
     }
     PMPI_Bcast(job, sizeof(job), MPI_CHAR, 0, comm);
-    char *text = prof_text(job, &size);
+    char *text = prof_format_record(job, &size);
     if (!text)
         size = 0;
     if (prof.rank == 0) {

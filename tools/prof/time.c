@@ -18,7 +18,7 @@ static __thread int depth __attribute__((tls_model("initial-exec")));
 static __thread int current __attribute__((tls_model("initial-exec"))) = -1;
 static __thread uint64_t current_start __attribute__((tls_model("initial-exec")));
 
-int prof_current(uint64_t *start)
+int prof_current_call(uint64_t *start)
 {
     *start = current_start;
     return current;
@@ -99,7 +99,7 @@ void prof_end(struct prof_span *span)
 }
 
 /* MPI-5.0, 15.2.4: 0 switches profiling off, 1 on; other levels are defined by the profiler: no effect. */
-void prof_control(int level)
+void prof_set_enabled(int level)
 {
     if (level != 0 && level != 1)
         return;

@@ -76,7 +76,7 @@ void prof_event(const struct prof_span *span)
 }
 
 /* Called with the lock held, after prof_event of the same call. */
-void prof_event_moved(const struct prof_op *op)
+void prof_event_add_transfer(const struct prof_op *op)
 {
     struct event *e = line.last && line.last->used ? &line.last->events[line.last->used - 1] : NULL;
     if (!e || e->thread != thread || e->call != op->call || line.dropped)

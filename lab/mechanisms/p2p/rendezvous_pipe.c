@@ -153,7 +153,7 @@ static void pipe_start(struct p2p *p, struct p2p_request *r, const struct rts *r
         return;
     }
     counter_add(&pipes, 1);
-    request_turn(r, STATE_RECV_PIPE);
+    request_change_state(r, STATE_RECV_PIPE);
     piece_ask(p, r, piece, key);
     for (uint64_t at = piece->bytes; at < bytes; at += piece->bytes) {
         piece = piece_next(r, at, size, &key);
@@ -169,12 +169,12 @@ static void pipe_written(struct p2p_request *r, uint64_t length, int error)
     pipe_drop(r);
     request_unregister(r);
     if (error == 0 && length < bytes) {
-        r3_take_rest(r, length, bytes);
+        r3_receive_rest(r, length, bytes);
         return;
     }
     protocol_end(r, error);
     request_unpublish(r);
-    request_done(r, error ? error : r->base.error);
+    request_end(r, error ? error : r->base.error);
 }
 
 /* ---- the sender registers and writes ---- */
@@ -189,7 +189,7 @@ static void sender_end(struct p2p_request *r, int status)
 {
     pipe_drop(r);
     request_unregister(r);
-    request_done(r, status);
+    request_end(r, status);
 }
 
 /* All that could be written has been. */
@@ -288,7 +288,7 @@ static void pipe_requested(struct p2p_request *r, const struct cts_write *cts, u
 {
     struct p2p *p = r->base.p2p;
     if (r->state == STATE_SEND_ANNOUNCED) {
-        request_turn(r, STATE_SEND_PIPE);
+        request_change_state(r, STATE_SEND_PIPE);
         r->pipe = (struct pipe_part){.pipe = pipe_new(p, r)}; /* without memory for it everything is copied */
         r->peer_cookie = cts->cts.cookie;
     }

@@ -21,7 +21,7 @@ uint32_t alloc_select(struct alloc *a, uint32_t available)
     uint32_t set = 0;
     if (available == 0)
         return 0;
-    for (unsigned left = alloc_count_share(a, rails_in(available)); left > 0; left--) {
+    for (unsigned left = alloc_count_share(a, rail_set_count(available)); left > 0; left--) {
         a->last = (uint8_t)rail_after(available & ~set, a->last);
         set |= rail_bit(a->last);
     }

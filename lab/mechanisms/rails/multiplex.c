@@ -38,8 +38,8 @@ static int multiplex_choose(struct ib_endpoint *ep, uint64_t bytes, uint32_t *se
     if (!m)
         return err_set(MPI_ERR_NO_MEM, "out of memory for the choice of a rail");
     for (unsigned k = 0; k < m->rails; k++)
-        if (rail_in(m->up, k) != rail_in(up, k))
-            mux_up(m, k, rail_in(up, k));
+        if (rail_set_contains(m->up, k) != rail_set_contains(up, k))
+            mux_set_rail_up(m, k, rail_set_contains(up, k));
     const unsigned pair = mux_next(m, bytes);
     if (pair == RAIL_NONE)
         return ERR_AGAIN;
@@ -50,7 +50,7 @@ static int multiplex_choose(struct ib_endpoint *ep, uint64_t bytes, uint32_t *se
 static void multiplex_decline(struct ib_endpoint *ep, uint32_t set, uint64_t bytes)
 {
     for (unsigned k = 0; k < RAILS_MAX; k++)
-        if (rail_in(set, k))
+        if (rail_set_contains(set, k))
             mux_done(mux_of(ep), k, bytes);
 }
 

@@ -24,7 +24,7 @@ static struct request_out request_decide(struct request *r, struct alloc *a)
 struct request_out request_answer(struct request *r, struct alloc *a, uint32_t number, unsigned rail,
                                   bool granted)
 {
-    if (r->number == 0 || r->number != number || !rail_in(r->waiting, rail))
+    if (r->number == 0 || r->number != number || !rail_set_contains(r->waiting, rail))
         return (struct request_out){.verdict = REQUEST_STRAY};
     r->waiting &= ~rail_bit(rail);
     if (granted)

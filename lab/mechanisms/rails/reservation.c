@@ -137,7 +137,7 @@ static void allot_count_transfer(struct ib_endpoint *ep, uint32_t set, int chang
 {
     struct peer_reservation *r = peer_reservation_of(ep);
     for (unsigned k = 0; k < ep->ib->nrails; k++)
-        if (rail_in(set, k)) {
+        if (rail_set_contains(set, k)) {
             r->transfers[k] += (uint32_t)change;
             r->in_use_changed = r->in_use_changed || r->transfers[k] == (change > 0 ? 1 : 0);
         }
@@ -152,7 +152,7 @@ static void allot_set_peer_uses(struct ib_endpoint *ep, uint32_t uses)
     struct reservation *al = state_of(ep->ib);
     struct peer_reservation *r = peer_reservation_of(ep);
     for (unsigned k = 0; k < al->alloc.rails; k++)
-        al->peers[k] += (uint32_t)(rail_in(uses, k) - rail_in(r->peer_uses, k));
+        al->peers[k] += (uint32_t)(rail_set_contains(uses, k) - rail_set_contains(r->peer_uses, k));
     r->peer_uses = uses;
     al->peers_since = clock_ns();
 }
@@ -191,7 +191,7 @@ static void allot_act(struct ib *ib, unsigned rail, const struct reserve_out *ou
 static void give_back(struct ib *ib, uint32_t rails, uint32_t number)
 {
     for (unsigned k = 0; k < ib->nrails; k++)
-        if (rail_in(rails, k)) {
+        if (rail_set_contains(rails, k)) {
             struct reserve_out out = reserve_local_abort(&state_of(ib)->rail[k], number);
             allot_act(ib, k, &out);
         }
@@ -234,7 +234,7 @@ static void allot_send_request(struct ib_endpoint *ep, uint32_t set)
     al->requested_ns = clock_ns();
     request_begin(&al->request, number, set);
     for (unsigned k = 0; k < ib->nrails; k++)
-        if (rail_in(set, k)) {
+        if (rail_set_contains(set, k)) {
             struct reserve_out out = reserve_local_rts(&al->rail[k], number, ep->peer->rank);
             allot_act(ib, k, &out);
         }
@@ -272,7 +272,7 @@ static uint32_t free_rails(const struct reservation *al, uint32_t up)
 {
     uint32_t set = 0;
     for (unsigned k = 0; k < al->alloc.rails; k++)
-        if (rail_in(up, k) && al->under_way[k] == 0 && reserve_is_free(&al->rail[k]))
+        if (rail_set_contains(up, k) && al->under_way[k] == 0 && reserve_is_free(&al->rail[k]))
             set |= rail_bit(k);
     return set;
 }
@@ -361,7 +361,7 @@ static uint32_t allot_start(struct ib_endpoint *ep, uint32_t set)
     struct reservation *al = state_of(ep->ib);
     uint32_t reserved = 0;
     for (unsigned k = 0; k < al->alloc.rails; k++)
-        al->under_way[k] += rail_in(set, k);
+        al->under_way[k] += rail_set_contains(set, k);
     if (al->alloc.policy == ALLOC_LOCAL)
         allot_count_transfer(ep, set, 1);
     if (al->asking == ep) {
@@ -380,9 +380,10 @@ static void allot_release(struct ib_endpoint *ep, uint32_t set, uint32_t reserve
     if (al->alloc.policy == ALLOC_LOCAL)
         allot_count_transfer(ep, set, -1);
     for (unsigned k = 0; k < al->alloc.rails; k++) {
-        al->under_way[k] -= rail_in(set, k);
+        al->under_way[k] -= rail_set_contains(set, k);
         const struct reserve *n = &al->rail[k];
-        if (!rail_in(reserved, k) || n->state != RESERVE_SENDING || n->requested_from != ep->peer->rank)
+        if (!rail_set_contains(reserved, k) || n->state != RESERVE_SENDING ||
+            n->requested_from != ep->peer->rank)
             continue;
         struct frame done = {.kind = FRAME_DONE,
                              .rail = (uint8_t)k,

@@ -130,7 +130,7 @@ static inline void world_act(struct world *w, unsigned node, const struct reques
         p->data = (uint8_t)out->send;
     }
     for (unsigned r = 0; r < the_limits.rails; r++)
-        if (rail_in(out->abort, r)) {
+        if (rail_set_contains(out->abort, r)) {
             struct reserve n = nic_of(w, node, r);
             struct reserve_out local = reserve_local_abort(&n, number);
             EXPECT(!local.stray);
@@ -180,7 +180,7 @@ static inline bool world_ask(struct world *w, unsigned node)
     if (the_limits.timeouts) /* without them no answer can be an old one, and one number is enough */
         p->next = (uint8_t)(3 - p->next);
     for (unsigned i = 0; i < the_limits.rails; i++)
-        if (rail_in(set, i)) {
+        if (rail_set_contains(set, i)) {
             struct reserve n = nic_of(w, node, i);
             struct reserve_out out = reserve_local_rts(&n, p->number, p->to + 1u);
             nic_keep(w, node, i, &n);
@@ -229,7 +229,7 @@ static inline bool world_frame(struct world *w, unsigned rail, unsigned from, un
 static inline bool world_data(struct world *w, unsigned node, unsigned rail)
 {
     struct world_process *p = &w->process[node];
-    if (!rail_in(p->data, rail))
+    if (!rail_set_contains(p->data, rail))
         return false;
     p->data &= (uint8_t)~rail_bit(rail);
     struct reserve n = nic_of(w, p->to, rail);
@@ -250,7 +250,7 @@ static inline bool world_might(const struct world *w, unsigned event)
         return w->process[event - TIMEOUT].timeouts;
     if (event < DATA)
         return w->queue[f / (NODES * NODES)][f / NODES % NODES][f % NODES][0].kind;
-    return rail_in(w->process[d % NODES].data, d / NODES);
+    return rail_set_contains(w->process[d % NODES].data, d / NODES);
 }
 
 /* Applies the event; false when it is impossible now. */
@@ -277,7 +277,7 @@ static inline void world_check(const struct world *w)
             const struct world_nic *mine = &w->nic[n][r], *theirs = &w->nic[p->to][r];
             EXPECT((mine->state == RESERVE_RECEIVING || mine->state == RESERVE_RECEIVING_OUT) ==
                    (mine->granted_to != 0));
-            if (!rail_in(p->data, r))
+            if (!rail_set_contains(p->data, r))
                 continue;
             EXPECT_EQ(mine->state, RESERVE_SENDING);
             EXPECT(theirs->state == RESERVE_RECEIVING || theirs->state == RESERVE_RECEIVING_OUT);

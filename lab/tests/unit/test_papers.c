@@ -20,7 +20,7 @@ static void test_json(void)
     struct value *v =
         papers_parse(" {\"a\": [1, -2.5e1, \"x\\u00e9\\n\\\"\", true, null], \"b\": {\"c\": 7}} ");
     EXPECT(v != NULL);
-    const struct value *a = value_first(v, "a");
+    const struct value *a = value_first_element(v, "a");
     EXPECT(a->number == 1 && a->next->number == -25);
     EXPECT(strcmp(a->next->next->text, "x\xc3\xa9\n\"") == 0);
     EXPECT(a->next->next->next->kind == VALUE_BOOL);

@@ -45,9 +45,9 @@ static void the_ratio_limits_the_rails(void)
             alloc_open(&a, ALLOC_LOCAL, rails, percent / 100.0, 0);
             for (unsigned i = 0; i < rails; i++) {
                 uint32_t set = alloc_select(&a, rails_all(rails));
-                count = rails_in(set);
+                count = rail_set_count(set);
                 for (unsigned r = 0; r < rails; r++)
-                    taken[r] += rail_in(set, r);
+                    taken[r] += rail_set_contains(set, r);
             }
             for (unsigned r = 0; r < rails; r++)
                 EXPECT_EQ(taken[r], count);
@@ -194,7 +194,7 @@ static void static_rails_connect_all(void)
         for (uint32_t a = 0; a < nodes; a++)
             for (uint32_t b = 0; b < nodes; b++) {
                 const uint32_t from = alloc_static_rails(rails, a), to = alloc_static_rails(rails, b);
-                EXPECT_EQ(rails_in(from), rails / 2);
+                EXPECT_EQ(rail_set_count(from), rails / 2);
                 EXPECT_EQ((from & ~to) != 0, a != b);
             }
         EXPECT_EQ(alloc_static_rails(rails, nodes), 0);

@@ -15,15 +15,15 @@ struct softib_barrier {
     uint64_t repeat_at;
 };
 
-static void to_switch(uint8_t type, uint32_t id, uint32_t round)
+static void send_to_switch(uint8_t type, uint32_t id, uint32_t round)
 {
     struct softib_packet p = {type, (uint8_t)id, (uint16_t)proc.slot, round};
-    wire_of_switch()->to_switch(&p);
+    wire_to_switch()->to_switch(&p);
 }
 
 static bool barrier_is_usable(void)
 {
-    if (proc_joined())
+    if (proc_has_joined())
         return true;
     errno = ENODEV; /* open a device first */
     return false;
@@ -35,12 +35,12 @@ static uint64_t barrier_request(uint8_t type, uint32_t id, uint32_t round, uint3
     uint64_t repeat_at = 0, m;
     unsigned turn = 0;
     for (;;) {
-        m = switch_read(row, SWITCH_ACKS);
+        m = switch_read_mailbox(row, SWITCH_ACKS);
         if (m >> 48 == want && (uint32_t)m == round)
             return m;
         uint64_t now = now_ns();
         if (now >= repeat_at) {
-            to_switch(type, id, round);
+            send_to_switch(type, id, round);
             repeat_at = now + SOFTIB_SWITCH_REPEAT_NS;
         }
         engine_poll();
@@ -88,7 +88,7 @@ SOFTIB_API int softib_barrier_enter(struct softib_barrier *b)
     b->entered = true;
     b->acked = false;
     b->repeat_at = now_ns() + SOFTIB_SWITCH_REPEAT_NS;
-    to_switch(SOFTIB_BARRIER_REACHED, b->id, b->round);
+    send_to_switch(SOFTIB_BARRIER_REACHED, b->id, b->round);
     return 0;
 }
 
@@ -97,14 +97,14 @@ SOFTIB_API int softib_barrier_test(struct softib_barrier *b)
     if (!b->entered)
         return 0;
     engine_poll(); /* the packet may be in a socket */
-    uint64_t ready = switch_read(b->id, SWITCH_READY);
+    uint64_t ready = switch_read_mailbox(b->id, SWITCH_READY);
     if (ready >> 48 == SOFTIB_BARRIER_READY && (uint32_t)ready == b->round) {
-        to_switch(SOFTIB_BARRIER_READY_ACK, b->id, b->round);
+        send_to_switch(SOFTIB_BARRIER_READY_ACK, b->id, b->round);
         b->round++;
         b->entered = false;
         return 1;
     }
-    uint64_t ack = switch_read(b->id, SWITCH_ACKS), now = now_ns();
+    uint64_t ack = switch_read_mailbox(b->id, SWITCH_ACKS), now = now_ns();
     b->acked |= ack >> 48 == SOFTIB_BARRIER_REACHED_ACK && (uint32_t)ack == b->round;
     if (now < b->repeat_at)
         return 0;
@@ -112,7 +112,7 @@ SOFTIB_API int softib_barrier_test(struct softib_barrier *b)
     if (b->acked && !wire_far)
         switch_tick();                             /* without a clock of its own it is lent ours */
     else if (!b->acked || ++b->silent % SLOW == 0) /* its clock may have died with a process of node 0 */
-        to_switch(SOFTIB_BARRIER_REACHED, b->id, b->round);
+        send_to_switch(SOFTIB_BARRIER_REACHED, b->id, b->round);
     return 0;
 }
 

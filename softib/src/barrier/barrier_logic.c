@@ -6,7 +6,7 @@
 #include "barrier/barrier_logic.h"
 
 /* True if every port has reached barrier i or does not participate (bit (i, N) of the paper's state). */
-bool switch_all_reached(const struct softib_switch *s, unsigned i)
+bool switch_is_barrier_complete(const struct softib_switch *s, unsigned i)
 {
     for (unsigned w = 0; w < WORDS; w++)
         if (~(s->line[i][w] | s->line[i + I][w]))
@@ -52,7 +52,7 @@ void switch_answer(const struct softib_packet *p, uint8_t type, unsigned id, sof
     emit(arg, &a);
 }
 
-static void send_ready(struct softib_switch *s, unsigned id, uint64_t now, softib_emit emit, void *arg)
+static void resend_ready(struct softib_switch *s, unsigned id, uint64_t now, softib_emit emit, void *arg)
 {
     for (unsigned n = 0; n < s->ports; n++) {
         struct softib_packet r = {SOFTIB_BARRIER_READY, (uint8_t)id, (uint16_t)n, s->round[id] - 1};
@@ -68,7 +68,7 @@ void switch_complete(struct softib_switch *s, unsigned id, uint64_t now, softib_
     s->round[id]++;
     for (unsigned w = 0; w < WORDS; w++)
         s->unacked[id][w] = ~s->line[id + I][w];
-    send_ready(s, id, now, emit, arg);
+    resend_ready(s, id, now, emit, arg);
 }
 
 static void switch_handle_reached(struct softib_switch *s, const struct softib_packet *p, uint64_t now,
@@ -82,9 +82,9 @@ static void switch_handle_reached(struct softib_switch *s, const struct softib_p
     }
     if (p->round != s->round[id])
         return;
-    bit_set(s->unacked[id], p->port, false); /* it could not be here without the last barrierReady */
-    bit_set(s->line[id], p->port, true);
-    if (!s->below && switch_all_reached(s, id))
+    line_set_bit(s->unacked[id], p->port, false); /* it could not be here without the last barrierReady */
+    line_set_bit(s->line[id], p->port, true);
+    if (!s->below && switch_is_barrier_complete(s, id))
         switch_complete(s, id, now, emit, arg);
 }
 
@@ -95,8 +95,8 @@ static void switch_leave_group(struct softib_switch *s, unsigned id, unsigned po
     uint64_t others = 0;
     if (line_test_bit(s->line[id + I], port))
         return;
-    bit_set(s->line[id + I], port, true);
-    bit_set(s->unacked[id], port, false);
+    line_set_bit(s->line[id + I], port, true);
+    line_set_bit(s->unacked[id], port, false);
     for (unsigned w = 0; w < WORDS; w++)
         others |= ~s->line[id + I][w];
     s->used[id] = others != 0;
@@ -121,7 +121,7 @@ SOFTIB_API void softib_switch_packet(struct softib_switch *s, const struct softi
         switch_answer(p, SOFTIB_LEAVE_ACK, id, emit, arg);
         break;
     case SOFTIB_WANT_PARTICIPATE:
-        bit_set(s->line[id + I], p->port, false);
+        line_set_bit(s->line[id + I], p->port, false);
         switch_answer(p, SOFTIB_WANT_PARTICIPATE_ACK, id, emit, arg);
         break;
     case SOFTIB_BARRIER_REACHED:
@@ -130,7 +130,7 @@ SOFTIB_API void softib_switch_packet(struct softib_switch *s, const struct softi
         break;
     case SOFTIB_BARRIER_READY_ACK:
         if (p->round + 1 == s->round[id])
-            bit_set(s->unacked[id], p->port, false);
+            line_set_bit(s->unacked[id], p->port, false);
         break;
     case SOFTIB_FREE_BARRIER:
         s->used[id] = 0;
@@ -148,6 +148,6 @@ SOFTIB_API void softib_switch_tick(struct softib_switch *s, uint64_t now, softib
         for (unsigned w = 0; s->used[id] && w < WORDS; w++)
             waiting |= s->unacked[id][w];
         if (waiting && now >= s->repeat_at[id])
-            send_ready(s, id, now, emit, arg);
+            resend_ready(s, id, now, emit, arg);
     }
 }

@@ -14,13 +14,13 @@ static inline bool line_test_bit(const uint64_t *line, unsigned n)
     return line[n / 64] >> (n % 64) & 1;
 }
 
-static inline void bit_set(uint64_t *line, unsigned n, bool v)
+static inline void line_set_bit(uint64_t *line, unsigned n, bool v)
 {
     line[n / 64] = (line[n / 64] & ~(1ull << (n % 64))) | (uint64_t)v << (n % 64);
 }
 
 void switch_begin(struct softib_switch *s, unsigned id); /* no port takes part yet */
-bool switch_all_reached(const struct softib_switch *s, unsigned id);
+bool switch_is_barrier_complete(const struct softib_switch *s, unsigned id);
 /* The barrier is complete: the next round begins, and every participating port is notified. */
 void switch_complete(struct softib_switch *s, unsigned id, uint64_t now, softib_emit emit, void *arg);
 void switch_answer(const struct softib_packet *p, uint8_t type, unsigned id, softib_emit emit, void *arg);

@@ -6,7 +6,7 @@
 
 #define WORDS (SOFTIB_SWITCH_PORTS / 64)
 
-static void bit_set(uint64_t *bits, uint32_t n, bool v)
+static void set_bit(uint64_t *bits, uint32_t n, bool v)
 {
     bits[n / 64] = (bits[n / 64] & ~(1ull << (n % 64))) | (uint64_t)v << (n % 64);
 }
@@ -15,8 +15,8 @@ static void bit_set(uint64_t *bits, uint32_t n, bool v)
 SOFTIB_API void softib_hub_wire(struct softib_hub *h, uint32_t port, bool plugged)
 {
     uint64_t any = 0;
-    bit_set(h->plugged, port, plugged);
-    bit_set(h->arrive, port, false);
+    set_bit(h->plugged, port, plugged);
+    set_bit(h->arrive, port, false);
     for (unsigned w = 0; w < WORDS; w++)
         any |= h->plugged[w];
     if (any)
@@ -26,7 +26,7 @@ SOFTIB_API void softib_hub_wire(struct softib_hub *h, uint32_t port, bool plugge
 }
 
 /* The AND of all wires that are plugged in, or of their opposites. */
-static bool hub_all_wires_are(const struct softib_hub *h, bool up)
+static bool hub_all_wires_at_level(const struct softib_hub *h, bool up)
 {
     for (unsigned w = 0; w < WORDS; w++)
         if ((up ? ~h->arrive[w] : h->arrive[w]) & h->plugged[w])
@@ -36,7 +36,7 @@ static bool hub_all_wires_are(const struct softib_hub *h, bool up)
 
 SOFTIB_API void softib_hub_level(struct softib_hub *h, uint32_t port, bool up)
 {
-    bit_set(h->arrive, port, up);
-    if (hub_all_wires_are(h, up))
+    set_bit(h->arrive, port, up);
+    if (hub_all_wires_at_level(h, up))
         __atomic_store_n(&h->released, up, __ATOMIC_RELEASE);
 }

@@ -49,7 +49,7 @@ static void leaf_handle_participate(struct softib_switch *s, const struct softib
     }
     if (!s->used[id])
         switch_begin(s, id);
-    bit_set(s->line[id + I], p->port, false);
+    line_set_bit(s->line[id + I], p->port, false);
     if (s->up[id] == SOFTIB_UP_OUT || s->up[id] == SOFTIB_UP_JOINING)
         leaf_set_state(s, id, SOFTIB_UP_JOINING, now, up, arg);
     if (s->up[id] != SOFTIB_UP_OUT && s->up[id] != SOFTIB_UP_JOINING)
@@ -61,8 +61,8 @@ static void leaf_handle_leave(struct softib_switch *s, const struct softib_packe
 {
     const unsigned id = p->id;
     uint64_t others = 0;
-    bit_set(s->line[id + I], p->port, true);
-    bit_set(s->unacked[id], p->port, false);
+    line_set_bit(s->line[id + I], p->port, true);
+    line_set_bit(s->unacked[id], p->port, false);
     for (unsigned w = 0; s->used[id] && w < WORDS; w++)
         others |= ~s->line[id + I][w];
     s->used[id] = others != 0;
@@ -84,7 +84,7 @@ SOFTIB_API void softib_leaf_packet(struct softib_switch *s, const struct softib_
         leaf_handle_leave(s, p, now, emit, up, arg);
     } else if (p->type == SOFTIB_BARRIER_REACHED || p->type == SOFTIB_BARRIER_READY_ACK) {
         softib_switch_packet(s, p, now, emit, arg);
-        if (s->used[id] && s->up[id] == SOFTIB_UP_IN && switch_all_reached(s, id))
+        if (s->used[id] && s->up[id] == SOFTIB_UP_IN && switch_is_barrier_complete(s, id))
             leaf_set_state(s, id, SOFTIB_UP_REACHED, now, up, arg);
     }
 }

@@ -16,14 +16,14 @@ static bool switch_drop_packet(void)
     return proc.fab.sw_loss && (uint32_t)(rng_next(&proc.reg->sw_rng) >> 32) < proc.fab.sw_loss;
 }
 
-void switch_mail(uint32_t port, const struct softib_packet *p)
+void switch_store_packet(uint32_t port, const struct softib_packet *p)
 {
     uint32_t row = p->type == SOFTIB_GET_ID_ACK ? SWITCH_ID_ROW : p->id;
     int box = p->type == SOFTIB_BARRIER_READY ? SWITCH_READY : SWITCH_ACKS;
     atomic_store(&proc.reg->sw_mail[port][row][box], switch_pack_packet(p));
 }
 
-uint64_t switch_read(uint32_t row, int box)
+uint64_t switch_read_mailbox(uint32_t row, int box)
 {
     return atomic_load_explicit(&proc.reg->sw_mail[proc.slot][row][box], memory_order_acquire);
 }
@@ -39,7 +39,7 @@ static void switch_deliver(void *arg, const struct softib_packet *p)
 {
     (void)arg;
     if (!switch_drop_packet() && p->port < SOFTIB_SWITCH_PORTS)
-        wire_of_switch()->from_switch(p);
+        wire_to_switch()->from_switch(p);
 }
 
 static void switch_send_down(void *arg, const struct softib_packet *p);
@@ -57,19 +57,19 @@ static void switch_send_down(void *arg, const struct softib_packet *p)
 }
 
 /* True for packets that the upper switch must answer: it assigns the numbers of barriers. */
-static bool is_for_top(const struct softib_packet *p)
+static bool is_for_upper_switch(const struct softib_packet *p)
 {
     return proc.fab.switches == 1 || p->type == SOFTIB_GET_ID || p->type == SOFTIB_FREE_BARRIER;
 }
 
-void switch_run(const struct softib_packet *p)
+void switch_handle_packet(const struct softib_packet *p)
 {
     struct registry *r = proc.reg;
     if (!r->sw_rng)
         r->sw_rng = proc.fab.seed * 0x9E3779B97F4A7C15ull | 1;
     if (switch_drop_packet())
         return;
-    if (is_for_top(p))
+    if (is_for_upper_switch(p))
         softib_switch_packet(&r->sw, p, now_ns(), switch_deliver, NULL);
     else
         softib_leaf_packet(switch_find_leaf(p->port), p, now_ns(), switch_deliver, switch_send_up, NULL);
@@ -78,9 +78,9 @@ void switch_run(const struct softib_packet *p)
 void switch_tick(void)
 {
     struct registry *r = proc.reg;
-    shlock_take(&r->sw_lock);
+    shlock_lock(&r->sw_lock);
     softib_switch_tick(&r->sw, now_ns(), proc.fab.switches == 1 ? switch_deliver : switch_send_down, NULL);
     for (uint32_t i = 0; proc.fab.switches > 1 && i < proc.fab.switches; i++)
         softib_leaf_tick(&r->leaf[i], now_ns(), switch_deliver, switch_send_up, NULL);
-    shlock_drop(&r->sw_lock);
+    shlock_unlock(&r->sw_lock);
 }

@@ -7,11 +7,11 @@
 
 #include "fabric/proc.h"
 
-void switch_run(const struct softib_packet *p); /* the switch takes a packet; its lock is held */
-void switch_tick(void);                         /* repeats what was not acknowledged; takes the lock */
-void switch_mail(uint32_t port,
-                 const struct softib_packet *p); /* a packet from the switch, for the host at that port */
-uint64_t switch_read(uint32_t row, int box);     /* our own mailbox */
+void switch_handle_packet(const struct softib_packet *p); /* the switch takes a packet; its lock is held */
+void switch_tick(void); /* repeats what was not acknowledged; takes the lock */
+void switch_store_packet(
+    uint32_t port, const struct softib_packet *p);   /* a packet from the switch, for the host at that port */
+uint64_t switch_read_mailbox(uint32_t row, int box); /* our own mailbox */
 
 #define SWITCH_ACKS   0
 #define SWITCH_READY  1

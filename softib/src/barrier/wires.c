@@ -12,7 +12,7 @@ struct softib_wires {
 
 static bool has_wires(struct ibv_context *device)
 {
-    if (ctx_of(device)->wires)
+    if (ctx_from_ibv(device)->wires)
         return true;
     errno = EOPNOTSUPP;
     return false;
@@ -24,12 +24,12 @@ SOFTIB_API int softib_wires_hosts(struct ibv_context *device)
 }
 
 /* True if all processes that use the hub have died without leaving it. */
-static bool is_abandoned(const struct registry *r)
+static bool is_hub_abandoned(const struct registry *r)
 {
-    if (r->hub_taker && member_alive(r->hub_taker))
+    if (r->hub_taker && member_is_alive(r->hub_taker))
         return false;
     for (uint32_t slot = 1; slot < MEMBERS; slot++)
-        if ((r->hub.plugged[slot / 64] >> (slot % 64) & 1) && member_alive(slot))
+        if ((r->hub.plugged[slot / 64] >> (slot % 64) & 1) && member_is_alive(slot))
             return false;
     return true;
 }
@@ -40,14 +40,14 @@ SOFTIB_API int softib_wires_take(struct ibv_context *device, uint32_t *job)
     struct registry *r = proc.reg;
     if (!has_wires(device))
         return -1;
-    shlock_take(&r->hub_lock);
-    const bool mine = !r->hub.job || is_abandoned(r);
+    shlock_lock(&r->hub_lock);
+    const bool mine = !r->hub.job || is_hub_abandoned(r);
     if (mine) {
         r->hub = (struct softib_hub){.job = ((uint32_t)now_ns() ^ atomic_fetch_add(&count, 1) << 24) | 1};
         r->hub_taker = proc.slot;
         *job = r->hub.job;
     }
-    shlock_drop(&r->hub_lock);
+    shlock_unlock(&r->hub_lock);
     if (!mine)
         errno = EBUSY;
     return mine ? 0 : -1;
@@ -58,10 +58,10 @@ SOFTIB_API int softib_wires_give_back(struct ibv_context *device, uint32_t job)
     struct registry *r = proc.reg;
     if (!has_wires(device))
         return -1;
-    shlock_take(&r->hub_lock);
+    shlock_lock(&r->hub_lock);
     if (r->hub.job == job)
         r->hub.job = r->hub_taker = 0;
-    shlock_drop(&r->hub_lock);
+    shlock_unlock(&r->hub_lock);
     return 0;
 }
 
@@ -71,13 +71,13 @@ SOFTIB_API struct softib_wires *softib_wires_plug(struct ibv_context *device, ui
     struct softib_wires *w = has_wires(device) ? calloc(1, sizeof(*w)) : NULL;
     if (!w)
         return NULL;
-    shlock_take(&r->hub_lock);
+    shlock_lock(&r->hub_lock);
     const bool good = r->hub.job == job;
     if (good) {
         softib_hub_wire(&r->hub, proc.slot, true);
         r->hub_taker = 0;
     }
-    shlock_drop(&r->hub_lock);
+    shlock_unlock(&r->hub_lock);
     if (good)
         return w;
     free(w);
@@ -92,9 +92,9 @@ SOFTIB_API int softib_wires_enter(struct softib_wires *w)
         return EBUSY;
     w->entered = true;
     w->level = !w->level;
-    shlock_take(&r->hub_lock);
+    shlock_lock(&r->hub_lock);
     softib_hub_level(&r->hub, proc.slot, w->level);
-    shlock_drop(&r->hub_lock);
+    shlock_unlock(&r->hub_lock);
     return 0;
 }
 
@@ -109,8 +109,8 @@ SOFTIB_API int softib_wires_test(struct softib_wires *w)
 SOFTIB_API void softib_wires_unplug(struct softib_wires *w)
 {
     struct registry *r = proc.reg;
-    shlock_take(&r->hub_lock);
+    shlock_lock(&r->hub_lock);
     softib_hub_wire(&r->hub, proc.slot, false);
-    shlock_drop(&r->hub_lock);
+    shlock_unlock(&r->hub_lock);
     free(w);
 }

@@ -61,14 +61,14 @@ static inline bool lock_try(struct lock *l)
            !atomic_exchange_explicit(&l->held, 1, memory_order_acquire);
 }
 
-static inline void lock_take(struct lock *l)
+static inline void spinlock_acquire(struct lock *l)
 {
     unsigned turn = 0;
     while (!lock_try(l))
         spin_wait(&turn);
 }
 
-static inline void lock_drop(struct lock *l)
+static inline void spinlock_release(struct lock *l)
 {
     atomic_store_explicit(&l->held, 0, memory_order_release);
 }

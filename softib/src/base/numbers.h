@@ -10,7 +10,7 @@
 
 /* The next free one of first .. n - 1, or 0 when there is none. `first` is at least 1; *hint is where the
  * search begins. The caller holds the lock of the table. */
-static inline uint32_t number_take(bool *taken, uint32_t first, uint32_t n, uint32_t *hint)
+static inline uint32_t number_allocate(bool *taken, uint32_t first, uint32_t n, uint32_t *hint)
 {
     for (uint32_t i = 0; i < n; i++) {
         uint32_t at = (*hint + i) % n;

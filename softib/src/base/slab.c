@@ -90,12 +90,12 @@ void *slab_new(size_t size)
     if (size >= LONG_FROM)
         return slab_map(size);
     unsigned c = slab_size_class(size);
-    lock_take(&slab.lock);
+    spinlock_acquire(&slab.lock);
     struct spare *used = slab.spare[c];
     if (used)
         slab.spare[c] = used->next;
     void *fresh = used ? NULL : slab_cut_block(class_size(c));
-    lock_drop(&slab.lock);
+    spinlock_release(&slab.lock);
     return used ? memset(used, 0, size) : fresh;
 }
 
@@ -109,10 +109,10 @@ void slab_free(void *p, size_t size)
         return;
     }
     unsigned c = slab_size_class(size);
-    lock_take(&slab.lock);
+    spinlock_acquire(&slab.lock);
     s->next = slab.spare[c];
     slab.spare[c] = s;
-    lock_drop(&slab.lock);
+    spinlock_release(&slab.lock);
 }
 
 /* Resets the allocator in a forked child: another thread may have held the lock, so it is released, and a list that

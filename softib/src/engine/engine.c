@@ -29,13 +29,13 @@ bool engine_add(int fd, struct watch *w, uint32_t events)
     return !epoll_ctl(ep_fd, EPOLL_CTL_ADD, fd, &e);
 }
 
-void engine_mod(int fd, struct watch *w, uint32_t events)
+void engine_modify_watch(int fd, struct watch *w, uint32_t events)
 {
     struct epoll_event e = {.events = events, .data.ptr = w};
     epoll_ctl(ep_fd, EPOLL_CTL_MOD, fd, &e);
 }
 
-void engine_del(int fd)
+void engine_remove_watch(int fd)
 {
     epoll_ctl(ep_fd, EPOLL_CTL_DEL, fd, NULL);
 }
@@ -63,10 +63,10 @@ static void engine_on_wake(struct watch *w, uint32_t ev)
 static void engine_on_timer(struct watch *w, uint32_t ev)
 {
     (void)w, (void)ev;
-    lock_take(&timer_lock);
+    spinlock_acquire(&timer_lock);
     drain_fd(timer_fd);
     atomic_store(&timer_set, NEVER);
-    lock_drop(&timer_lock);
+    spinlock_release(&timer_lock);
 }
 
 /* The caller sets the timer itself: waking the engine thread would cost two context switches. The deadline is
@@ -77,17 +77,17 @@ static void set_timer(uint64_t due)
     due = max_u64(due, 1); /* 0 would stop it */
     t.it_value.tv_sec = (time_t)(due / NS_S);
     t.it_value.tv_nsec = (long)(due % NS_S);
-    lock_take(&timer_lock);
+    spinlock_acquire(&timer_lock);
     if (due < atomic_load(&timer_set)) {
         timerfd_settime(timer_fd, TFD_TIMER_ABSTIME, &t, NULL);
         atomic_store(&timer_set, due);
     }
-    lock_drop(&timer_lock);
+    spinlock_release(&timer_lock);
 }
 
 /* --- tasks --- */
 
-static void unlink_locked(struct task *t)
+static void unlink_task(struct task *t)
 {
     uint64_t min = NEVER;
     for (struct task **p = &tasks; *p;) {
@@ -104,7 +104,7 @@ static void unlink_locked(struct task *t)
 
 void engine_defer(struct task *t, uint64_t due)
 {
-    lock_take(&task_lock);
+    spinlock_acquire(&task_lock);
     if (!t->queued) {
         atomic_store(&t->queued, true);
         t->next = tasks;
@@ -115,40 +115,40 @@ void engine_defer(struct task *t, uint64_t due)
     }
     if (t->due < atomic_load(&next_due))
         atomic_store(&next_due, t->due);
-    lock_drop(&task_lock);
+    spinlock_release(&task_lock);
     if (due < atomic_load(&timer_set))
         set_timer(due);
 }
 
-void engine_forsake(struct task *t)
+void engine_cancel_task(struct task *t)
 {
     unsigned turn = 0;
-    lock_take(&task_lock);
+    spinlock_acquire(&task_lock);
     if (t->queued)
-        unlink_locked(t);
-    lock_drop(&task_lock);
+        unlink_task(t);
+    spinlock_release(&task_lock);
     while (atomic_load(&t->busy))
         spin_wait(&turn);
 }
 
-static struct task *take_due(uint64_t now)
+static struct task *pop_due_task(uint64_t now)
 {
-    lock_take(&task_lock);
+    spinlock_acquire(&task_lock);
     struct task *t = tasks;
     while (t && t->due > now)
         t = t->next;
     if (t) {
         atomic_fetch_add(&t->busy, 1);
-        unlink_locked(t);
+        unlink_task(t);
     }
-    lock_drop(&task_lock);
+    spinlock_release(&task_lock);
     return t;
 }
 
-static void run_due(void)
+static void run_due_tasks(void)
 {
     struct task *t;
-    while (now_ns() >= atomic_load(&next_due) && (t = take_due(now_ns()))) {
+    while (now_ns() >= atomic_load(&next_due) && (t = pop_due_task(now_ns()))) {
         t->run(t);
         atomic_fetch_sub(&t->busy, 1);
     }
@@ -156,7 +156,7 @@ static void run_due(void)
 
 /* --- attendants --- */
 
-void engine_attend(const struct attendant *a)
+void engine_add_attendant(const struct attendant *a)
 {
     attendants[nattendants++] = a;
 }
@@ -164,12 +164,12 @@ void engine_attend(const struct attendant *a)
 void engine_poll(void)
 {
     if (UNLIKELY(atomic_load_explicit(&next_due, memory_order_relaxed) != NEVER))
-        run_due();
+        run_due_tasks();
     for (unsigned i = 0; i < nattendants; i++)
         attendants[i]->poll();
 }
 
-void engine_armed(void)
+void engine_notify_armed(void)
 {
     for (unsigned i = 0; i < nattendants; i++)
         if (attendants[i]->armed)
@@ -177,7 +177,7 @@ void engine_armed(void)
 }
 
 /* The time that all tasks permit the thread to sleep, in ms. */
-static int may_sleep(void)
+static int compute_sleep_ms(void)
 {
     unsigned least = ~0u; /* as -1 is: for ever */
     for (unsigned i = 0; i < nattendants; i++) {
@@ -196,7 +196,7 @@ static void *engine_thread_main(void *arg)
     pthread_setname_np(pthread_self(), "softib-engine");
     for (;;) {
         set_timer(atomic_load(&next_due));
-        int n = epoll_wait(ep_fd, ev, ARRAY_LEN(ev), may_sleep());
+        int n = epoll_wait(ep_fd, ev, ARRAY_LEN(ev), compute_sleep_ms());
         for (int i = 0; i < n; i++) {
             struct watch *w = ev[i].data.ptr;
             w->ready(w, ev[i].events);
@@ -204,7 +204,7 @@ static void *engine_thread_main(void *arg)
         for (unsigned i = 0; i < nattendants; i++)
             if (attendants[i]->woke)
                 attendants[i]->woke();
-        run_due();
+        run_due_tasks();
     }
     return NULL;
 }

@@ -34,16 +34,16 @@ struct attendant {
 bool engine_open(void);             /* from here on there are descriptors, tasks and attendants */
 bool engine_run(void);              /* starts the thread */
 void engine_reset_after_fork(void); /* in a forked child, which has no thread */
-void engine_attend(const struct attendant *a);
+void engine_add_attendant(const struct attendant *a);
 
 bool engine_add(int fd, struct watch *w, uint32_t events);
-void engine_mod(int fd, struct watch *w, uint32_t events);
-void engine_del(int fd);
+void engine_modify_watch(int fd, struct watch *w, uint32_t events);
+void engine_remove_watch(int fd);
 
 /* Runs the task at `due`, or at the earlier time it was deferred to before. */
 void engine_defer(struct task *t, uint64_t due);
 /* Removes the task from the engine's list and waits until no thread executes it. */
-void engine_forsake(struct task *t);
+void engine_cancel_task(struct task *t);
 
 static inline bool engine_deferred(const struct task *t)
 {
@@ -53,7 +53,7 @@ static inline bool engine_deferred(const struct task *t)
 /* Called by threads that poll completion queues: runs the tasks that are due. Cheap if there are none. */
 void engine_poll(void);
 /* Called when a completion queue was armed. */
-void engine_armed(void);
+void engine_notify_armed(void);
 void engine_wake(void);
 
 #endif

@@ -44,7 +44,7 @@ uint64_t arena_alloc(size_t bytes)
     uint64_t off = 0;
     if (c >= CLASSES)
         return 0;
-    lock_take(&heap_lock);
+    spinlock_acquire(&heap_lock);
     if (heap_of != proc.arena) { /* a forked child has a new arena */
         heap_of = proc.arena;
         heap_end = sizeof(struct arena);
@@ -62,7 +62,7 @@ uint64_t arena_alloc(size_t bytes)
         if (heap_end > atomic_load(&proc.arena->top))
             atomic_store(&proc.arena->top, heap_end);
     }
-    lock_drop(&heap_lock);
+    spinlock_release(&heap_lock);
     return off;
 }
 
@@ -76,9 +76,9 @@ void arena_free(uint64_t off, size_t bytes)
     }
     fallocate(proc.arena_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)off,
               (off_t)1 << (MIN_SHIFT + c));
-    lock_take(&heap_lock);
+    spinlock_acquire(&heap_lock);
     b->off = off;
     b->next = freed[c];
     freed[c] = b;
-    lock_drop(&heap_lock);
+    spinlock_release(&heap_lock);
 }

@@ -30,17 +30,17 @@ void fabric_free(struct fabric *f)
     f->base_of = NULL;
 }
 
-uint32_t fabric_linear(const struct fabric *f, uint32_t node, uint32_t hca, uint32_t port)
+uint32_t fabric_port_index(const struct fabric *f, uint32_t node, uint32_t hca, uint32_t port)
 {
     return (node * f->hcas + hca) * f->ports + port - 1;
 }
 
-uint16_t fabric_lid(const struct fabric *f, uint32_t linear)
+uint16_t fabric_port_lid(const struct fabric *f, uint32_t linear)
 {
     return (uint16_t)((linear + 1) << f->lmc);
 }
 
-bool fabric_locate(const struct fabric *f, uint16_t lid, struct fab_place *at)
+bool fabric_find_lid(const struct fabric *f, uint16_t lid, struct fab_place *at)
 {
     uint32_t n = lid >> f->lmc;
     if (n < 1 || n > f->nports)
@@ -94,7 +94,7 @@ uint16_t fabric_guid_lid(const struct fabric *f, uint64_t guid)
     uint32_t node = (guid >> 16) & 0xffff, hca = (guid >> 8) & 0xff, port = guid & 0xff;
     if (guid >> 32 != GUID_BASE >> 32 || node >= f->nodes || hca >= f->hcas || port < 1 || port > f->ports)
         return 0;
-    return fabric_lid(f, fabric_linear(f, node, hca, port));
+    return fabric_port_lid(f, fabric_port_index(f, node, hca, port));
 }
 
 bool fabric_select(const struct fabric *f, const char *text, bool *match)
@@ -109,7 +109,7 @@ bool fabric_select(const struct fabric *f, const char *text, bool *match)
         return false;
     for (uint32_t i = 0; i < f->nports; i++) {
         struct fab_place at = {0};
-        fabric_locate(f, fabric_lid(f, i), &at);
+        fabric_find_lid(f, fabric_port_lid(f, i), &at);
         match[i] = (all || at.node == node) && (parts < 2 || at.hca == hca) && (parts < 3 || at.port == port);
     }
     return true;

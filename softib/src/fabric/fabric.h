@@ -106,20 +106,20 @@ static inline bool fabric_has_hub(const struct fabric *f)
     return f->hub && f->wire == WIRE_SHM;
 }
 
-uint32_t fabric_linear(const struct fabric *f, uint32_t node, uint32_t hca, uint32_t port);
+uint32_t fabric_port_index(const struct fabric *f, uint32_t node, uint32_t hca, uint32_t port);
 /* The first port of the adapter, which keeps the bookings of the adapter's bus. */
-static inline uint32_t fabric_bus(const struct fabric *f, uint32_t linear)
+static inline uint32_t fabric_bus_port(const struct fabric *f, uint32_t linear)
 {
     return linear - linear % f->ports;
 }
-static inline bool fabric_lacks(const struct fabric *f, uint32_t linear, enum fab_feature what)
+static inline bool fabric_lacks_feature(const struct fabric *f, uint32_t linear, enum fab_feature what)
 {
     return f->port[linear].without >> what & 1;
 }
 /* The largest MTU of InfiniBand whose packets fit into that of an Ethernet with the headers of RoCE; 0: none. */
 uint32_t fabric_mtu_of_ethernet(uint32_t mtu);
-uint16_t fabric_lid(const struct fabric *f, uint32_t linear);
-bool fabric_locate(const struct fabric *f, uint16_t lid, struct fab_place *at);
+uint16_t fabric_port_lid(const struct fabric *f, uint32_t linear);
+bool fabric_find_lid(const struct fabric *f, uint16_t lid, struct fab_place *at);
 uint64_t fabric_node_guid(uint32_t node, uint32_t hca);
 uint64_t fabric_port_guid(uint32_t node, uint32_t hca, uint32_t port);
 /* The addresses a node's sockets are bound to, each once; returns how many. */

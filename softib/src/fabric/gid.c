@@ -15,7 +15,7 @@
 static const uint8_t v4_prefix[12] = {[10] = 0xff, [11] = 0xff};
 
 /* The MAC address of a port; its last three bytes are the port's number. */
-void gid_mac(uint32_t linear, uint8_t mac[MAC_BYTES])
+void gid_get_mac(uint32_t linear, uint8_t mac[MAC_BYTES])
 {
     const uint32_t n = linear + 1;
     const uint8_t bytes[MAC_BYTES] = {0x02, 0x50, 0xf7, (uint8_t)(n >> 16), (uint8_t)(n >> 8), (uint8_t)n};
@@ -25,7 +25,7 @@ void gid_mac(uint32_t linear, uint8_t mac[MAC_BYTES])
 static void link_local(uint32_t linear, uint8_t raw[16])
 {
     uint8_t mac[MAC_BYTES];
-    gid_mac(linear, mac);
+    gid_get_mac(linear, mac);
     const uint8_t bytes[16] = {0xfe, 0x80, [8] = mac[0] ^ 2, mac[1], mac[2],
                                0xff, 0xfe, mac[3],           mac[4], mac[5]};
     memcpy(raw, bytes, sizeof(bytes));
@@ -68,7 +68,7 @@ bool gid_table_entry(const struct fabric *f, uint32_t linear, uint32_t index, st
     *out = (struct gid){.type = index % 2 ? GID_ROCE_V2 : GID_ROCE_V1};
     if (!p->ethernet) {
         struct fab_place at = {0};
-        fabric_locate(f, fabric_lid(f, linear), &at);
+        fabric_find_lid(f, fabric_port_lid(f, linear), &at);
         const uint64_t half[2] = {htobe64(0xfe80000000000000ull),
                                   htobe64(fabric_port_guid(at.node, at.hca, at.port))};
         memcpy(out->raw, half, sizeof(half));
@@ -86,7 +86,8 @@ bool gid_table_entry(const struct fabric *f, uint32_t linear, uint32_t index, st
     return true;
 }
 
-static bool port_has(const struct fabric *f, uint32_t linear, const struct gid *mine, const uint8_t dgid[16])
+static bool port_has_gid(const struct fabric *f, uint32_t linear, const struct gid *mine,
+                         const uint8_t dgid[16])
 {
     struct gid e;
     for (uint32_t i = 0; f->port[linear].ethernet && gid_table_entry(f, linear, i, &e); i++)
@@ -105,15 +106,15 @@ uint16_t gid_resolve(const struct fabric *f, uint32_t from, uint32_t sgid_index,
         struct fab_place at;
         memcpy(&guid, dgid + 8, sizeof(guid));
         uint16_t lid = fabric_guid_lid(f, be64toh(guid));
-        return fabric_locate(f, lid, &at) && !f->port[at.linear].ethernet ? lid : 0;
+        return fabric_find_lid(f, lid, &at) && !f->port[at.linear].ethernet ? lid : 0;
     }
     for (uint32_t i = 0; i < f->nports; i++)
-        if (port_has(f, i, &mine, dgid))
-            return fabric_lid(f, i);
+        if (port_has_gid(f, i, &mine, dgid))
+            return fabric_port_lid(f, i);
     return 0;
 }
 
-bool gid_ip(const struct fabric *f, uint32_t linear, uint32_t nth, uint8_t ip[16], uint32_t *gid_index)
+bool gid_get_ip(const struct fabric *f, uint32_t linear, uint32_t nth, uint8_t ip[16], uint32_t *gid_index)
 {
     const struct fab_port *p = &f->port[linear];
     const uint32_t own = p->ethernet ? gid_table_size(f, linear) / 2 : 2;
@@ -160,7 +161,7 @@ bool gid_read_interfaces(struct fabric *f, char *err, size_t errlen)
         struct fab_place at = {0};
         if (!*p->netdev)
             continue;
-        fabric_locate(f, fabric_lid(f, i), &at);
+        fabric_find_lid(f, fabric_port_lid(f, i), &at);
         p->interface_addrs = 0;
         if (f->wire == WIRE_TCP && at.node != f->node) {
             for (unsigned k = 0; k < p->addrs; k++)

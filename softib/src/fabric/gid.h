@@ -35,9 +35,9 @@ bool gid_is_multicast(const uint8_t raw[16]);
 /* The nth IP address under which a connection manager finds the port, IPv4 as ::ffff:a.b.c.d, and the entry of the GID
  * table it belongs to; false: there are no more. Those of RoCE are its GIDs. A port of InfiniBand has a made-up IPv4
  * address and its GID. With `wire=tcp` the addresses of `addr=` follow. */
-bool gid_ip(const struct fabric *f, uint32_t linear, uint32_t nth, uint8_t ip[16], uint32_t *gid_index);
+bool gid_get_ip(const struct fabric *f, uint32_t linear, uint32_t nth, uint8_t ip[16], uint32_t *gid_index);
 
-void gid_mac(uint32_t linear, uint8_t mac[MAC_BYTES]);
+void gid_get_mac(uint32_t linear, uint8_t mac[MAC_BYTES]);
 
 /* Reads the addresses of the interfaces that `netdev=` names; on failure returns false and a sentence in err. */
 bool gid_read_interfaces(struct fabric *f, char *err, size_t errlen);

@@ -15,7 +15,7 @@ static bool hold_is_owner_gone(struct wait *w, uint32_t slot, unsigned turn)
 {
     if (turn % 4096 != 4095)
         return false;
-    if (!member_runs(slot))
+    if (!member_is_running(slot))
         return true;
     w->since = w->since ? w->since : now_ns();
     if (!w->said && now_ns() - w->since > SAY_NS) {
@@ -31,7 +31,7 @@ static bool hold_is_owner_gone(struct wait *w, uint32_t slot, unsigned turn)
 }
 
 /* Waits until the word differs from `name`, or is 0 if `name` is 0 (a count). Returns true if its process has ended. */
-static bool word_wait(struct wait *w, uint32_t slot, _Atomic uint64_t *word, uint64_t name)
+static bool wait_word_released(struct wait *w, uint32_t slot, _Atomic uint64_t *word, uint64_t name)
 {
     for (unsigned turn = 0;;) {
         uint64_t v = atomic_load(word);
@@ -53,8 +53,8 @@ bool hold_wait(uint32_t index)
         struct reg_hold *h = &proc.reg->hold[m];
         bool dead = m == proc.slot;
         for (unsigned i = 0; !dead && i < HOLDS; i++)
-            dead = word_wait(&w, m, &h->at[i], name);
-        dead = dead || word_wait(&w, m, &h->more, 0);
+            dead = wait_word_released(&w, m, &h->at[i], name);
+        dead = dead || wait_word_released(&w, m, &h->more, 0);
         died |= dead && m != proc.slot;
     }
     return died;

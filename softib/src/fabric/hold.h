@@ -16,7 +16,7 @@
 
 _Static_assert(MR_MAX <= HOLD_QP && QP_MAX <= HOLD_QP && SRQ_MAX <= HOLD_XRC, "the names of objects differ");
 
-static inline _Atomic uint64_t *hold_take(uint32_t owner, uint32_t index)
+static inline _Atomic uint64_t *hold_acquire(uint32_t owner, uint32_t index)
 {
     struct reg_hold *h = &proc.reg->hold[proc.slot];
     uint64_t name = (uint64_t)owner << 32 | index;
@@ -30,7 +30,7 @@ static inline _Atomic uint64_t *hold_take(uint32_t owner, uint32_t index)
     return &h->more;
 }
 
-static inline void hold_drop(_Atomic uint64_t *word)
+static inline void hold_release(_Atomic uint64_t *word)
 {
     if (LIKELY(word != &proc.reg->hold[proc.slot].more))
         atomic_store_explicit(word, 0, memory_order_release);

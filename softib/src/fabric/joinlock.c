@@ -84,7 +84,7 @@ static enum holder joinlock_find_holder(uint64_t key, unsigned n, struct ucred *
 }
 
 /* True: try again. False: it has taken too long. */
-static bool wait_for(struct wait *w, int fd, pid_t pid)
+static bool wait_for_holder(struct wait *w, int fd, pid_t pid)
 {
     struct pollfd p = {.fd = fd, .events = POLLIN};
     for (;;) {
@@ -107,7 +107,7 @@ static bool wait_for(struct wait *w, int fd, pid_t pid)
 }
 
 /* Binds the first name that no other user has. -1 with EAGAIN: try again. */
-static int bind_first(struct wait *w, unsigned *n)
+static int bind_first_free_name(struct wait *w, unsigned *n)
 {
     struct ucred who;
     uint64_t silent_since = 0;
@@ -117,7 +117,7 @@ static int bind_first(struct wait *w, unsigned *n)
             return fd;
         enum holder h = joinlock_find_holder(w->key, *n, &who, &peer);
         if (h == OURS) {
-            bool again = wait_for(w, peer, who.pid);
+            bool again = wait_for_holder(w, peer, who.pid);
             int e = again ? EAGAIN : errno;
             close(peer);
             errno = e;
@@ -139,7 +139,7 @@ static int bind_first(struct wait *w, unsigned *n)
 }
 
 /* True if a process of this user listens on another name of the lock. */
-static bool joinlock_has_rival(uint64_t key, unsigned mine)
+static bool joinlock_has_other_listener(uint64_t key, unsigned mine)
 {
     char line[512], want[64];
     FILE *in = fopen("/proc/net/unix", "re");
@@ -160,16 +160,16 @@ static bool joinlock_has_rival(uint64_t key, unsigned mine)
     return found;
 }
 
-int join_lock_take(uint64_t key)
+int joinlock_acquire(uint64_t key)
 {
     struct wait w = {.key = key, .since = now_ns(), .patience = joinlock_timeout()};
     uint64_t rng = (w.since ^ (uint64_t)getpid() << 32) | 1;
     for (;;) {
         unsigned n;
-        int fd = bind_first(&w, &n);
+        int fd = bind_first_free_name(&w, &n);
         if (fd < 0 && errno == EAGAIN)
             continue;
-        if (fd < 0 || !joinlock_has_rival(key, n))
+        if (fd < 0 || !joinlock_has_other_listener(key, n))
             return fd;
         close(fd);
         joinlock_sleep(NS_MS + rng_next(&rng) % (8 * NS_MS));

@@ -7,6 +7,6 @@
 #include <stdint.h>
 
 /* Holds the lock of fabric `key` until the descriptor is closed. -1 after a message that names the holder. */
-int join_lock_take(uint64_t key);
+int joinlock_acquire(uint64_t key);
 
 #endif

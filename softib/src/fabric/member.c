@@ -15,7 +15,7 @@ struct proc proc = {.peers_lock = PTHREAD_MUTEX_INITIALIZER};
 unsigned shlock_self;
 
 /* Start time of a process; 0 with errno if /proc does not report it. */
-uint64_t process_born(pid_t pid)
+uint64_t process_read_start_time(pid_t pid)
 {
     char path[64], buf[1024];
     snprintf(path, sizeof(path), "/proc/%d/stat", pid);
@@ -39,14 +39,14 @@ bool process_ended_message(void)
     return errno == ESRCH || errno == ENOENT;
 }
 
-int process_watch(pid_t pid, uint64_t born)
+int process_open_pidfd(pid_t pid, uint64_t born)
 {
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (fd < 0)
         return -1;
     struct pollfd p = {.fd = fd, .events = POLLIN};
     bool dead = poll(&p, 1, 0) == 1;
-    uint64_t is = dead ? 0 : process_born(pid);
+    uint64_t is = dead ? 0 : process_read_start_time(pid);
     if (is == born || (!is && !dead && !process_ended_message()))
         return fd;
     close(fd);
@@ -54,15 +54,15 @@ int process_watch(pid_t pid, uint64_t born)
     return -1;
 }
 
-bool member_alive(uint32_t slot)
+bool member_is_alive(uint32_t slot)
 {
-    return atomic_load(&proc.reg->member[slot].live) && member_runs(slot);
+    return atomic_load(&proc.reg->member[slot].live) && member_is_running(slot);
 }
 
-bool member_runs(uint32_t slot)
+bool member_is_running(uint32_t slot)
 {
     struct reg_member *m = &proc.reg->member[slot];
-    int fd = process_watch(m->pid, m->born);
+    int fd = process_open_pidfd(m->pid, m->born);
     if (fd >= 0) {
         close(fd);
         return true;
@@ -70,7 +70,7 @@ bool member_runs(uint32_t slot)
     if (process_ended_message())
         return false;
     /* pidfd_open failed for another reason: no free descriptor, or a seccomp filter forbids it. */
-    uint64_t born = process_born(m->pid);
+    uint64_t born = process_read_start_time(m->pid);
     return born ? born == m->born : !process_ended_message() && (!kill(m->pid, 0) || errno == EPERM);
 }
 
@@ -85,7 +85,7 @@ void member_ring(uint32_t slot)
     sendto(proc.ring_fd, &token, 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&a, len);
 }
 
-static socklen_t chan_name(struct sockaddr_un *a, uint32_t slot, uint32_t chan)
+static socklen_t make_channel_name(struct sockaddr_un *a, uint32_t slot, uint32_t chan)
 {
     return abstract_name(a, "softib/%016llx/c%u.%016llx.%u", (unsigned long long)proc.key, slot,
                          (unsigned long long)proc.reg->member[slot].nonce, chan);
@@ -94,7 +94,7 @@ static socklen_t chan_name(struct sockaddr_un *a, uint32_t slot, uint32_t chan)
 int chan_open(uint32_t chan)
 {
     struct sockaddr_un a;
-    socklen_t len = chan_name(&a, proc.slot, chan);
+    socklen_t len = make_channel_name(&a, proc.slot, chan);
     int fd = bind_name(&a, len);
     if (fd >= 0)
         fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK); /* the program decides */
@@ -104,7 +104,7 @@ int chan_open(uint32_t chan)
 void chan_ring(uint32_t slot, uint32_t chan)
 {
     struct sockaddr_un a;
-    socklen_t len = chan_name(&a, slot, chan);
+    socklen_t len = make_channel_name(&a, slot, chan);
     char token = 1;
     /* A full queue is as good as success: there is a token in it. */
     sendto(proc.ring_fd, &token, 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&a, len);
@@ -114,10 +114,10 @@ bool shlock_owner_alive(unsigned owner)
 {
     const uint32_t slot = owner % MEMBERS;
     return shlock_name(slot, atomic_load(&proc.reg->member[slot].gen), MEMBERS) == owner &&
-           member_alive(slot);
+           member_is_alive(slot);
 }
 
-void shlock_take_slow(struct shlock *l)
+void shlock_lock_contended(struct shlock *l)
 {
     unsigned turn = 0;
     for (;;) {

@@ -16,7 +16,7 @@
 static uint32_t
     refused_gen[MEMBERS]; /* generation for which the refusal was reported; under proc.peers_lock */
 
-static void *map_part(int fd, uint64_t off, uint64_t bytes)
+static void *map_file_range(int fd, uint64_t off, uint64_t bytes)
 {
     void *m = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, (off_t)off);
     return m == MAP_FAILED ? NULL : m;
@@ -29,9 +29,9 @@ static int arena_open(const struct peer *p)
 
 /* True if the process is ending: its files are closed before it disappears. With hidepid= /proc shows nothing of it at
  * all. */
-static bool is_ending(pid_t pid)
+static bool is_process_alive_or_hidden(pid_t pid)
 {
-    return process_born(pid) != 0 || (kill(pid, 0) != 0 && errno == ESRCH);
+    return process_read_start_time(pid) != 0 || (kill(pid, 0) != 0 && errno == ESRCH);
 }
 
 #define NO_ROOM  "Raise the limit of address space (ulimit -v)."
@@ -40,7 +40,7 @@ static bool is_ending(pid_t pid)
 static void peer_refuse(struct peer *p, const char *what, const char *advice)
 {
     int e = errno;
-    if (e == ENOENT && is_ending(p->pid)) {
+    if (e == ENOENT && is_process_alive_or_hidden(p->pid)) {
         errno = 0; /* no process has that number */
         return;
     }
@@ -52,14 +52,14 @@ static void peer_refuse(struct peer *p, const char *what, const char *advice)
     errno = e;
 }
 
-bool peer_extend(struct peer *p)
+bool peer_map_more(struct peer *p)
 {
     pthread_mutex_lock(&proc.peers_lock);
     uint64_t top = min_u64(atomic_load(&p->arena->top), ARENA_BYTES), have = atomic_load(&p->mapped);
     int fd = top > have ? arena_open(p) : -1;
     while (have < top && fd >= 0) {
         unsigned i = arena_extent(have);
-        if (!(p->extent[i] = map_part(fd, have, have)))
+        if (!(p->extent[i] = map_file_range(fd, have, have)))
             break;
         atomic_store(&p->mapped, have *= 2);
     }
@@ -71,9 +71,9 @@ bool peer_extend(struct peer *p)
     return have >= top;
 }
 
-void *peer_at_far(struct peer *p, uint64_t off)
+void *peer_map_address(struct peer *p, uint64_t off)
 {
-    if (off >= ARENA_BYTES || (off >= atomic_load(&p->mapped) && !peer_extend(p)) ||
+    if (off >= ARENA_BYTES || (off >= atomic_load(&p->mapped) && !peer_map_more(p)) ||
         off >= atomic_load(&p->mapped))
         return NULL;
     return p->extent[arena_extent(off)] + (off - (ARENA_FIRST << (arena_extent(off) - 1)));
@@ -89,7 +89,7 @@ static bool attach_arena(struct peer *p)
             "hidepid=) and allow ptrace (prctl PR_SET_DUMPABLE).");
         return false;
     }
-    p->arena = map_part(fd, 0, ARENA_FIRST);
+    p->arena = map_file_range(fd, 0, ARENA_FIRST);
     if (!p->arena)
         peer_refuse(p, "map its memory", NO_ROOM);
     close(fd);
@@ -97,7 +97,7 @@ static bool attach_arena(struct peer *p)
     return p->arena != NULL;
 }
 
-void peer_put(struct peer *p)
+void peer_release(struct peer *p)
 {
     if (!p || atomic_fetch_sub(&p->refs, 1) != 1)
         return;
@@ -121,8 +121,8 @@ static void peer_on_death(struct watch *w, uint32_t ev)
     struct peer *p = CONTAINER_OF(w, struct peer, death);
     (void)ev;
     atomic_store(&p->dead, true);
-    engine_del(p->pidfd);
-    peer_put(p);
+    engine_remove_watch(p->pidfd);
+    peer_release(p);
 }
 
 static void watch_death(struct peer *p)
@@ -145,7 +145,7 @@ static bool peer_attach(struct peer *p)
         errno = 0;
         return false;
     }
-    p->pidfd = process_watch(m->pid, m->born);
+    p->pidfd = process_open_pidfd(m->pid, m->born);
     if (p->pidfd < 0) {
         if (!process_ended_message())
             peer_refuse(p, "pidfd_open", "A system call filter (seccomp) may forbid it.");
@@ -161,12 +161,12 @@ static bool peer_attach(struct peer *p)
         errno = 0;
     }
     int e = errno;
-    errno = member_alive(p->slot) ? e : 0;
+    errno = member_is_alive(p->slot) ? e : 0;
     close(p->pidfd);
     return false;
 }
 
-static bool peer_current(const struct peer *p)
+static bool peer_is_current(const struct peer *p)
 {
     const struct reg_member *m = &proc.reg->member[p->slot];
     return !atomic_load(&p->dead) && atomic_load(&m->gen) == p->gen && atomic_load(&m->live);
@@ -179,9 +179,9 @@ struct peer *peer_find(uint32_t slot, int *why)
         return NULL;
     pthread_mutex_lock(&proc.peers_lock);
     struct peer *p = proc.peers[slot];
-    if (p && !p->self && !peer_current(p)) {
+    if (p && !p->self && !peer_is_current(p)) {
         proc.peers[slot] = NULL;
-        peer_put(p);
+        peer_release(p);
         p = NULL;
     }
     if (!p && (p = calloc(1, sizeof(*p)))) {
@@ -207,15 +207,15 @@ struct peer *peer_get(uint32_t slot)
     return peer_find(slot, &why);
 }
 
-void peer_event(struct peer *p, enum sh_event_kind kind, uint32_t index, uint32_t detail)
+void peer_post_event(struct peer *p, enum sh_event_kind kind, uint32_t index, uint32_t detail)
 {
     struct arena *a = p->arena;
-    shlock_take(&a->ev_lock);
+    shlock_lock(&a->ev_lock);
     uint64_t t = atomic_load(&a->ev_tail);
     if (t - atomic_load(&a->ev_head) < EVENTS) {
         a->event[t % EVENTS] = (struct sh_event){kind, index, detail};
         atomic_store(&a->ev_tail, t + 1);
     }
-    shlock_drop(&a->ev_lock);
+    shlock_unlock(&a->ev_lock);
     member_ring(p->slot);
 }

@@ -9,7 +9,7 @@
 static uint32_t seen_down[FAB_MAX_PORTS / 32];
 
 /* Applies the planned changes (fail=) of a port that are due; whichever member comes first makes each change, once. */
-static void follow_plan(const struct fab_port *f, struct reg_port *r, uint64_t since)
+static void apply_planned_changes(const struct fab_port *f, struct reg_port *r, uint64_t since)
 {
     unsigned planned = atomic_load(&r->plan);
     if (!(planned & 1) && f->down_at <= since && !(atomic_fetch_or(&r->plan, 1) & 1))
@@ -18,14 +18,14 @@ static void follow_plan(const struct fab_port *f, struct reg_port *r, uint64_t s
         atomic_store(&r->up, 1);
 }
 
-uint64_t ports_check(void (*changed)(uint32_t linear, bool up))
+uint64_t ports_report_changes(void (*changed)(uint32_t linear, bool up))
 {
     uint64_t since = now_ns() - proc.reg->began, next = NEVER;
     uint32_t per_node = proc.fab.hcas * proc.fab.ports, first = proc.fab.node * per_node;
     for (uint32_t i = 0; i < proc.fab.nports; i++) {
         const struct fab_port *f = &proc.fab.port[i];
         struct reg_port *r = &proc.reg->port[i];
-        follow_plan(f, r, since);
+        apply_planned_changes(f, r, since);
         if (f->down_at > since)
             next = min_u64(next, f->down_at);
         if (f->up_at > since)
@@ -43,7 +43,7 @@ void ports_removed(void (*removed)(uint32_t hca))
 {
     static bool known[16];
     for (uint32_t hca = 0; hca < proc.fab.hcas; hca++)
-        if (!known[hca] && hca_gone(hca)) {
+        if (!known[hca] && hca_is_removed(hca)) {
             known[hca] = true;
             removed(hca);
         }

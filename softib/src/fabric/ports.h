@@ -9,7 +9,7 @@
 
 /* Applies the planned changes up to now and reports ports of our own HCAs that changed. Returns the time of the next
  * change, or NEVER. One thread at a time. */
-uint64_t ports_check(void (*changed)(uint32_t linear, bool up));
+uint64_t ports_report_changes(void (*changed)(uint32_t linear, bool up));
 
 /* Reports adapters of our own that were taken out, each once. One thread at a time. */
 void ports_removed(void (*removed)(uint32_t hca));

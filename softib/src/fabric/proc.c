@@ -60,11 +60,11 @@ static bool arena_create(void)
 }
 
 /* Claims a free slot, or that of a dead member, under the join lock. A slot whose port number is in use is skipped. */
-static bool slot_claim(void)
+static bool claim_member_slot(void)
 {
     for (uint32_t s = 1; s < MEMBERS; s++) {
         struct reg_member *m = &proc.reg->member[s];
-        if (atomic_load(&m->live) && member_alive(s))
+        if (atomic_load(&m->live) && member_is_alive(s))
             continue;
         if (!machine->listen(s))
             continue;
@@ -76,7 +76,7 @@ static bool slot_claim(void)
         m->pid = proc.pid;
         m->arena_fd = proc.arena_fd;
         m->reg_fd = proc.reg_fd;
-        m->born = process_born(proc.pid);
+        m->born = process_read_start_time(proc.pid);
         m->nonce = random_u64();
         m->node = proc.fab.node;
         atomic_store(&m->rung, 0);
@@ -141,13 +141,13 @@ static bool self_peer(void)
     return true;
 }
 
-static bool join_locked(void)
+static bool join_fabric_locked(void)
 {
     struct sockaddr_un a;
     proc.reg_fd = registry_find(proc.key);
     if (proc.reg_fd < 0)
         proc.reg_fd = registry_create();
-    if (proc.reg_fd < 0 || !(proc.reg = registry_map(proc.reg_fd)) || !arena_create() || !slot_claim())
+    if (proc.reg_fd < 0 || !(proc.reg = registry_map(proc.reg_fd)) || !arena_create() || !claim_member_slot())
         return false;
     socklen_t len = bell_name(&a, proc.key, &proc.reg->member[proc.slot]);
     proc.bell_fd = bind_name(&a, len);
@@ -160,7 +160,7 @@ static bool join_locked(void)
 
 /* Forgets the membership in a forked child: it has the memory and the descriptors, but no threads. It may join by
  * itself. */
-static void forget_after_fork(void)
+static void leave_after_fork(void)
 {
     if (!atomic_load(&joined))
         return;
@@ -176,7 +176,7 @@ static void forget_after_fork(void)
     pthread_mutex_init(&join_lock, NULL);
 }
 
-bool proc_joined(void)
+bool proc_has_joined(void)
 {
     return atomic_load(&joined) && proc.pid == getpid();
 }
@@ -184,7 +184,7 @@ bool proc_joined(void)
 /* Permits the members to copy from and to this process's memory, which the kernel treats like tracing. Where Yama
  * restricts that to descendants, SOFTIB_PTRACER names the common ancestor of all members, and no other process gets
  * access; without it every process of the user may. */
-static void open_to_members(void)
+static void permit_member_access(void)
 {
     const char *v = getenv("SOFTIB_PTRACER");
     char *end;
@@ -217,9 +217,9 @@ static bool proc_join_fabric(void)
         return false;
     proc.pid = getpid();
     proc.key = registry_key(&proc.fab);
-    open_to_members();
-    int lock = join_lock_take(proc.key);
-    bool ok = lock >= 0 && join_locked() && machine->start();
+    permit_member_access();
+    int lock = joinlock_acquire(proc.key);
+    bool ok = lock >= 0 && join_fabric_locked() && machine->start();
     int e = errno;
     if (!ok)
         softib_log("cannot join the fabric \"%s\": %s%s", proc.fab.name, strerror(e),
@@ -229,7 +229,7 @@ static bool proc_join_fabric(void)
     if (lock >= 0)
         close(lock);
     if (!atomic_flag_test_and_set(&hooked))
-        pthread_atfork(NULL, NULL, forget_after_fork);
+        pthread_atfork(NULL, NULL, leave_after_fork);
     errno = e;
     return ok;
 }
@@ -250,7 +250,7 @@ bool proc_join(const struct machine *m)
 
 __attribute__((destructor)) static void proc_leave_fabric(void)
 {
-    if (!proc_joined())
+    if (!proc_has_joined())
         return;
     atomic_store(&proc.reg->member[proc.slot].live, 0);
 }

@@ -30,7 +30,7 @@ struct peer {
     atomic_bool dead, refused; /* refused: the system forbids to copy to or from its memory */
     atomic_int refs;
     int arena_fd;        /* its descriptor, not ours */
-    struct arena *arena; /* the beginning; see peer_at */
+    struct arena *arena; /* the beginning; see peer_arena_address */
     char *extent[ARENA_EXTENTS];
     _Atomic uint64_t mapped;           /* so much of it, from the start */
     atomic_uint unhelped, until_share; /* share.c: copies in a row nobody helped with, how many to do alone */
@@ -66,32 +66,32 @@ struct machine {
 
 /* Joins the fabric, once; false after saying why not. Safe to call from several threads. */
 bool proc_join(const struct machine *m);
-bool proc_joined(void);
+bool proc_has_joined(void);
 bool proc_fabric(void); /* reads SOFTIB_FABRIC without joining */
 
 /* The member in that slot, attached and referenced; NULL when there is none or it is dead. */
 struct peer *peer_get(uint32_t slot);
 /* The same; *why is the errno if the member lives but cannot be accessed (which was logged), else 0. */
 struct peer *peer_find(uint32_t slot, int *why);
-void peer_put(struct peer *p);
+void peer_release(struct peer *p);
 
-uint64_t process_born(pid_t pid);
+uint64_t process_read_start_time(pid_t pid);
 /* A pidfd of the process with this start time. -1 with ESRCH if it has ended (a zombie counts as ended). */
-int process_watch(pid_t pid, uint64_t born);
+int process_open_pidfd(pid_t pid, uint64_t born);
 bool process_ended_message(
     void); /* true if errno means that the process has ended, false if the check failed */
 
 /* Wakes the member's engine thread to poll its arena. */
 void member_ring(uint32_t slot);
-bool member_alive(uint32_t slot);
-bool member_runs(uint32_t slot); /* its process does, although it may have left */
+bool member_is_alive(uint32_t slot);
+bool member_is_running(uint32_t slot); /* its process does, although it may have left */
 
 /* Sends a token to a completion channel, so that its descriptor becomes readable. */
 void chan_ring(uint32_t slot, uint32_t chan);
 int chan_open(uint32_t chan);
 
 /* Queues an event for the owner of `p` and rings it. */
-void peer_event(struct peer *p, enum sh_event_kind kind, uint32_t index, uint32_t detail);
+void peer_post_event(struct peer *p, enum sh_event_kind kind, uint32_t index, uint32_t detail);
 
 /* Allocates memory of the own arena; the offset from its start, or 0 if none is left. */
 uint64_t arena_alloc(size_t bytes);
@@ -103,13 +103,13 @@ static inline unsigned arena_extent(uint64_t off)
     return 64u - (unsigned)__builtin_clzll(off / ARENA_FIRST);
 }
 
-bool peer_extend(struct peer *p); /* maps what its owner uses by now */
-void *peer_at_far(struct peer *p, uint64_t off);
+bool peer_map_more(struct peer *p); /* maps what its owner uses by now */
+void *peer_map_address(struct peer *p, uint64_t off);
 
 /* The address of an offset in a member's arena; NULL if that extent cannot be mapped. */
-static inline void *peer_at(struct peer *p, uint64_t off)
+static inline void *peer_arena_address(struct peer *p, uint64_t off)
 {
-    return LIKELY(off < ARENA_FIRST || p->self) ? (char *)p->arena + off : peer_at_far(p, off);
+    return LIKELY(off < ARENA_FIRST || p->self) ? (char *)p->arena + off : peer_map_address(p, off);
 }
 
 static inline void port_count(uint32_t linear, enum counter c, uint64_t n)
@@ -118,9 +118,9 @@ static inline void port_count(uint32_t linear, enum counter c, uint64_t n)
 }
 
 /* Whether an adapter of our node was taken out (softib ctl hca remove). */
-static inline bool hca_gone(uint32_t hca)
+static inline bool hca_is_removed(uint32_t hca)
 {
-    return atomic_load_explicit(&proc.reg->port[fabric_linear(&proc.fab, proc.fab.node, hca, 1)].gone,
+    return atomic_load_explicit(&proc.reg->port[fabric_port_index(&proc.fab, proc.fab.node, hca, 1)].gone,
                                 memory_order_relaxed);
 }
 

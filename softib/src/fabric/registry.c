@@ -75,7 +75,7 @@ static bool registry_file_is_valid(int fd, uint64_t from, uint64_t length, uint6
     return from + length <= *size;
 }
 
-int shared_open_part(int pid, int fd, uint64_t from, uint64_t length)
+int shared_open_checked(int pid, int fd, uint64_t from, uint64_t length)
 {
     char path[64];
     uint64_t size;
@@ -98,7 +98,7 @@ int shared_open_part(int pid, int fd, uint64_t from, uint64_t length)
 int shared_open(int pid, int fd, uint64_t bytes)
 {
     uint64_t size;
-    const int file = shared_open_part(pid, fd, 0, bytes);
+    const int file = shared_open_checked(pid, fd, 0, bytes);
     if (file < 0 || (registry_file_is_valid(file, 0, bytes, &size) && size == bytes &&
                      (fcntl(file, F_GET_SEALS) & SHARED_SEALS) == SHARED_SEALS))
         return file;
@@ -107,7 +107,7 @@ int shared_open(int pid, int fd, uint64_t bytes)
     return -1;
 }
 
-static bool word_is(int fd, size_t at, uint32_t least, uint32_t most)
+static bool is_word_in_range(int fd, size_t at, uint32_t least, uint32_t most)
 {
     uint32_t v;
     return pread(fd, &v, sizeof(v), (off_t)at) == sizeof(v) && v >= least && v <= most;
@@ -120,9 +120,10 @@ static int registry_open(int pid, int fd)
     int r = shared_open(pid, fd, sizeof(struct registry));
     if (r < 0)
         return -1;
-    if (word_is(r, offsetof(struct registry, magic), SHM_MAGIC, SHM_MAGIC) &&
-        word_is(r, offsetof(struct registry, bytes), sizeof(struct registry), sizeof(struct registry)) &&
-        word_is(r, offsetof(struct registry, slots), 0, MEMBERS))
+    if (is_word_in_range(r, offsetof(struct registry, magic), SHM_MAGIC, SHM_MAGIC) &&
+        is_word_in_range(r, offsetof(struct registry, bytes), sizeof(struct registry),
+                         sizeof(struct registry)) &&
+        is_word_in_range(r, offsetof(struct registry, slots), 0, MEMBERS))
         return r;
     close(r);
     return -1;

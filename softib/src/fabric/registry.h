@@ -20,7 +20,7 @@ int shared_open(int pid, int fd, uint64_t bytes);
 /* The same for a part of a file that the process has registered as memory, which may be of any size and need not be sealed: a program
  * may register what it likes. It must be a regular file of this user that the process has open for reading and writing, and that
  * has all of the part. */
-int shared_open_part(int pid, int fd, uint64_t from, uint64_t length);
+int shared_open_checked(int pid, int fd, uint64_t from, uint64_t length);
 
 socklen_t abstract_name(struct sockaddr_un *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int bind_name(const struct sockaddr_un *a, socklen_t len); /* a datagram socket of that name */

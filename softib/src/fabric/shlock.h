@@ -16,7 +16,7 @@ struct shlock {
     atomic_uint owner; /* 0 is free, else a member's shlock_self */
 };
 
-void shlock_take_slow(struct shlock *l);
+void shlock_lock_contended(struct shlock *l);
 bool shlock_owner_alive(unsigned owner);
 extern unsigned shlock_self; /* this process's member slot and the slot's generation (shlock_name) */
 
@@ -25,15 +25,15 @@ static inline unsigned shlock_name(unsigned slot, unsigned generation, unsigned 
     return generation % (UINT32_MAX / slots) * slots + slot;
 }
 
-static inline void shlock_take(struct shlock *l)
+static inline void shlock_lock(struct shlock *l)
 {
     unsigned zero = 0;
     if (UNLIKELY(!atomic_compare_exchange_strong_explicit(&l->owner, &zero, shlock_self, memory_order_acquire,
                                                           memory_order_relaxed)))
-        shlock_take_slow(l);
+        shlock_lock_contended(l);
 }
 
-static inline void shlock_drop(struct shlock *l)
+static inline void shlock_unlock(struct shlock *l)
 {
     atomic_store_explicit(&l->owner, 0, memory_order_release);
 }

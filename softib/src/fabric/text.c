@@ -145,7 +145,7 @@ static bool set_atomics(struct fabric *f, const char *v)
     return f->atomics_global || !strcmp(v, "adapter");
 }
 
-static bool set_pin(struct fabric *f, const char *v)
+static bool set_pin_cost(struct fabric *f, const char *v)
 {
     return parse_time(v, &f->pin);
 }
@@ -181,7 +181,7 @@ static const struct global {
     {"name", 0, 0, 0, set_name},
     {"mtu", 0, 0, 0, set_mtu},
     {"atomics", 0, 0, 0, set_atomics},
-    {"pin", 0, 0, 0, set_pin},
+    {"pin", 0, 0, 0, set_pin_cost},
     {"wire", 0, 0, 0, set_wire},
     {"base", 0, 0, 0, set_base},
     {"seed", 0, 0, 0, set_seed},
@@ -251,7 +251,7 @@ static bool set_vlan(struct fab_port *p, const char *v)
     return true;
 }
 
-static bool set_without(struct fab_port *p, const char *v)
+static bool set_missing_feature(struct fab_port *p, const char *v)
 {
     for (unsigned i = 0; i < FEATURES; i++)
         if (!strcmp(v, fabric_features[i])) {
@@ -268,7 +268,7 @@ static const struct local {
 } locals[] = {
     {"rate", set_rate},     {"bus", set_bus},   {"latency", set_latency},
     {"down", set_down},     {"up", set_up},     {"link", set_link},
-    {"netdev", set_netdev}, {"vlan", set_vlan}, {WITHOUT, set_without},
+    {"netdev", set_netdev}, {"vlan", set_vlan}, {WITHOUT, set_missing_feature},
 };
 
 static const struct local *find_local(const char *name)
@@ -292,31 +292,31 @@ static bool fail_unknown(struct parse *p, const char *kind, struct nearest best,
 
 static bool unknown_setting(struct parse *p, const char *name, const char *word)
 {
-    struct nearest best = nearest_begin(name);
+    struct nearest best = nearest_start_search(name);
     for (size_t i = 0; i < ARRAY_LEN(globals); i++)
-        nearest_consider(&best, globals[i].name);
+        nearest_compare_candidate(&best, globals[i].name);
     for (size_t i = 0; i < ARRAY_LEN(locals); i++)
-        nearest_consider(&best, locals[i].name);
-    nearest_consider(&best, "addr");
+        nearest_compare_candidate(&best, locals[i].name);
+    nearest_compare_candidate(&best, "addr");
     return fail_unknown(p, "setting", best, word);
 }
 
 static bool unknown_feature(struct parse *p, const char *name, const char *word)
 {
-    struct nearest best = nearest_begin(name);
+    struct nearest best = nearest_start_search(name);
     for (unsigned i = 0; i < FEATURES; i++)
-        nearest_consider(&best, fabric_features[i]);
+        nearest_compare_candidate(&best, fabric_features[i]);
     return fail_unknown(p, "feature", best, word);
 }
 
 static bool unknown_word(struct parse *p, const char *word)
 {
-    struct nearest best = nearest_begin(word);
+    struct nearest best = nearest_start_search(word);
     char what[96];
     for (size_t i = 0; i < ARRAY_LEN(globals); i++)
-        nearest_consider(&best, globals[i].name);
+        nearest_compare_candidate(&best, globals[i].name);
     for (size_t i = 0; i < ARRAY_LEN(locals); i++)
-        nearest_consider(&best, locals[i].name);
+        nearest_compare_candidate(&best, locals[i].name);
     if (!best.word)
         return text_fail(p, "expected key=value or node0/hca0/1:", word);
     snprintf(what, sizeof(what), "expected key=value or node0/hca0/1: (did you mean %s=?)", best.word);
@@ -344,7 +344,7 @@ static bool text_allocate_ports(struct parse *p, const char *word)
     return true;
 }
 
-static bool enter_scope(struct parse *p, const char *word)
+static bool begin_scope(struct parse *p, const char *word)
 {
     if (!text_allocate_ports(p, word))
         return false;
@@ -387,7 +387,8 @@ static bool set_ports(struct parse *p, const struct local *l, const char *v, con
         return false;
     for (uint32_t i = 0; i < f->nports; i++)
         if ((!p->match || p->match[i]) && !l->set(&f->port[i], v))
-            return l->set == set_without ? unknown_feature(p, v, word) : text_fail(p, "bad value", word);
+            return l->set == set_missing_feature ? unknown_feature(p, v, word)
+                                                 : text_fail(p, "bad value", word);
     return true;
 }
 
@@ -438,7 +439,7 @@ static bool parse_words(struct parse *p, char *copy)
         if (w[n - 1] == ':') {
             w[n - 1] = 0;
             p->listing = false;
-            if (!enter_scope(p, w))
+            if (!begin_scope(p, w))
                 return false;
         } else if (!text_parse_setting(p, w)) {
             return false;
@@ -457,15 +458,15 @@ static void strip_comments(char *s)
 }
 
 /* Copies to all ports of an adapter what they share: the bus, and the missing features. */
-static void share_in_adapters(struct fabric *f)
+static void copy_adapter_settings(struct fabric *f)
 {
     for (uint32_t i = 0; i < f->nports; i++) {
-        struct fab_port *first = &f->port[fabric_bus(f, i)];
+        struct fab_port *first = &f->port[fabric_bus_port(f, i)];
         first->bus = max_u64(first->bus, f->port[i].bus);
         first->without |= f->port[i].without;
     }
     for (uint32_t i = 0; i < f->nports; i++) {
-        const struct fab_port *first = &f->port[fabric_bus(f, i)];
+        const struct fab_port *first = &f->port[fabric_bus_port(f, i)];
         f->port[i].bus = first->bus;
         f->port[i].without = first->without;
         f->paced |= f->port[i].rate || f->port[i].latency || f->port[i].bus;
@@ -533,7 +534,7 @@ bool fabric_parse(const char *text, struct fabric *f, char *err, size_t errlen)
         if (!f->base_of[i])
             f->base_of[i] = f->base;
     if (ok)
-        share_in_adapters(f);
+        copy_adapter_settings(f);
     free(p.match);
     free(copy);
     if (!ok)

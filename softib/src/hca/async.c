@@ -20,12 +20,12 @@ void async_report(struct ctx *c, const struct ibv_async_event *e, uint32_t *deli
         return;
     n->event = *e;
     n->delivered = delivered;
-    lock_take(&c->ev_lock);
+    spinlock_acquire(&c->ev_lock);
     struct async_node **p = &c->ev_list;
     while (*p)
         p = &(*p)->next;
     *p = n;
-    lock_drop(&c->ev_lock);
+    spinlock_release(&c->ev_lock);
     uint64_t one = 1;
     if (write(c->v.context.async_fd, &one, sizeof(one)) < 0)
         softib_log("an asynchronous event was lost (write to the eventfd of the device): %s",
@@ -35,13 +35,13 @@ void async_report(struct ctx *c, const struct ibv_async_event *e, uint32_t *deli
 void qp_report(struct qp *q, enum ibv_event_type type)
 {
     struct ibv_async_event e = {.event_type = type};
-    e.element.qp = qp_ibv(q);
-    async_report(ctx_of(qp_ibv(q)->context), &e, &q->async_delivered);
+    e.element.qp = qp_to_ibv(q);
+    async_report(ctx_from_ibv(qp_to_ibv(q)->context), &e, &q->async_delivered);
 }
 
 void async_purge(struct ctx *c, const uint32_t *delivered)
 {
-    lock_take(&c->ev_lock);
+    spinlock_acquire(&c->ev_lock);
     for (struct async_node **p = &c->ev_list, *n; (n = *p);) {
         if (n->delivered != delivered) {
             p = &n->next;
@@ -50,7 +50,7 @@ void async_purge(struct ctx *c, const uint32_t *delivered)
         *p = n->next;
         free(n);
     }
-    lock_drop(&c->ev_lock);
+    spinlock_release(&c->ev_lock);
 }
 
 void async_wait(uint32_t *completed, uint32_t *delivered, pthread_mutex_t *m, pthread_cond_t *cond)
@@ -63,14 +63,14 @@ void async_wait(uint32_t *completed, uint32_t *delivered, pthread_mutex_t *m, pt
 
 bool async_next(struct ctx *c, struct ibv_async_event *e)
 {
-    lock_take(&c->ev_lock);
+    spinlock_acquire(&c->ev_lock);
     struct async_node *n = c->ev_list;
     if (n) {
         c->ev_list = n->next;
         if (n->delivered)
             ++*n->delivered;
     }
-    lock_drop(&c->ev_lock);
+    spinlock_release(&c->ev_lock);
     if (n)
         *e = n->event;
     free(n);

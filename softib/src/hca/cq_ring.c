@@ -29,7 +29,7 @@ static void cq_notify(struct peer *owner, struct sh_cq *s, uint64_t upto, bool s
  * connection manager needs it: it polls until the queue is empty and then arms, so a completion in between would
  * wait for the next one, for ever. Completions that the last event covers raise none, polled or not: perftest arms
  * before it polls, and takes each event for one completion. */
-void cq_notify_untold(struct peer *owner, struct sh_cq *s)
+void cq_notify_unreported(struct peer *owner, struct sh_cq *s)
 {
     uint64_t head = atomic_load_explicit(&s->head, memory_order_relaxed);
     uint64_t tail = atomic_load_explicit(&s->tail, memory_order_acquire);
@@ -47,7 +47,7 @@ void cq_notify_untold(struct peer *owner, struct sh_cq *s)
 void cq_push(struct peer *owner, uint32_t cq, const struct sh_cqe *e)
 {
     struct sh_cq *s = &owner->arena->cq[cq];
-    shlock_take(&s->lock);
+    shlock_lock(&s->lock);
     uint64_t tail = atomic_load_explicit(&s->tail, memory_order_relaxed);
     uint32_t limit = atomic_load_explicit(&s->limit, memory_order_relaxed);
     struct sh_cqe *ring = cq_ring(owner, s);
@@ -58,8 +58,8 @@ void cq_push(struct peer *owner, uint32_t cq, const struct sh_cqe *e)
         atomic_store(&s->tail, tail + 1);
     }
     bool overrun = !room && !atomic_exchange(&s->overrun, 1);
-    shlock_drop(&s->lock);
+    shlock_unlock(&s->lock);
     if (UNLIKELY(overrun))
-        peer_event(owner, SHEV_CQ_OVERRUN, cq, 0);
+        peer_post_event(owner, SHEV_CQ_OVERRUN, cq, 0);
     cq_notify(owner, s, tail + 1, is_solicited(e));
 }

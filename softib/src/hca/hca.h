@@ -168,23 +168,23 @@ struct ah {
     struct path path;
 };
 
-static inline struct ctx *ctx_of(struct ibv_context *c)
+static inline struct ctx *ctx_from_ibv(struct ibv_context *c)
 {
     return CONTAINER_OF(c, struct ctx, v.context);
 }
 
 /* Whether the adapter has a feature: see without= in fabric.h. */
-static inline bool ctx_has(const struct ctx *c, enum fab_feature what)
+static inline bool ctx_has_feature(const struct ctx *c, enum fab_feature what)
 {
-    return !fabric_lacks(&proc.fab, fabric_linear(&proc.fab, proc.fab.node, c->hca, 1), what);
+    return !fabric_lacks_feature(&proc.fab, fabric_port_index(&proc.fab, proc.fab.node, c->hca, 1), what);
 }
 
-static inline struct qp *qp_of(struct ibv_qp *q)
+static inline struct qp *qp_from_ibv(struct ibv_qp *q)
 {
     return (struct qp *)q;
 }
 
-static inline struct ibv_qp *qp_ibv(struct qp *q)
+static inline struct ibv_qp *qp_to_ibv(struct qp *q)
 {
     return &q->ex.qp_base;
 }
@@ -197,7 +197,7 @@ static inline bool type_reliable(unsigned type)
 
 static inline bool qp_reliable(struct qp *q)
 {
-    return type_reliable(qp_ibv(q)->qp_type);
+    return type_reliable(qp_to_ibv(q)->qp_type);
 }
 
 /* The QP type that the other end must have. */
@@ -207,13 +207,13 @@ static inline unsigned type_peer(unsigned type)
 }
 
 /* True if the QP has a receive queue of its own: XRC QPs have none, other QPs may use an SRQ instead. */
-static inline bool qp_has_rq(struct qp *q)
+static inline bool qp_has_receive_queue(struct qp *q)
 {
-    return !qp_ibv(q)->srq && qp_ibv(q)->qp_type != IBV_QPT_XRC_SEND &&
-           qp_ibv(q)->qp_type != IBV_QPT_XRC_RECV;
+    return !qp_to_ibv(q)->srq && qp_to_ibv(q)->qp_type != IBV_QPT_XRC_SEND &&
+           qp_to_ibv(q)->qp_type != IBV_QPT_XRC_RECV;
 }
 
-static inline struct cq *cq_of(struct ibv_cq *c)
+static inline struct cq *cq_from_ibv(struct ibv_cq *c)
 {
     return (struct cq *)c;
 }
@@ -223,18 +223,18 @@ static inline uint32_t pd_key(struct ibv_pd *p)
     return p->handle;
 }
 
-static inline struct wqe *sq_at(struct qp *q, uint64_t i)
+static inline struct wqe *sq_get_wqe(struct qp *q, uint64_t i)
 {
     return (struct wqe *)(q->sq + (i % q->cap.max_send_wr) * q->stride);
 }
 
 /* cq_ring.c */
 void cq_push(struct peer *owner, uint32_t cq, const struct sh_cqe *e);
-void cq_notify_untold(struct peer *owner,
-                      struct sh_cq *s); /* event suppressed while the program does not poll */
+void cq_notify_unreported(struct peer *owner,
+                          struct sh_cq *s); /* event suppressed while the program does not poll */
 static inline struct sh_cqe *cq_ring(struct peer *owner, const struct sh_cq *s)
 {
-    return peer_at(owner, atomic_load_explicit(&s->ring, memory_order_relaxed));
+    return peer_arena_address(owner, atomic_load_explicit(&s->ring, memory_order_relaxed));
 }
 
 /* rq_ring.c */
@@ -250,7 +250,7 @@ int rq_post(struct sh_rq *rq, const struct ibv_recv_wr *wr);
 bool rq_pop(struct peer *owner, uint32_t rq, bool is_srq, struct rwqe *out);
 
 /* An address that is unique to the calling thread, to mark the owner of a lock. */
-static inline void *thread_mark(void)
+static inline void *thread_unique_mark(void)
 {
     static _Thread_local char mark;
     return &mark;
@@ -261,13 +261,14 @@ uint32_t qp_number_allocate(uint32_t *nth); /* an index, 0: none is left; and th
 void qp_number_free(uint32_t idx);
 void qp_table_add(struct qp *q);
 void qp_table_remove(struct qp *q);
-struct qp *qp_lookup(uint32_t qpn);                                 /* marked busy; drop with qp_release */
-void qp_each(void (*fn)(struct qp *q, uint32_t arg), uint32_t arg); /* every QP there is, marked busy */
-void qp_fence(void); /* returns when every request under way has checked its keys again or has ended */
+struct qp *qp_lookup(uint32_t qpn); /* marked busy; drop with qp_release */
+void qp_for_each(void (*fn)(struct qp *q, uint32_t arg), uint32_t arg); /* every QP there is, marked busy */
+void qp_wait_lock_holders(
+    void); /* returns when every request under way has checked its keys again or has ended */
 extern _Atomic(struct qp *) qp_table[QP_MAX];
 
 /* The QP without a reference, for the thread that polls its completions: the QP exists as long as there are some. */
-static inline struct qp *qp_peek(uint32_t qpn)
+static inline struct qp *qp_find_unreferenced(uint32_t qpn)
 {
     struct qp *q = atomic_load_explicit(&qp_table[qpn & (QP_MAX - 1)], memory_order_acquire);
     return q && q->ex.qp_base.qp_num == qpn ? q : NULL;
@@ -279,12 +280,12 @@ static inline void qp_release(struct qp *q)
 }
 
 /* qp_error.c; the locks are held unless stated otherwise */
-void qp_quiet(
+void qp_wait_deliveries(
     const struct qp
         *q); /* its state admits no message: waits for those that are being delivered; needs no lock */
 void qp_to_error(struct qp *q);
 void qp_fail(struct qp *q, enum ibv_event_type why); /* takes the locks */
-void qp_drained(struct qp *q);
+void qp_report_drained(struct qp *q);
 void qp_flush_receives(struct qp *q); /* needs no lock */
 
 /* async.c; `delivered` counts the events of one object that the program fetched; NULL for port events. */

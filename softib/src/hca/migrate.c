@@ -15,7 +15,7 @@ static bool migrate_change_state(struct sh_qp *s, unsigned from, unsigned to)
     return atomic_compare_exchange_strong(&s->mig, &from, to);
 }
 
-bool migrate_arrival(struct target *t, const struct request *r)
+bool migrate_check_arrival(struct target *t, const struct request *r)
 {
     struct sh_qp *s = t->qp;
     if (r->arming) {
@@ -26,13 +26,13 @@ bool migrate_arrival(struct target *t, const struct request *r)
         return true;
     uint32_t port = (uint32_t)(r->dlid >> proc.fab.lmc) - 1;
     if (port != atomic_load(&s->alt_port) || r->slid != atomic_load(&s->alt_dlid)) {
-        peer_event(t->owner, SHEV_QP_PATH, atomic_load(&s->qpn), IBV_EVENT_PATH_MIG_ERR);
+        peer_post_event(t->owner, SHEV_QP_PATH, atomic_load(&s->qpn), IBV_EVENT_PATH_MIG_ERR);
         return false;
     }
     if (migrate_change_state(s, IBV_MIG_ARMED, IBV_MIG_MIGRATED)) {
         atomic_store(&s->port, port);
         atomic_store(&s->dlid, r->slid);
-        peer_event(t->owner, SHEV_QP_PATH, atomic_load(&s->qpn), IBV_EVENT_PATH_MIG);
+        peer_post_event(t->owner, SHEV_QP_PATH, atomic_load(&s->qpn), IBV_EVENT_PATH_MIG);
     }
     return true;
 }
@@ -44,15 +44,16 @@ void migrate_on_peer_state(struct qp *q, bool arming)
 }
 
 /* Makes the alternate path the only one. */
-static void take_alternate(struct qp *q)
+static void switch_to_alternate(struct qp *q)
 {
     struct ibv_qp_attr *a = &q->attr;
     a->ah_attr = a->alt_ah_attr;
     a->port_num = a->alt_port_num;
     a->timeout = a->alt_timeout;
     a->path_mig_state = IBV_MIG_MIGRATED;
-    path_from_attr(&a->ah_attr, ctx_of(qp_ibv(q)->context)->hca, &q->path);
-    q->linear = fabric_linear(&proc.fab, proc.fab.node, ctx_of(qp_ibv(q)->context)->hca, a->port_num);
+    path_from_attr(&a->ah_attr, ctx_from_ibv(qp_to_ibv(q)->context)->hca, &q->path);
+    q->linear =
+        fabric_port_index(&proc.fab, proc.fab.node, ctx_from_ibv(qp_to_ibv(q)->context)->hca, a->port_num);
     atomic_store(&q->sh->port, q->linear);
     atomic_store(&q->sh->dlid, q->path.dlid);
     q->alternate = false;
@@ -68,14 +69,14 @@ bool migrate_to_alternate(struct qp *q)
     if (!q->alternate || (!migrate_change_state(q->sh, IBV_MIG_ARMED, IBV_MIG_MIGRATED) &&
                           atomic_load(&q->sh->mig) != IBV_MIG_MIGRATED))
         return false;
-    take_alternate(q);
+    switch_to_alternate(q);
     return true;
 }
 
-void migrate_event(struct qp *q, enum ibv_event_type what)
+void migrate_handle_event(struct qp *q, enum ibv_event_type what)
 {
     sq_lock(q);
-    bool works = qp_ibv(q)->state != IBV_QPS_RESET && qp_ibv(q)->state != IBV_QPS_ERR;
+    bool works = qp_to_ibv(q)->state != IBV_QPS_RESET && qp_to_ibv(q)->state != IBV_QPS_ERR;
     if (works && what == IBV_EVENT_PATH_MIG_ERR)
         qp_report(q, what);
     else if (works && migrate_to_alternate(q))
@@ -94,14 +95,14 @@ bool migrate_attrs_fit(struct qp *q, const struct ibv_qp_attr *a, int mask)
     if (!(mask & IBV_QP_ALT_PATH))
         return true;
     const struct ibv_ah_attr *primary = mask & IBV_QP_AV ? &a->ah_attr : &q->attr.ah_attr;
-    const uint32_t hca = ctx_of(qp_ibv(q)->context)->hca;
+    const uint32_t hca = ctx_from_ibv(qp_to_ibv(q)->context)->hca;
     if (a->alt_port_num < 1 || a->alt_port_num > proc.fab.ports || a->alt_pkey_index || a->alt_timeout > 31 ||
         !path_attr_legal(primary, hca) || !path_attr_legal(&a->alt_ah_attr, hca))
         return false;
     path_from_attr(primary, hca, &p);
-    bool known = fabric_locate(&proc.fab, p.dlid, &now);
+    bool known = fabric_find_lid(&proc.fab, p.dlid, &now);
     path_from_attr(&a->alt_ah_attr, hca, &p);
-    return known && fabric_locate(&proc.fab, p.dlid, &at) && at.node == now.node;
+    return known && fabric_find_lid(&proc.fab, p.dlid, &at) && at.node == now.node;
 }
 
 static void load_alternate(struct qp *q, const struct ibv_qp_attr *a)
@@ -111,9 +112,10 @@ static void load_alternate(struct qp *q, const struct ibv_qp_attr *a)
     q->attr.alt_port_num = a->alt_port_num;
     q->attr.alt_timeout = a->alt_timeout;
     q->attr.alt_pkey_index = a->alt_pkey_index;
-    path_from_attr(&a->alt_ah_attr, ctx_of(qp_ibv(q)->context)->hca, &p);
+    path_from_attr(&a->alt_ah_attr, ctx_from_ibv(qp_to_ibv(q)->context)->hca, &p);
     atomic_store(&q->sh->alt_port,
-                 fabric_linear(&proc.fab, proc.fab.node, ctx_of(qp_ibv(q)->context)->hca, a->alt_port_num));
+                 fabric_port_index(&proc.fab, proc.fab.node, ctx_from_ibv(qp_to_ibv(q)->context)->hca,
+                                   a->alt_port_num));
     atomic_store(&q->sh->alt_dlid, p.dlid);
 }
 

@@ -13,7 +13,7 @@ void migrate_reset(struct qp *q);
 
 /* Called for a request to a QP whose state is not MIGRATED. Returns false if it came by neither of the two paths and
  * must be dropped. */
-bool migrate_arrival(struct target *t, const struct request *r);
+bool migrate_check_arrival(struct target *t, const struct request *r);
 
 /* Called with the peer's state, which its acknowledgements carry. */
 void migrate_on_peer_state(struct qp *q, bool arming);
@@ -22,10 +22,10 @@ void migrate_on_peer_state(struct qp *q, bool arming);
 bool migrate_to_alternate(struct qp *q);
 
 /* Reports that the peer has migrated the QP, or has failed to. Takes the locks. */
-void migrate_event(struct qp *q, enum ibv_event_type what);
+void migrate_handle_event(struct qp *q, enum ibv_event_type what);
 
 /* True while this end arms its alternate path; requests carry this to the peer. */
-static inline bool migrate_arming(const struct qp *q)
+static inline bool migrate_is_arming(const struct qp *q)
 {
     return UNLIKELY(q->alternate) &&
            atomic_load_explicit(&q->sh->mig, memory_order_relaxed) != IBV_MIG_MIGRATED;

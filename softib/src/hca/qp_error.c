@@ -12,14 +12,14 @@ void qp_flush_receives(struct qp *q)
         struct sh_cqe e = {.wr_id = w.wr_id,
                            .status = IBV_WC_WR_FLUSH_ERR,
                            .opcode = IBV_WC_RECV,
-                           .qp_num = qp_ibv(q)->qp_num};
-        cq_push(proc.self, cq_of(qp_ibv(q)->recv_cq)->idx, &e);
+                           .qp_num = qp_to_ibv(q)->qp_num};
+        cq_push(proc.self, cq_from_ibv(qp_to_ibv(q)->recv_cq)->idx, &e);
     }
 }
 
 /* Waits until no delivery to the QP is in progress. A delivery by another process ends, at the latest with that
  * process; one by our own threads ends because the wire has discarded what was partly received. */
-void qp_quiet(const struct qp *q)
+void qp_wait_deliveries(const struct qp *q)
 {
     for (unsigned turn = 0; atomic_load(&q->sh->users);)
         spin_wait(&turn);
@@ -30,14 +30,14 @@ void qp_quiet(const struct qp *q)
  * before the requests behind it are flushed; nothing arrives after this function. */
 void qp_to_error(struct qp *q)
 {
-    q->attr.qp_state = qp_ibv(q)->state = IBV_QPS_ERR;
+    q->attr.qp_state = qp_to_ibv(q)->state = IBV_QPS_ERR;
     atomic_exchange(&q->sh->state, IBV_QPS_ERR);
     q->wire->quiet(q);
-    qp_quiet(q);
+    qp_wait_deliveries(q);
     sq_flush(q);
-    if (qp_has_rq(q))
+    if (qp_has_receive_queue(q))
         qp_flush_receives(q);
-    else if (qp_ibv(q)->srq && !atomic_exchange(&q->sh->drained, 1))
+    else if (qp_to_ibv(q)->srq && !atomic_exchange(&q->sh->drained, 1))
         qp_report(q, IBV_EVENT_QP_LAST_WQE_REACHED);
 }
 
@@ -46,14 +46,14 @@ void qp_fail(struct qp *q, enum ibv_event_type why)
 {
     sq_lock(q);
     /* The responder sets the shared state before it reports: if another state is there, the program has reset the QP. */
-    if (qp_ibv(q)->state != IBV_QPS_ERR && atomic_load(&q->sh->state) == IBV_QPS_ERR) {
+    if (qp_to_ibv(q)->state != IBV_QPS_ERR && atomic_load(&q->sh->state) == IBV_QPS_ERR) {
         qp_to_error(q);
         qp_report(q, why);
     }
     sq_unlock(q);
 }
 
-void qp_drained(struct qp *q)
+void qp_report_drained(struct qp *q)
 {
     if (!q->attr.en_sqd_async_notify)
         return;
@@ -61,20 +61,20 @@ void qp_drained(struct qp *q)
     qp_report(q, IBV_EVENT_SQ_DRAINED);
 }
 
-void sq_error(struct qp *q, enum ibv_wc_status st)
+void sq_fail_request(struct qp *q, enum ibv_wc_status st)
 {
-    sq_complete(q, sq_at(q, q->done), q->done, st);
+    sq_complete(q, sq_get_wqe(q, q->done), q->done, st);
     q->done++;
     if (qp_reliable(q)) {
         qp_to_error(q);
         return;
     }
-    q->attr.qp_state = qp_ibv(q)->state = IBV_QPS_SQE;
+    q->attr.qp_state = qp_to_ibv(q)->state = IBV_QPS_SQE;
     atomic_store(&q->sh->state, IBV_QPS_SQE);
     sq_flush(q);
 }
 
-enum ibv_wc_status sq_retry(struct qp *q, enum answer a, uint32_t arg, uint64_t now)
+enum ibv_wc_status sq_handle_nak(struct qp *q, enum answer a, uint32_t arg, uint64_t now)
 {
     if (a == ANS_RNR) {
         if (q->attr.rnr_retry != 7 && !q->rnr_left--)

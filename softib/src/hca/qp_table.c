@@ -13,48 +13,48 @@ static bool taken[QP_MAX]; /* a number is allocated before its QP can be looked 
 /* Allocates a QP number. Faults that repeat with the seed must not depend on it, so QPs are also counted: *nth. */
 uint32_t qp_number_allocate(uint32_t *nth)
 {
-    lock_take(&table_lock);
+    spinlock_acquire(&table_lock);
     if (!table_hint)
         table_hint = 2 + (uint32_t)(random_u64() % (QP_MAX - 2)); /* not predictable */
-    uint32_t found = number_take(taken, 2, QP_MAX, &table_hint);
+    uint32_t found = number_allocate(taken, 2, QP_MAX, &table_hint);
     *nth = created++;
-    lock_drop(&table_lock);
+    spinlock_release(&table_lock);
     return found;
 }
 
 void qp_number_free(uint32_t idx)
 {
-    lock_take(&table_lock);
+    spinlock_acquire(&table_lock);
     taken[idx] = false;
-    lock_drop(&table_lock);
+    spinlock_release(&table_lock);
 }
 
 void qp_table_add(struct qp *q)
 {
-    lock_take(&table_lock);
+    spinlock_acquire(&table_lock);
     atomic_store(&qp_table[q->idx], q);
     atomic_fetch_or(&in_table[q->idx / 64], 1ull << q->idx % 64);
-    lock_drop(&table_lock);
+    spinlock_release(&table_lock);
 }
 
 /* Removes the QP. A lookup marks the QP busy under the same lock, so no thread starts to use it afterwards. */
 void qp_table_remove(struct qp *q)
 {
-    lock_take(&table_lock);
+    spinlock_acquire(&table_lock);
     atomic_store(&qp_table[q->idx], NULL);
     atomic_fetch_and(&in_table[q->idx / 64], ~(1ull << q->idx % 64));
-    lock_drop(&table_lock);
+    spinlock_release(&table_lock);
 }
 
 static struct qp *qp_table_lookup(uint32_t idx, uint32_t qpn)
 {
-    lock_take(&table_lock);
+    spinlock_acquire(&table_lock);
     struct qp *q = atomic_load(&qp_table[idx]);
-    if (q && (!qpn || qp_ibv(q)->qp_num == qpn))
+    if (q && (!qpn || qp_to_ibv(q)->qp_num == qpn))
         atomic_fetch_add(&q->task.busy, 1);
     else
         q = NULL;
-    lock_drop(&table_lock);
+    spinlock_release(&table_lock);
     return q;
 }
 
@@ -63,16 +63,16 @@ struct qp *qp_lookup(uint32_t qpn)
     return qp_table_lookup(qpn & (QP_MAX - 1), qpn);
 }
 
-static void qp_fence_builder(struct qp *q, uint32_t unused)
+static void qp_wait_builder(struct qp *q, uint32_t unused)
 {
     (void)unused;
-    if (atomic_load_explicit(&q->builder, memory_order_relaxed) != thread_mark()) {
-        lock_take(&q->lock);
-        lock_drop(&q->lock);
+    if (atomic_load_explicit(&q->builder, memory_order_relaxed) != thread_unique_mark()) {
+        spinlock_acquire(&q->lock);
+        spinlock_release(&q->lock);
     }
 }
 
-void qp_each(void (*fn)(struct qp *q, uint32_t arg), uint32_t arg)
+void qp_for_each(void (*fn)(struct qp *q, uint32_t arg), uint32_t arg)
 {
     for (uint32_t i = 0; i < QP_MAX / 64; i++)
         for (uint64_t left = atomic_load(&in_table[i]); left; left &= left - 1) {
@@ -85,7 +85,7 @@ void qp_each(void (*fn)(struct qp *q, uint32_t arg), uint32_t arg)
 }
 
 /* Waits until threads that hold a QP's lock have released it: a thread checks memory keys only after taking that lock. */
-void qp_fence(void)
+void qp_wait_lock_holders(void)
 {
-    qp_each(qp_fence_builder, 0);
+    qp_for_each(qp_wait_builder, 0);
 }

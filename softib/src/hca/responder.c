@@ -11,25 +11,26 @@ static bool responder_can_receive(unsigned state)
     return state == IBV_QPS_RTR || state == IBV_QPS_RTS || state == IBV_QPS_SQD || state == IBV_QPS_SQE;
 }
 
-static bool right_port(const struct sh_qp *q, uint16_t dlid)
+static bool is_addressed_to_port(const struct sh_qp *q, uint16_t dlid)
 {
     return (uint32_t)(dlid >> proc.fab.lmc) == atomic_load_explicit(&q->port, memory_order_relaxed) + 1;
 }
 
-static bool responder_accepts(const struct sh_qp *q, uint32_t qpn, const struct request *r)
+static bool responder_matches_request(const struct sh_qp *q, uint32_t qpn, const struct request *r)
 {
     if (atomic_load_explicit(&q->qpn, memory_order_relaxed) != qpn ||
         atomic_load_explicit(&q->type, memory_order_relaxed) != r->type)
         return false;
     if (r->type == IBV_QPT_UD)
         return atomic_load_explicit(&q->qkey, memory_order_relaxed) == r->qkey &&
-               (r->dlid >= MCAST_LID || right_port(q, r->dlid));
+               (r->dlid >= MCAST_LID || is_addressed_to_port(q, r->dlid));
     return atomic_load_explicit(&q->dest_qpn, memory_order_relaxed) == r->src_qpn;
 }
 
-static bool right_path(const struct sh_qp *q, const struct request *r)
+static bool is_from_connected_path(const struct sh_qp *q, const struct request *r)
 {
-    return right_port(q, r->dlid) && atomic_load_explicit(&q->roce_v2, memory_order_relaxed) == r->roce_v2 &&
+    return is_addressed_to_port(q, r->dlid) &&
+           atomic_load_explicit(&q->roce_v2, memory_order_relaxed) == r->roce_v2 &&
            (uint32_t)(r->slid >> proc.fab.lmc) ==
                (uint32_t)(atomic_load_explicit(&q->dlid, memory_order_relaxed) >> proc.fab.lmc);
 }
@@ -40,16 +41,16 @@ static bool responder_check_path(struct target *t, const struct request *r)
     if (r->type == IBV_QPT_UD)
         return true;
     if (UNLIKELY(atomic_load_explicit(&t->qp->mig, memory_order_relaxed) != IBV_MIG_MIGRATED) &&
-        !migrate_arrival(t, r))
+        !migrate_check_arrival(t, r))
         return false;
-    return right_path(t->qp, r);
+    return is_from_connected_path(t->qp, r);
 }
 
 /* Marks the receiver in use, before its state is read: the owner changes the state first and then waits for users. */
 static _Atomic uint64_t *responder_use_begin(const struct peer *owner, uint32_t index, atomic_uint *users)
 {
     if (!owner->self)
-        return hold_take(owner->slot, index);
+        return hold_acquire(owner->slot, index);
     atomic_fetch_add(users, 1);
     return NULL;
 }
@@ -57,7 +58,7 @@ static _Atomic uint64_t *responder_use_begin(const struct peer *owner, uint32_t 
 static void responder_use_end(_Atomic uint64_t *hold, atomic_uint *users)
 {
     if (hold)
-        hold_drop(hold);
+        hold_release(hold);
     else
         atomic_fetch_sub_explicit(users, 1, memory_order_release);
 }
@@ -70,10 +71,10 @@ enum answer target_find(struct peer *owner, uint32_t qpn, const struct request *
     t->xrc = NULL;
     if (UNLIKELY(atomic_load_explicit(&owner->arena->top, memory_order_relaxed) >
                  atomic_load_explicit(&owner->mapped, memory_order_relaxed)) &&
-        !peer_extend(owner))
+        !peer_map_more(owner))
         return ANS_REFUSED;
     t->hold = responder_use_begin(owner, HOLD_QP | (qpn & (QP_MAX - 1)), &q->users);
-    if (LIKELY(responder_can_receive(atomic_load(&q->state)) && responder_accepts(q, qpn, r) &&
+    if (LIKELY(responder_can_receive(atomic_load(&q->state)) && responder_matches_request(q, qpn, r) &&
                responder_check_path(t, r)))
         return ANS_OK;
     responder_use_end(t->hold, &q->users);
@@ -93,19 +94,19 @@ static bool xrc_find(struct target *t, const struct request *r)
     uint64_t domain = atomic_load(&x->domain);
     bool extended = atomic_load_explicit(&p->arena->top, memory_order_relaxed) <=
                         atomic_load_explicit(&p->mapped, memory_order_relaxed) ||
-                    peer_extend(p);
+                    peer_map_more(p);
     if (extended && domain && domain == atomic_load(&t->qp->domain) && atomic_load(&x->number) == r->srqn) {
         t->memory = p;
         t->xrc = x;
         return true;
     }
     responder_use_end(t->xrc_hold, &x->users);
-    peer_put(p);
+    peer_release(p);
     return false;
 }
 
 /* Finds where received data goes. Returns false if the request names no SRQ of the domain; the QP has failed then. */
-static bool memory_found(struct target *t, const struct request *r)
+static bool find_receive_memory(struct target *t, const struct request *r)
 {
     if (LIKELY(r->type != IBV_QPT_XRC_RECV) || xrc_find(t, r))
         return true;
@@ -123,7 +124,7 @@ static uint32_t target_cq(const struct target *t)
     return atomic_load_explicit(UNLIKELY(t->xrc != NULL) ? &t->xrc->cq : &t->qp->rcq, memory_order_relaxed);
 }
 
-static bool target_pop(struct target *t, struct rwqe *w)
+static bool target_pop_receive(struct target *t, struct rwqe *w)
 {
     if (UNLIKELY(t->xrc != NULL))
         return rq_pop(t->memory, QP_MAX + (uint32_t)(t->xrc - t->memory->arena->xrc), true, w);
@@ -135,7 +136,7 @@ void target_release(struct target *t)
 {
     if (UNLIKELY(t->xrc != NULL)) {
         responder_use_end(t->xrc_hold, &t->xrc->users);
-        peer_put(t->memory);
+        peer_release(t->memory);
         t->xrc = NULL;
     }
     responder_use_end(t->hold, &t->qp->users);
@@ -147,14 +148,14 @@ void target_fail(struct target *t, enum ibv_event_type why)
     while (responder_can_receive(s) && !atomic_compare_exchange_weak(&t->qp->state, &s, IBV_QPS_ERR))
         ;
     if (responder_can_receive(s))
-        peer_event(t->owner, SHEV_QP_ERROR, atomic_load(&t->qp->qpn), why);
+        peer_post_event(t->owner, SHEV_QP_ERROR, atomic_load(&t->qp->qpn), why);
 }
 
 /* The LID that programs see: 0 for ports of RoCE. */
-static uint16_t seen_lid(uint16_t lid)
+static uint16_t visible_lid(uint16_t lid)
 {
     struct fab_place at;
-    if (LIKELY(!proc.fab.roce) || !fabric_locate(&proc.fab, lid, &at))
+    if (LIKELY(!proc.fab.roce) || !fabric_find_lid(&proc.fab, lid, &at))
         return lid;
     return proc.fab.port[at.linear].ethernet ? 0 : lid;
 }
@@ -175,7 +176,7 @@ static void responder_complete(struct target *t, const struct request *r, uint64
         .qp_num = atomic_load_explicit(&q->qpn, memory_order_relaxed),
         .src_qp = r->src_qpn,
         .wc_flags = (imm ? IBV_WC_WITH_IMM : 0) | (inv ? IBV_WC_WITH_INV : 0) | (r->has_grh ? IBV_WC_GRH : 0),
-        .slid = seen_lid(r->slid),
+        .slid = visible_lid(r->slid),
         .sl = r->sl,
         .path_bits = (uint8_t)(r->dlid & ((1u << proc.fab.lmc) - 1)),
         .solicited = r->solicited,
@@ -193,13 +194,14 @@ static void landing_release(struct landing *l)
 }
 
 /* Takes the receive request and finds its memory. UD data begins after the room for a route header. */
-static enum answer land_receive(struct target *t, const struct request *r, struct landing *l, uint32_t *arg)
+static enum answer prepare_receive(struct target *t, const struct request *r, struct landing *l,
+                                   uint32_t *arg)
 {
     struct sh_qp *q = t->qp;
     struct rwqe w;
     uint32_t pd = target_pd(t);
     uint64_t need = r->length + (r->type == IBV_QPT_UD ? GRH_BYTES : 0);
-    if (!target_pop(t, &w)) {
+    if (!target_pop_receive(t, &w)) {
         *arg = atomic_load_explicit(&q->rnr_timer, memory_order_relaxed);
         return ANS_RNR;
     }
@@ -216,8 +218,8 @@ static enum answer land_receive(struct target *t, const struct request *r, struc
         uint64_t len = min_u64(need, w.sge[i].length);
         if (!len)
             continue;
-        if (UNLIKELY(!mr_hold(t->memory, w.sge[i].lkey, pd, w.sge[i].addr, len, IBV_ACCESS_LOCAL_WRITE,
-                              &l->seg[l->nseg]))) {
+        if (UNLIKELY(!mr_hold_remote(t->memory, w.sge[i].lkey, pd, w.sge[i].addr, len, IBV_ACCESS_LOCAL_WRITE,
+                                     &l->seg[l->nseg]))) {
             landing_release(l);
             responder_complete(t, r, w.wr_id, IBV_WC_LOC_PROT_ERR, 0);
             target_fail(t, IBV_EVENT_QP_FATAL);
@@ -230,33 +232,33 @@ static enum answer land_receive(struct target *t, const struct request *r, struc
 }
 
 /* True if the QP's access flags permit the request. If not, it is an invalid request whatever the memory permits. */
-static bool qp_takes(const struct sh_qp *q, uint32_t need)
+static bool qp_permits_access(const struct sh_qp *q, uint32_t need)
 {
     return atomic_load_explicit(&q->access, memory_order_relaxed) & need;
 }
 
-static bool hold_remote(struct target *t, const struct request *r, uint64_t len, uint32_t need,
-                        struct rseg *s)
+static bool hold_remote_region(struct target *t, const struct request *r, uint64_t len, uint32_t need,
+                               struct rseg *s)
 {
-    if (UNLIKELY(!mr_hold(t->memory, r->rkey, target_pd(t), r->raddr, len, need, s)))
+    if (UNLIKELY(!mr_hold_remote(t->memory, r->rkey, target_pd(t), r->raddr, len, need, s)))
         return false;
-    if (LIKELY(window_admits(s->mr, t)))
+    if (LIKELY(window_permits_qp(s->mr, t)))
         return true;
     mr_release(s);
     return false;
 }
 
-static enum answer land_write(struct target *t, const struct request *r, struct landing *l)
+static enum answer prepare_write(struct target *t, const struct request *r, struct landing *l)
 {
     struct sh_qp *q = t->qp;
-    if (!qp_takes(q, IBV_ACCESS_REMOTE_WRITE)) {
+    if (!qp_permits_access(q, IBV_ACCESS_REMOTE_WRITE)) {
         if (type_reliable(r->type))
             target_fail(t, IBV_EVENT_QP_REQ_ERR);
         return ANS_INVALID;
     }
     if (!r->length)
         return ANS_OK;
-    if (!hold_remote(t, r, r->length, IBV_ACCESS_REMOTE_WRITE, &l->seg[0])) {
+    if (!hold_remote_region(t, r, r->length, IBV_ACCESS_REMOTE_WRITE, &l->seg[0])) {
         if (type_reliable(r->type))
             target_fail(t, IBV_EVENT_QP_ACCESS_ERR);
         return ANS_ACCESS;
@@ -265,30 +267,30 @@ static enum answer land_write(struct target *t, const struct request *r, struct 
     return ANS_OK;
 }
 
-enum answer target_land(struct target *t, const struct request *r, struct landing *l, uint32_t *arg)
+enum answer target_prepare(struct target *t, const struct request *r, struct landing *l, uint32_t *arg)
 {
     l->nseg = 0;
     l->consumed = false;
-    if (!memory_found(t, r))
+    if (!find_receive_memory(t, r))
         return ANS_INVALID;
     if (r->opcode == IBV_WR_RDMA_WRITE)
-        return land_write(t, r, l);
+        return prepare_write(t, r, l);
     /* The sender has executed LOCAL_INV; here it only advances the sequence number. */
     if (UNLIKELY(r->opcode == IBV_WR_LOCAL_INV))
         return ANS_OK;
-    if (UNLIKELY(r->opcode == IBV_WR_SEND_WITH_INV && !window_named(t, r->imm))) {
+    if (UNLIKELY(r->opcode == IBV_WR_SEND_WITH_INV && !window_find_by_key(t, r->imm))) {
         if (type_reliable(r->type))
             target_fail(t, IBV_EVENT_QP_ACCESS_ERR);
         return ANS_ACCESS;
     }
     if (r->opcode != IBV_WR_RDMA_WRITE_WITH_IMM)
-        return land_receive(t, r, l, arg);
-    enum answer a = land_write(t, r, l);
+        return prepare_receive(t, r, l, arg);
+    enum answer a = prepare_write(t, r, l);
     if (a != ANS_OK)
         return a;
     /* The receive request is taken last: a refused write must not use one up. */
     struct landing taken = {.nseg = 0};
-    a = land_receive(t, r, &taken, arg);
+    a = prepare_receive(t, r, &taken, arg);
     l->consumed = taken.consumed;
     l->wr_id = taken.wr_id;
     if (a != ANS_OK)
@@ -301,16 +303,16 @@ enum answer target_source(struct target *t, const struct request *r, uint64_t le
 {
     struct sh_qp *q = t->qp;
     s->mr = NULL;
-    if (!qp_takes(q, need) || !atomic_load_explicit(&q->max_dest_rd, memory_order_relaxed) ||
+    if (!qp_permits_access(q, need) || !atomic_load_explicit(&q->max_dest_rd, memory_order_relaxed) ||
         (need == IBV_ACCESS_REMOTE_ATOMIC && (r->raddr & 7))) {
         target_fail(t, IBV_EVENT_QP_REQ_ERR);
         return ANS_INVALID;
     }
-    if (!memory_found(t, r))
+    if (!find_receive_memory(t, r))
         return ANS_INVALID;
     if (!len)
         return ANS_OK;
-    if (!hold_remote(t, r, len, need, s)) {
+    if (!hold_remote_region(t, r, len, need, s)) {
         target_fail(t, IBV_EVENT_QP_ACCESS_ERR);
         return ANS_ACCESS;
     }
@@ -318,9 +320,9 @@ enum answer target_source(struct target *t, const struct request *r, uint64_t le
 }
 
 /* Invalidates the window that a request names; earlier requests of this QP that used it have completed. */
-static void invalidate_named(struct target *t, uint32_t key)
+static void invalidate_window_key(struct target *t, uint32_t key)
 {
-    struct sh_mr *s = window_named(t, key);
+    struct sh_mr *s = window_find_by_key(t, key);
     if (s)
         atomic_compare_exchange_strong(&s->rkey, &key, 0);
 }
@@ -336,7 +338,7 @@ enum answer target_finish(struct target *t, const struct request *r, struct land
         return ANS_OP;
     }
     if (UNLIKELY(r->opcode == IBV_WR_SEND_WITH_INV))
-        invalidate_named(t, r->imm);
+        invalidate_window_key(t, r->imm);
     if (l->consumed)
         responder_complete(t, r, l->wr_id, IBV_WC_SUCCESS,
                            r->length + (r->type == IBV_QPT_UD ? GRH_BYTES : 0));

@@ -62,7 +62,7 @@ void target_release(struct target *t);
 
 /* For SEND, WRITE and their variants. On anything but ANS_OK nothing is held and the QP was failed where it
  * must be. */
-enum answer target_land(struct target *t, const struct request *r, struct landing *l, uint32_t *arg);
+enum answer target_prepare(struct target *t, const struct request *r, struct landing *l, uint32_t *arg);
 /* For READ (need = remote read) and atomics. */
 enum answer target_source(struct target *t, const struct request *r, uint64_t len, uint32_t need,
                           struct rseg *s);
@@ -79,7 +79,7 @@ static inline bool path_multicast(const struct path *p)
     return p->dlid >= MCAST_LID || (p->is_global && gid_is_multicast(p->dgid.raw));
 }
 
-static inline uint32_t packets_of(uint32_t length, uint32_t mtu_code)
+static inline uint32_t count_packets(uint32_t length, uint32_t mtu_code)
 {
     uint32_t shift = 7 + mtu_code;
     return length ? (uint32_t)(((uint64_t)length + (1u << shift) - 1) >> shift) : 1;

@@ -61,7 +61,7 @@ void route_header_write(struct ibv_grh *g, uint32_t from, const struct path *p, 
     g->dgid = p->dgid;
 }
 
-static void v4_gid(const void *address, struct gid *out)
+static void make_ipv4_gid(const void *address, struct gid *out)
 {
     *out = (struct gid){.raw = {[10] = 0xff, [11] = 0xff}, .type = GID_ROCE_V2};
     memcpy(out->raw + 12, address, 4);
@@ -72,8 +72,8 @@ bool route_header_read(const struct ibv_grh *g, bool ethernet, struct gid *sourc
     struct iphdr h;
     memcpy(&h, (const char *)g + V4_AT, sizeof(h));
     if (ethernet && h.version == V4_VERSION && h.ihl == 5 && h.protocol == IPPROTO_UDP && !v4_checksum(&h)) {
-        v4_gid(&h.saddr, source);
-        v4_gid(&h.daddr, destination);
+        make_ipv4_gid(&h.saddr, source);
+        make_ipv4_gid(&h.daddr, destination);
         return true;
     }
     if (be32toh(g->version_tclass_flow) >> 28 != V6_VERSION)

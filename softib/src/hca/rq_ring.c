@@ -27,17 +27,17 @@ bool rq_make(struct sh_rq *rq, uint32_t max_wr, uint32_t max_sge)
 
 void rq_destroy(struct sh_rq *rq)
 {
-    shlock_take(&rq->lock);
+    shlock_lock(&rq->lock);
     uint64_t ring = atomic_load(&rq->ring);
     atomic_store(&rq->live, 0);
     atomic_store(&rq->head, atomic_load(&rq->tail));
-    shlock_drop(&rq->lock);
+    shlock_unlock(&rq->lock);
     arena_free(ring, ring_bytes(rq));
 }
 
 static struct sh_rwqe *rq_slot(struct peer *p, struct sh_rq *rq, uint64_t i)
 {
-    char *ring = peer_at(p, atomic_load_explicit(&rq->ring, memory_order_relaxed));
+    char *ring = peer_arena_address(p, atomic_load_explicit(&rq->ring, memory_order_relaxed));
     return LIKELY(ring != NULL) ? (void *)(ring + (i & (rq->size - 1)) * rq->stride) : NULL;
 }
 
@@ -48,10 +48,10 @@ int rq_post(struct sh_rq *rq, const struct ibv_recv_wr *wr)
     uint64_t total = 0;
     for (int i = 0; i < wr->num_sge; i++)
         total += wr->sg_list[i].length;
-    shlock_take(&rq->lock);
+    shlock_lock(&rq->lock);
     uint64_t tail = atomic_load_explicit(&rq->tail, memory_order_relaxed);
     if (tail - atomic_load_explicit(&rq->head, memory_order_relaxed) >= rq->limit_wr) {
-        shlock_drop(&rq->lock);
+        shlock_unlock(&rq->lock);
         return ENOMEM;
     }
     struct sh_rwqe *e = rq_slot(proc.self, rq, tail);
@@ -61,7 +61,7 @@ int rq_post(struct sh_rq *rq, const struct ibv_recv_wr *wr)
     for (int i = 0; i < wr->num_sge; i++)
         e->sge[i] = (struct sh_sge){wr->sg_list[i].addr, wr->sg_list[i].length, wr->sg_list[i].lkey};
     atomic_store_explicit(&rq->tail, tail + 1, memory_order_release);
-    shlock_drop(&rq->lock);
+    shlock_unlock(&rq->lock);
     return 0;
 }
 
@@ -72,7 +72,7 @@ bool rq_pop(struct peer *owner, uint32_t index, bool is_srq, struct rwqe *out)
     if (atomic_load_explicit(&rq->tail, memory_order_acquire) ==
         atomic_load_explicit(&rq->head, memory_order_relaxed))
         return false;
-    shlock_take(&rq->lock);
+    shlock_lock(&rq->lock);
     uint64_t head = atomic_load_explicit(&rq->head, memory_order_relaxed);
     uint64_t left = atomic_load_explicit(&rq->tail, memory_order_acquire) - head;
     struct sh_rwqe *e = left ? rq_slot(owner, rq, head) : NULL;
@@ -85,9 +85,9 @@ bool rq_pop(struct peer *owner, uint32_t index, bool is_srq, struct rwqe *out)
         uint32_t limit = atomic_load_explicit(&rq->srq_limit, memory_order_relaxed);
         low = is_srq && limit && left - 1 < limit && atomic_exchange(&rq->srq_limit, 0);
     }
-    shlock_drop(&rq->lock);
+    shlock_unlock(&rq->lock);
     if (UNLIKELY(low))
-        peer_event(owner, SHEV_SRQ_LIMIT, index - QP_MAX, 0);
+        peer_post_event(owner, SHEV_SRQ_LIMIT, index - QP_MAX, 0);
     return e != NULL;
 }
 
@@ -96,7 +96,7 @@ int rq_resize(struct sh_rq *rq, uint32_t max_wr)
     struct sh_rq fresh;
     if (!rq_make(&fresh, max_wr, rq->max_sge))
         return ENOMEM;
-    shlock_take(&rq->lock);
+    shlock_lock(&rq->lock);
     uint64_t head = atomic_load(&rq->head), tail = atomic_load(&rq->tail);
     int r = tail - head > max_wr ? EINVAL : 0;
     uint64_t drop = atomic_load(r ? &fresh.ring : &rq->ring);
@@ -108,7 +108,7 @@ int rq_resize(struct sh_rq *rq, uint32_t max_wr)
         rq->limit_wr = max_wr;
         atomic_store(&rq->ring, atomic_load(&fresh.ring));
     }
-    shlock_drop(&rq->lock);
+    shlock_unlock(&rq->lock);
     arena_free(drop, drop_bytes);
     return r;
 }

@@ -17,7 +17,7 @@ uint64_t ack_timeout_ns(unsigned code)
     return code ? 4096ull << (code & 31) : 0;
 }
 
-int sq_gather(struct qp *q, struct wqe *w, uint32_t need, struct iovec *iov)
+int sq_fill_iov(struct qp *q, struct wqe *w, uint32_t need, struct iovec *iov)
 {
     int n = 0;
     if (w->is_inline) {
@@ -28,34 +28,34 @@ int sq_gather(struct qp *q, struct wqe *w, uint32_t need, struct iovec *iov)
         char *at;
         if (!w->sge[i].length)
             continue;
-        if (UNLIKELY(!mr_local(w->sge[i].lkey, pd_key(qp_ibv(q)->pd), w->sge[i].addr, w->sge[i].length, need,
-                               &at)))
+        if (UNLIKELY(!mr_resolve_local(w->sge[i].lkey, pd_key(qp_to_ibv(q)->pd), w->sge[i].addr,
+                                       w->sge[i].length, need, &at)))
             return -1;
         iov[n++] = (struct iovec){at, w->sge[i].length};
     }
     return n;
 }
 
-void sq_request(struct qp *q, const struct wqe *w, struct request *r)
+void sq_fill_request(struct qp *q, const struct wqe *w, struct request *r)
 {
     r->opcode = w->opcode;
     r->solicited = w->flags & IBV_SEND_SOLICITED;
     r->has_grh = q->path.is_global;
     r->roce_v2 = q->path.gid_type == GID_ROCE_V2;
-    r->arming = migrate_arming(q);
-    r->type = (uint8_t)type_peer(qp_ibv(q)->qp_type);
+    r->arming = migrate_is_arming(q);
+    r->type = (uint8_t)type_peer(qp_to_ibv(q)->qp_type);
     r->srqn = w->srqn;
     r->sl = q->path.sl;
     r->length = w->length;
     r->imm = w->imm;
     r->rkey = w->rkey;
     r->raddr = w->raddr;
-    r->src_qpn = qp_ibv(q)->qp_num;
-    r->slid = (uint16_t)(fabric_lid(&proc.fab, q->linear) + q->path.src_path_bits);
+    r->src_qpn = qp_to_ibv(q)->qp_num;
+    r->slid = (uint16_t)(fabric_port_lid(&proc.fab, q->linear) + q->path.src_path_bits);
     r->dlid = q->path.dlid;
 }
 
-static enum ibv_wc_opcode wc_opcode(uint8_t opcode)
+static enum ibv_wc_opcode completion_opcode(uint8_t opcode)
 {
     switch (opcode) {
     case IBV_WR_RDMA_WRITE:
@@ -80,13 +80,13 @@ void sq_complete(struct qp *q, struct wqe *w, uint64_t index, enum ibv_wc_status
 {
     if (st == IBV_WC_SUCCESS && !(w->flags & IBV_SEND_SIGNALED) && !q->sig_all)
         return;
-    struct cq *cq = cq_of(qp_ibv(q)->send_cq);
+    struct cq *cq = cq_from_ibv(qp_to_ibv(q)->send_cq);
     struct sh_cqe e = {
         .wr_id = w->wr_id,
         .status = st,
-        .opcode = wc_opcode(w->opcode),
+        .opcode = completion_opcode(w->opcode),
         .byte_len = w->length,
-        .qp_num = qp_ibv(q)->qp_num,
+        .qp_num = qp_to_ibv(q)->qp_num,
         .sq_end = (uint32_t)(index + 1),
         .is_send = 1,
     };
@@ -99,12 +99,12 @@ void sq_complete(struct qp *q, struct wqe *w, uint64_t index, enum ibv_wc_status
 void sq_flush(struct qp *q)
 {
     for (; q->done != q->posted; q->done++)
-        sq_complete(q, sq_at(q, q->done), q->done, IBV_WC_WR_FLUSH_ERR);
+        sq_complete(q, sq_get_wqe(q, q->done), q->done, IBV_WC_WR_FLUSH_ERR);
     q->next = q->done;
     q->wait_until = 0;
 }
 
-void sq_run(struct task *t)
+void sq_run_task(struct task *t)
 {
     struct qp *q = CONTAINER_OF(t, struct qp, task);
     sq_lock(q);

@@ -10,14 +10,14 @@
 
 #include "hca/wire.h"
 
-static inline void sq_take_wire(struct qp *q)
+static inline void sq_lock_wire(struct qp *q)
 {
     if (UNLIKELY(q->wire->lock != NULL))
         q->wire->lock();
 }
 
 /* Releases the wire's lock for a moment and keeps the QP's. */
-static inline void sq_give_wire(struct qp *q)
+static inline void sq_unlock_wire(struct qp *q)
 {
     if (UNLIKELY(q->wire->unlock != NULL))
         q->wire->unlock();
@@ -25,31 +25,31 @@ static inline void sq_give_wire(struct qp *q)
 
 static inline void sq_lock(struct qp *q)
 {
-    lock_take(&q->lock);
-    sq_take_wire(q);
+    spinlock_acquire(&q->lock);
+    sq_lock_wire(q);
 }
 
 static inline void sq_unlock(struct qp *q)
 {
-    sq_give_wire(q);
-    lock_drop(&q->lock);
+    sq_unlock_wire(q);
+    spinlock_release(&q->lock);
 }
 
-void sq_run(struct task *t); /* takes the locks and runs the queue of the QP that the task is part of */
+void sq_run_task(struct task *t); /* takes the locks and runs the queue of the QP that the task is part of */
 
 /* The request's local buffers as iovecs; -1 if a key does not permit the access. */
-int sq_gather(struct qp *q, struct wqe *w, uint32_t need, struct iovec *iov);
-void sq_request(struct qp *q, const struct wqe *w, struct request *r);
+int sq_fill_iov(struct qp *q, struct wqe *w, uint32_t need, struct iovec *iov);
+void sq_fill_request(struct qp *q, const struct wqe *w, struct request *r);
 void sq_complete(struct qp *q, struct wqe *w, uint64_t index, enum ibv_wc_status st);
 void sq_flush(struct qp *q);
 uint64_t ack_timeout_ns(unsigned code);
 uint64_t rnr_timer_ns(unsigned code);
 
 /* qp_error.c */
-void sq_error(struct qp *q, enum ibv_wc_status st); /* of the oldest incomplete request */
+void sq_fail_request(struct qp *q, enum ibv_wc_status st); /* of the oldest incomplete request */
 /* Handles a receiver that is not ready, or a silent peer: schedules a retry or gives up. Returns the status to fail
  * with, or SUCCESS. */
-enum ibv_wc_status sq_retry(struct qp *q, enum answer a, uint32_t arg, uint64_t now);
+enum ibv_wc_status sq_handle_nak(struct qp *q, enum answer a, uint32_t arg, uint64_t now);
 
 /* ud.c */
 enum answer ud_execute(struct qp *q, struct wqe *w);
@@ -60,6 +60,6 @@ void ud_deliver_numbered(struct peer *to, uint32_t qpn, const struct request *r,
                          int n, uint64_t number);
 /* The multicast group's row in the registry; -1: no member. */
 int group_row(const uint8_t gid[16]);
-void ud_release_held(struct qp *q);
+void ud_free_held(struct qp *q);
 
 #endif

@@ -38,18 +38,18 @@ void ud_deliver_numbered(struct peer *to, uint32_t qpn, const struct request *r,
     uint32_t arg;
     if (target_find(to, qpn, r, &t) != ANS_OK) {
         struct fab_place at;
-        if (fabric_locate(&proc.fab, r->dlid, &at))
+        if (fabric_find_lid(&proc.fab, r->dlid, &at))
             port_count(at.linear, CNT_RX_DROPS, 1);
         return;
     }
     uint32_t port = atomic_load(&t.qp->port);
-    if (!port_up(port) || ud_is_dropped(qpn, number) || target_land(&t, r, &l, &arg) != ANS_OK) {
+    if (!port_up(port) || ud_is_dropped(qpn, number) || target_prepare(&t, r, &l, &arg) != ANS_OK) {
         port_count(port, CNT_RX_DROPS, 1);
     } else {
         struct ibv_grh grh = r->grh;
         all[0] = (struct iovec){&grh, GRH_BYTES};
         memcpy(&all[1], iov, (size_t)n * sizeof(*iov));
-        target_finish(&t, r, &l, copy_out(to, l.seg, l.nseg, all, n + 1, r->length + GRH_BYTES));
+        target_finish(&t, r, &l, copy_to_peer(to, l.seg, l.nseg, all, n + 1, r->length + GRH_BYTES));
         port_count(port, CNT_RX_PACKETS, 1);
         port_count(port, CNT_RX_BYTES, r->length);
     }
@@ -73,16 +73,16 @@ static void send_multicast(struct qp *q, const struct path *to, const struct req
 static enum answer send_unicast(uint32_t qpn, const struct request *r, const struct iovec *iov, int n)
 {
     struct fab_place at;
-    return fabric_locate(&proc.fab, r->dlid, &at) ? wire_to(at.node)->datagram(at.node, qpn, r, iov, n)
-                                                  : ANS_OK;
+    return fabric_find_lid(&proc.fab, r->dlid, &at) ? wire_to_node(at.node)->datagram(at.node, qpn, r, iov, n)
+                                                    : ANS_OK;
 }
 
-static bool ud_draw_loss(struct qp *q, uint32_t p)
+static bool ud_is_randomly_lost(struct qp *q, uint32_t p)
 {
     return p && (uint32_t)(rng_next(&q->rng) >> 32) < p;
 }
 
-static void send_held(struct qp *q, struct held_datagram *h)
+static void send_held_datagram(struct qp *q, struct held_datagram *h)
 {
     struct iovec iov = {h->data, h->length};
     struct path to = {.dgid = h->gid};
@@ -94,8 +94,8 @@ static void send_held(struct qp *q, struct held_datagram *h)
 }
 
 /* Keeps this datagram back until the next one was sent (ud_reorder=). Returns true if it did. */
-static bool hold_back(struct qp *q, struct wqe *w, const struct request *r, bool mc, const struct iovec *iov,
-                      int n)
+static bool hold_datagram(struct qp *q, struct wqe *w, const struct request *r, bool mc,
+                          const struct iovec *iov, int n)
 {
     struct held_datagram *h = q->held ? NULL : malloc(sizeof(*h) + w->length);
     if (!h)
@@ -110,7 +110,7 @@ static bool hold_back(struct qp *q, struct wqe *w, const struct request *r, bool
     return true;
 }
 
-void ud_release_held(struct qp *q)
+void ud_free_held(struct qp *q)
 {
     free(q->held);
     q->held = NULL;
@@ -121,16 +121,16 @@ enum answer ud_execute(struct qp *q, struct wqe *w)
     struct iovec iov[MAX_SGE];
     struct request r;
     bool mc = path_multicast(&w->path);
-    int n = sq_gather(q, w, 0, iov);
+    int n = sq_fill_iov(q, w, 0, iov);
     if (n < 0)
         return ANS_LOCAL;
     if (w->length > proc.fab.port[q->linear].mtu)
         return ANS_LENGTH;
-    sq_request(q, w, &r);
+    sq_fill_request(q, w, &r);
     r.has_grh = w->path.is_global;
     r.sl = w->path.sl;
     r.dlid = w->path.dlid;
-    r.slid = (uint16_t)(fabric_lid(&proc.fab, q->linear) + w->path.src_path_bits);
+    r.slid = (uint16_t)(fabric_port_lid(&proc.fab, q->linear) + w->path.src_path_bits);
     r.qkey = w->remote_qkey & 0x80000000u ? q->attr.qkey : w->remote_qkey;
     memset(&r.grh, 0, sizeof(r.grh));
     if (r.has_grh)
@@ -138,15 +138,15 @@ enum answer ud_execute(struct qp *q, struct wqe *w)
 
     port_count(q->linear, CNT_TX_PACKETS, 1);
     port_count(q->linear, CNT_TX_BYTES, w->length);
-    if (!port_up(q->linear) || ud_draw_loss(q, proc.fab.ud_loss)) {
+    if (!port_up(q->linear) || ud_is_randomly_lost(q, proc.fab.ud_loss)) {
         port_count(q->linear, CNT_TX_DROPS, 1);
         return ANS_OK;
     }
     struct held_datagram *late = q->held;
     enum answer a = ANS_OK;
-    if (ud_draw_loss(q, proc.fab.ud_reorder) && hold_back(q, w, &r, mc, iov, n))
+    if (ud_is_randomly_lost(q, proc.fab.ud_reorder) && hold_datagram(q, w, &r, mc, iov, n))
         return ANS_OK;
-    for (int copies = ud_draw_loss(q, proc.fab.ud_dup) ? 2 : 1; copies; copies--) {
+    for (int copies = ud_is_randomly_lost(q, proc.fab.ud_dup) ? 2 : 1; copies; copies--) {
         if (mc)
             send_multicast(q, &w->path, &r, iov, n);
         else
@@ -154,7 +154,7 @@ enum answer ud_execute(struct qp *q, struct wqe *w)
     }
     if (late) {
         q->held = NULL;
-        send_held(q, late);
+        send_held_datagram(q, late);
     }
     return a;
 }

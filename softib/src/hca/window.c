@@ -19,13 +19,13 @@ static struct sh_mr *window_entry(struct peer *owner, uint32_t key)
     return s && atomic_load(&s->rkey) == key ? s : NULL;
 }
 
-struct sh_mr *window_named(const struct target *t, uint32_t key)
+struct sh_mr *window_find_by_key(const struct target *t, uint32_t key)
 {
     struct sh_mr *s = window_entry(t->memory, key);
-    return s && mr_window_type(s) == IBV_MW_TYPE_2 && window_admits(s, t) ? s : NULL;
+    return s && mr_window_type(s) == IBV_MW_TYPE_2 && window_permits_qp(s, t) ? s : NULL;
 }
 
-static void stop_far_copies(struct sh_mr *s, const struct wire *held)
+static void stop_remote_transfers(struct sh_mr *s, const struct wire *held)
 {
     if (!wire_far)
         return;
@@ -39,7 +39,7 @@ static void stop_far_copies(struct sh_mr *s, const struct wire *held)
 void window_unbind(struct sh_mr *s, const struct wire *held)
 {
     atomic_store(&s->rkey, 0);
-    stop_far_copies(s, held);
+    stop_remote_transfers(s, held);
     hold_wait((uint32_t)(s - proc.arena->mr));
     if (s->within)
         atomic_fetch_sub(&proc.arena->mr[s->within].windows, 1);
@@ -47,7 +47,7 @@ void window_unbind(struct sh_mr *s, const struct wire *held)
 }
 
 /* True if the window lies in the region, and the region permits windows with such access. */
-static bool region_allows(const struct sh_mr *s, const struct sh_mr *region, const struct wqe *w)
+static bool region_permits_window(const struct sh_mr *s, const struct sh_mr *region, const struct wqe *w)
 {
     const uint64_t length = w->swap;
     const uint32_t access = w->imm;
@@ -61,7 +61,7 @@ static enum answer bind_window(struct qp *q, struct wqe *w)
     struct mw *mw = (struct mw *)(uintptr_t)w->compare;
     struct sh_mr *s = mw->sh, *region = window_entry(proc.self, w->remote_qkey);
     const bool second = mr_window_type(s) == IBV_MW_TYPE_2, empty = !w->swap;
-    if (w->imm & ~(uint32_t)WINDOW_ACCESS || (!empty && !region_allows(s, region, w)) ||
+    if (w->imm & ~(uint32_t)WINDOW_ACCESS || (!empty && !region_permits_window(s, region, w)) ||
         (second && (empty || s->within || (w->rkey ^ mw->ibv.rkey) & ~0xffu)))
         return ANS_WINDOW;
     if (s->within)
@@ -80,7 +80,7 @@ static enum answer bind_window(struct qp *q, struct wqe *w)
     s->addr = region->addr + offset;
     s->file_off = region->file_off + offset;
     s->fd = region->fd;
-    s->qpn = qp_ibv(q)->qp_num;
+    s->qpn = qp_to_ibv(q)->qp_num;
     s->serial = mr_next_serial();
     atomic_store_explicit(&s->rkey, w->rkey, memory_order_release);
     return ANS_OK;
@@ -89,8 +89,8 @@ static enum answer bind_window(struct qp *q, struct wqe *w)
 static enum answer window_invalidate(struct qp *q, const struct wqe *w)
 {
     struct sh_mr *s = window_entry(proc.self, w->imm);
-    if (!s || mr_window_type(s) != IBV_MW_TYPE_2 || s->pd != pd_key(qp_ibv(q)->pd) ||
-        s->qpn != qp_ibv(q)->qp_num)
+    if (!s || mr_window_type(s) != IBV_MW_TYPE_2 || s->pd != pd_key(qp_to_ibv(q)->pd) ||
+        s->qpn != qp_to_ibv(q)->qp_num)
         return ANS_WINDOW;
     window_unbind(s, q->wire);
     return ANS_OK;

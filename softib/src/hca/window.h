@@ -25,13 +25,13 @@ enum answer window_execute(struct qp *q, struct wqe *w);
 void window_unbind(struct sh_mr *window, const struct wire *wire);
 
 /* True if the target's QP may access memory by this key: a window of type 2 belongs to the QP that bound it. */
-static inline bool window_admits(const struct sh_mr *s, const struct target *t)
+static inline bool window_permits_qp(const struct sh_mr *s, const struct target *t)
 {
     return mr_window_type(s) != IBV_MW_TYPE_2 ||
            s->qpn == atomic_load_explicit(&t->qp->qpn, memory_order_relaxed);
 }
 
 /* The window of type 2 that a peer's SEND_WITH_INV names, bound to this QP; NULL: there is none. */
-struct sh_mr *window_named(const struct target *t, uint32_t key);
+struct sh_mr *window_find_by_key(const struct target *t, uint32_t key);
 
 #endif

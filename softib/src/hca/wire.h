@@ -46,13 +46,13 @@ struct wire {
 /* Set when the process joins its fabric. Far is NULL unless wire=tcp. */
 extern const struct wire *wire_near, *wire_far;
 
-static inline const struct wire *wire_to(uint32_t node)
+static inline const struct wire *wire_to_node(uint32_t node)
 {
     return wire_far && node != proc.fab.node ? wire_far : wire_near;
 }
 
 /* The wire that leads to the barrier switch: the network's wire if there is one. */
-static inline const struct wire *wire_of_switch(void)
+static inline const struct wire *wire_to_switch(void)
 {
     return wire_far ? wire_far : wire_near;
 }

@@ -34,8 +34,8 @@ static struct lock mine_lock;
 static struct membership *mine;
 static _Atomic uint64_t sent[GROUPS];             /* packets of the lane after our last one */
 static _Atomic uint64_t sleepers_of[GROUPS / 64]; /* lanes to poll again when `later` runs */
-static void run_later(struct task *t);
-static struct task later = {.run = run_later};
+static void run_lane_task(struct task *t);
+static struct task later = {.run = run_lane_task};
 
 static bool try_lock(struct shlock *l)
 {
@@ -44,14 +44,14 @@ static bool try_lock(struct shlock *l)
 }
 
 /* Releases a lock whose owner has died. */
-static void release_abandoned(struct shlock *l)
+static void release_dead_owner_lock(struct shlock *l)
 {
     unsigned owner = atomic_load(&l->owner);
     if (owner && owner != shlock_self && !shlock_owner_alive(owner))
         atomic_compare_exchange_strong(&l->owner, &owner, 0);
 }
 
-static bool has_more(struct reg_lane *l, int i)
+static bool has_packets(struct reg_lane *l, int i)
 {
     return atomic_load(&l->taker[i].taken) != atomic_load(&l->tail);
 }
@@ -74,7 +74,7 @@ static void lane_deliver(const struct reg_packet *p, struct peer *owner, uint32_
 }
 
 /* Delivers all that has arrived at member i, whose lock is held. Returns when the next packet arrives, NEVER: there is none. */
-static uint64_t lane_take_packets(int row, int i, struct peer *owner, uint32_t qpn)
+static uint64_t lane_deliver_to_member(int row, int i, struct peer *owner, uint32_t qpn)
 {
     struct reg_lane *l = &proc.reg->lane[row];
     struct reg_taker *m = &l->taker[i];
@@ -82,7 +82,8 @@ static uint64_t lane_take_packets(int row, int i, struct peer *owner, uint32_t q
         const struct reg_packet *p = &l->packet[n % LANE_PACKETS];
         if (UNLIKELY(p->began)) {
             if (!m->due)
-                m->due = pace_arrival(p, atomic_load(&proc.reg->group[row].port[i]), atomic_load(&m->books));
+                m->due =
+                    pace_arrival_time(p, atomic_load(&proc.reg->group[row].port[i]), atomic_load(&m->books));
             if (m->due > now_ns())
                 return m->due;
         }
@@ -102,7 +103,7 @@ static bool cq_is_armed(const struct peer *owner, uint32_t qpn)
 enum sleep { AWAKE, DOZING, ASLEEP };
 
 /* The member's lock is held. */
-static void set_sleep(struct reg_lane *l, int i, enum sleep is)
+static void set_sleep_state(struct reg_lane *l, int i, enum sleep is)
 {
     const uint64_t bit = 1ull << i % 64;
     if (is == ASLEEP)
@@ -116,19 +117,19 @@ static void set_sleep(struct reg_lane *l, int i, enum sleep is)
 }
 
 /* The member's lock is held. */
-static void note_sleep(struct reg_lane *l, int i, const struct peer *owner, uint32_t qpn)
+static void update_sleep_state(struct reg_lane *l, int i, const struct peer *owner, uint32_t qpn)
 {
     const uint64_t bit = 1ull << i % 64;
     if ((atomic_load(&l->asleep[i / 64]) | atomic_load(&l->dozing[i / 64])) & bit && !cq_is_armed(owner, qpn))
-        set_sleep(l, i, AWAKE);
+        set_sleep_state(l, i, AWAKE);
 }
 
 /* Skips all packets of a member that has died or left. Its lock is held. */
-static void lane_start_at_tail(struct reg_lane *l, int i)
+static void lane_skip_to_tail(struct reg_lane *l, int i)
 {
     l->taker[i].due = 0;
     atomic_store(&l->taker[i].taken, atomic_load(&l->tail));
-    set_sleep(l, i, AWAKE);
+    set_sleep_state(l, i, AWAKE);
 }
 
 /* Skips undelivered packets of a slow member before number `must`, to make room for newer ones. Its lock is held. */
@@ -142,27 +143,27 @@ static void lane_skip_packets(int row, int i, uint64_t must)
 }
 
 /* Delivers packets on behalf of another process's member. Returns false if another thread is delivering to it. */
-static bool lane_take_for_member(int row, int i, uint64_t must, uint64_t *next)
+static bool lane_deliver_for_other(int row, int i, uint64_t must, uint64_t *next)
 {
     struct reg_lane *l = &proc.reg->lane[row];
     struct shlock *lock = &l->taker[i].lock;
     *next = NEVER;
     if (!try_lock(lock)) {
-        release_abandoned(lock);
+        release_dead_owner_lock(lock);
         if (!try_lock(lock))
             return false;
     }
     const uint32_t qpn = atomic_load(&proc.reg->group[row].qpn[i]);
     struct peer *p = qpn ? peer_get(qpn >> QP_BITS) : NULL;
     if (p) {
-        *next = lane_take_packets(row, i, p, qpn);
+        *next = lane_deliver_to_member(row, i, p, qpn);
         lane_skip_packets(row, i, must);
-        note_sleep(l, i, p, qpn);
+        update_sleep_state(l, i, p, qpn);
     } else {
-        lane_start_at_tail(l, i);
+        lane_skip_to_tail(l, i);
     }
-    shlock_drop(lock);
-    peer_put(p);
+    shlock_unlock(lock);
+    peer_release(p);
     return true;
 }
 
@@ -181,7 +182,7 @@ static bool has_sleepers(struct reg_lane *l, bool dozing)
 
 /* Delivers to at most `most` sleeping members with pending packets. *met: set if there were some. Returns true if
  * there may be more. */
-static bool lane_wake_some(int row, int most, bool dozing, bool *met)
+static bool lane_deliver_to_sleepers(int row, int most, bool dozing, bool *met)
 {
     struct reg_lane *l = &proc.reg->lane[row];
     bool more = false;
@@ -190,11 +191,11 @@ static bool lane_wake_some(int row, int most, bool dozing, bool *met)
         for (uint64_t bits = lane_sleepers(l, w, dozing); bits; bits &= bits - 1) {
             const int i = w * 64 + __builtin_ctzll(bits);
             uint64_t next = 0;
-            while (has_more(l, i) && lane_sleepers(l, w, dozing) >> i % 64 & 1) {
+            while (has_packets(l, i) && lane_sleepers(l, w, dozing) >> i % 64 & 1) {
                 if (next == 0 && most-- <= 0)
                     return true;
                 *met = true;
-                if (!lane_take_for_member(row, i, 0, &next)) {
+                if (!lane_deliver_for_other(row, i, 0, &next)) {
                     more = true; /* the thread that is delivering polls once more, unless it dies */
                     break;
                 }
@@ -216,10 +217,10 @@ static bool lane_wake_members(int row, int most, bool dozing)
     struct reg_lane *l = &proc.reg->lane[row];
     bool more, met;
     atomic_store(&l->waking, 1);
-    more = lane_wake_some(row, most, dozing, &met);
+    more = lane_deliver_to_sleepers(row, most, dozing, &met);
     if (!met) {
         atomic_store(&l->waking, 0);
-        more = lane_wake_some(row, most, dozing, &met);
+        more = lane_deliver_to_sleepers(row, most, dozing, &met);
     }
     return more;
 }
@@ -228,11 +229,11 @@ static bool lane_wake_members(int row, int most, bool dozing)
 
 /* Delivers to a member that has not taken the packets before `must`. Returns false if the delivering thread makes no
  * progress; its process may be stopped. */
-static bool clear_for(int row, int i, uint64_t must)
+static bool deliver_until(int row, int i, uint64_t must)
 {
     uint64_t next, give_up = 0;
     unsigned turn = 0;
-    while (!lane_take_for_member(row, i, must, &next)) {
+    while (!lane_deliver_for_other(row, i, must, &next)) {
         give_up = give_up ? give_up : now_ns() + STUCK;
         if (now_ns() > give_up)
             return false;
@@ -254,7 +255,7 @@ static bool make_room(int row, uint64_t tail)
     for (int i = 0; i < top; i++) {
         if (!atomic_load(&g->qpn[i]))
             continue;
-        if (atomic_load(&l->taker[i].taken) < must && !clear_for(row, i, must))
+        if (atomic_load(&l->taker[i].taken) < must && !deliver_until(row, i, must))
             return false;
         floor = min_u64(floor, atomic_load(&l->taker[i].taken));
     }
@@ -266,14 +267,14 @@ static bool lane_put_packet(int row, uint32_t from, const uint8_t gid[16], const
                             const struct iovec *iov, int n, uint32_t not_qpn)
 {
     struct reg_lane *l = &proc.reg->lane[row];
-    shlock_take(&l->lock);
+    shlock_lock(&l->lock);
     const uint64_t tail = atomic_load(&l->tail);
     const bool room =
         r->length <= LANE_BYTES && !memcmp(proc.reg->group[row].gid, gid, 16) && make_room(row, tail);
     if (room) {
         struct reg_packet *p = &l->packet[tail % LANE_PACKETS];
         memcpy(p->head, r, sizeof(*r));
-        p->began = pace_began(from, r->length);
+        p->began = pace_send_start(from, r->length);
         p->from = from;
         p->not_qpn = not_qpn;
         p->length = 0;
@@ -284,7 +285,7 @@ static bool lane_put_packet(int row, uint32_t from, const uint8_t gid[16], const
         atomic_store_explicit(&sent[row], tail + 1, memory_order_relaxed);
         atomic_store(&l->tail, tail + 1);
     }
-    shlock_drop(&l->lock);
+    shlock_unlock(&l->lock);
     return room;
 }
 
@@ -308,21 +309,21 @@ void lane_send(uint32_t from, const uint8_t gid[16], const struct request *r, co
 /* ---- receiving ---- */
 
 /* Delivers new packets to a QP of this process. Returns false if another thread is delivering. */
-static bool lane_take_own(struct membership *m)
+static bool lane_deliver_own(struct membership *m)
 {
     struct reg_lane *l = &proc.reg->lane[m->row];
-    while (has_more(l, m->i)) {
+    while (has_packets(l, m->i)) {
         struct shlock *lock = &l->taker[m->i].lock;
         if (!try_lock(lock)) {
             if (++m->refused % PATIENCE == 0)
-                release_abandoned(lock);
+                release_dead_owner_lock(lock);
             return false;
         }
         const uint32_t qpn = atomic_load(&proc.reg->group[m->row].qpn[m->i]);
-        const uint64_t next = qpn ? lane_take_packets(m->row, m->i, proc.self, qpn) : NEVER;
+        const uint64_t next = qpn ? lane_deliver_to_member(m->row, m->i, proc.self, qpn) : NEVER;
         if (qpn)
-            note_sleep(l, m->i, proc.self, qpn);
-        shlock_drop(lock);
+            update_sleep_state(l, m->i, proc.self, qpn);
+        shlock_unlock(lock);
         if (next != NEVER)
             engine_defer(&later, next);
         if (next != NEVER || !qpn)
@@ -332,13 +333,13 @@ static bool lane_take_own(struct membership *m)
     return true;
 }
 
-static void lane_take_rows(void)
+static void lane_deliver_all_rows(void)
 {
     bool again = false;
     atomic_store(&lane_delivered, atomic_load(&proc.reg->multicasts));
     for (struct membership *m = mine; m; m = m->next) {
         const uint64_t tail = atomic_load(&proc.reg->lane[m->row].tail);
-        again |= !lane_take_own(m);
+        again |= !lane_deliver_own(m);
         if (m->seen != tail && tail != atomic_load_explicit(&sent[m->row], memory_order_relaxed))
             lane_wake_members(m->row, 2, false);
         m->seen = tail;
@@ -350,18 +351,18 @@ static void lane_take_rows(void)
 void lane_take_all(void)
 {
     if (lock_try(&mine_lock)) {
-        lane_take_rows();
-        lock_drop(&mine_lock);
+        lane_deliver_all_rows();
+        spinlock_release(&mine_lock);
     }
 }
 
 /* Runs when a packet is due to arrive, or when a member that should have woken others was slow, stopped or killed. */
-static void run_later(struct task *t)
+static void run_lane_task(struct task *t)
 {
     (void)t;
-    lock_take(&mine_lock);
-    lane_take_rows();
-    lock_drop(&mine_lock);
+    spinlock_acquire(&mine_lock);
+    lane_deliver_all_rows();
+    spinlock_release(&mine_lock);
     for (int w = 0; w < GROUPS / 64; w++)
         for (uint64_t bits = atomic_exchange(&sleepers_of[w], 0); bits; bits &= bits - 1) {
             const int row = w * 64 + __builtin_ctzll(bits);
@@ -370,24 +371,24 @@ static void run_later(struct task *t)
         }
 }
 
-void lane_armed(void)
+void lane_check_armed(void)
 {
     if (LIKELY(!atomic_load_explicit(&lane_memberships, memory_order_relaxed)))
         return;
-    lock_take(&mine_lock);
+    spinlock_acquire(&mine_lock);
     for (struct membership *m = mine; m; m = m->next) {
         struct reg_lane *l = &proc.reg->lane[m->row];
         if (!atomic_load(&proc.arena->cq[m->cq].armed))
             continue;
-        shlock_take(&l->taker[m->i].lock);
-        set_sleep(l, m->i, ASLEEP);
-        shlock_drop(&l->taker[m->i].lock);
-        lane_take_own(m); /* refused: the delivering thread polls once more and knows that we sleep */
+        shlock_lock(&l->taker[m->i].lock);
+        set_sleep_state(l, m->i, ASLEEP);
+        shlock_unlock(&l->taker[m->i].lock);
+        lane_deliver_own(m); /* refused: the delivering thread polls once more and knows that we sleep */
     }
-    lock_drop(&mine_lock);
+    spinlock_release(&mine_lock);
 }
 
-void lane_awake(void)
+void lane_mark_awake(void)
 {
     if (LIKELY(!atomic_load_explicit(&lane_memberships, memory_order_relaxed)) || !lock_try(&mine_lock))
         return;
@@ -395,10 +396,10 @@ void lane_awake(void)
         struct reg_lane *l = &proc.reg->lane[m->row];
         if (!(atomic_load(&l->asleep[m->i / 64]) >> m->i % 64 & 1) || !try_lock(&l->taker[m->i].lock))
             continue;
-        set_sleep(l, m->i, DOZING);
-        shlock_drop(&l->taker[m->i].lock);
+        set_sleep_state(l, m->i, DOZING);
+        shlock_unlock(&l->taker[m->i].lock);
     }
-    lock_drop(&mine_lock);
+    spinlock_release(&mine_lock);
 }
 
 /* ---- members ---- */
@@ -409,25 +410,25 @@ bool lane_open(int row, int i, struct ibv_qp *v)
     struct membership *m = calloc(1, sizeof(*m));
     if (!m)
         return false;
-    shlock_take(&l->taker[i].lock);
+    shlock_lock(&l->taker[i].lock);
     const uint64_t tail = atomic_load(&l->tail);
-    *m = (struct membership){.row = row, .i = i, .cq = cq_of(v->recv_cq)->idx, .seen = tail};
+    *m = (struct membership){.row = row, .i = i, .cq = cq_from_ibv(v->recv_cq)->idx, .seen = tail};
     l->taker[i].due = 0;
     atomic_store(&l->taker[i].taken, tail);
-    set_sleep(l, i, ASLEEP); /* its CQ may be armed */
-    shlock_drop(&l->taker[i].lock);
-    lock_take(&mine_lock);
+    set_sleep_state(l, i, ASLEEP); /* its CQ may be armed */
+    shlock_unlock(&l->taker[i].lock);
+    spinlock_acquire(&mine_lock);
     m->next = mine;
     mine = m;
     atomic_fetch_add(&lane_memberships, 1);
-    lock_drop(&mine_lock);
+    spinlock_release(&mine_lock);
     return true;
 }
 
 void lane_close(int row, int i)
 {
     struct reg_lane *l = &proc.reg->lane[row];
-    lock_take(&mine_lock);
+    spinlock_acquire(&mine_lock);
     for (struct membership **at = &mine; *at; at = &(*at)->next)
         if ((*at)->row == row && (*at)->i == i) {
             struct membership *m = *at;
@@ -436,14 +437,14 @@ void lane_close(int row, int i)
             atomic_fetch_sub(&lane_memberships, 1);
             break;
         }
-    lock_drop(&mine_lock);
+    spinlock_release(&mine_lock);
     /* Who delivers to it holds its lock; who takes the lock later finds no number. */
-    shlock_take(&l->taker[i].lock);
-    lane_start_at_tail(l, i);
-    shlock_drop(&l->taker[i].lock);
+    shlock_lock(&l->taker[i].lock);
+    lane_skip_to_tail(l, i);
+    shlock_unlock(&l->taker[i].lock);
 }
 
-void lane_settle(int row)
+void lane_renumber_members(int row)
 {
     struct reg_group *g = &proc.reg->group[row];
     struct reg_lane *l = &proc.reg->lane[row];
@@ -467,14 +468,14 @@ void lane_settle(int row)
 void lane_rename(int row, const uint8_t gid[16])
 {
     struct reg_lane *l = &proc.reg->lane[row];
-    shlock_take(&l->lock); /* a sender may still mean the old group */
+    shlock_lock(&l->lock); /* a sender may still mean the old group */
     memcpy(proc.reg->group[row].gid, gid, 16);
     for (int w = 0; w < LANE_WORDS; w++) {
         atomic_store(&l->asleep[w], 0);
         atomic_store(&l->dozing[w], 0);
     }
     l->floor = atomic_load(&l->tail);
-    shlock_drop(&l->lock);
+    shlock_unlock(&l->lock);
 }
 
 void lane_reset_after_fork(void)
@@ -482,5 +483,5 @@ void lane_reset_after_fork(void)
     mine = NULL;
     memset(&mine_lock, 0, sizeof(mine_lock));
     atomic_store(&lane_memberships, 0);
-    later = (struct task){.run = run_later};
+    later = (struct task){.run = run_lane_task};
 }

@@ -16,7 +16,7 @@
  * registry's lock is held. False: no memory. */
 bool lane_open(int row, int i, struct ibv_qp *v);
 void lane_close(int row, int i);
-void lane_settle(int row);                        /* members have come or gone */
+void lane_renumber_members(int row);              /* members have come or gone */
 void lane_rename(int row, const uint8_t gid[16]); /* the row is for another group from now on */
 void lane_reset_after_fork(void);                 /* in a forked child */
 
@@ -34,7 +34,7 @@ static inline void lane_poll(void)
                      atomic_load_explicit(&lane_delivered, memory_order_relaxed)))
         lane_take_all();
 }
-void lane_armed(void); /* a CQ was armed: the program may sleep until an event comes */
-void lane_awake(void); /* it fetched an event */
+void lane_check_armed(void); /* a CQ was armed: the program may sleep until an event comes */
+void lane_mark_awake(void);  /* it fetched an event */
 
 #endif

@@ -31,14 +31,14 @@ static enum answer local_send_datagram(uint32_t node, uint32_t qpn, const struct
         ud_deliver(p, qpn, r, iov, n);
     else
         port_count((uint32_t)(r->dlid >> proc.fab.lmc) - 1, CNT_RX_DROPS, 1);
-    peer_put(p);
+    peer_release(p);
     return p || !why ? ANS_OK : ANS_REFUSED;
 }
 
 static void local_send_multicast(struct qp *q, const struct path *to, const struct request *r,
                                  const struct iovec *iov, int n)
 {
-    lane_send(q->linear, to->dgid.raw, r, iov, n, q->no_self_mcast ? qp_ibv(q)->qp_num : 0);
+    lane_send(q->linear, to->dgid.raw, r, iov, n, q->no_self_mcast ? qp_to_ibv(q)->qp_num : 0);
 }
 
 static void local_join_group(const uint8_t gid[16], bool join)
@@ -46,30 +46,30 @@ static void local_join_group(const uint8_t gid[16], bool join)
     (void)gid, (void)join; /* the registry holds all there is to know */
 }
 
-static void to_switch(const struct softib_packet *p)
+static void send_to_switch(const struct softib_packet *p)
 {
-    shlock_take(&proc.reg->sw_lock);
-    switch_run(p);
-    shlock_drop(&proc.reg->sw_lock);
+    shlock_lock(&proc.reg->sw_lock);
+    switch_handle_packet(p);
+    shlock_unlock(&proc.reg->sw_lock);
 }
 
-static void local_from_switch(const struct softib_packet *p)
+static void local_receive_from_switch(const struct softib_packet *p)
 {
-    switch_mail(p->port, p);
+    switch_store_packet(p->port, p);
 }
 
 const struct wire local_wire = {
     .attach = local_attach,
     .detach = local_detach,
     .progress = local_progress,
-    .reserve = local_reserve,
+    .reserve = local_reserve_bandwidth,
     .moved = local_detach,
     .quiet = local_detach,
     .datagram = local_send_datagram,
     .multicast = local_send_multicast,
     .group = local_join_group,
-    .to_switch = to_switch,
-    .from_switch = local_from_switch,
+    .to_switch = send_to_switch,
+    .from_switch = local_receive_from_switch,
 };
 
 static void local_poll(void)
@@ -79,9 +79,9 @@ static void local_poll(void)
         share_help();
 }
 
-static int sleep_or_help(uint64_t until)
+static int sleep_or_share_copies(uint64_t until)
 {
-    return share_attend(until) ? 0 : -1;
+    return share_help_or_sleep(until) ? 0 : -1;
 }
 
-const struct attendant local_attendant = {.poll = local_poll, .sleep = sleep_or_help};
+const struct attendant local_attendant = {.poll = local_poll, .sleep = sleep_or_share_copies};

@@ -12,10 +12,10 @@ extern const struct attendant local_attendant; /* large copies that two processe
 
 /* requester.c, pace.c */
 void local_progress(struct qp *q, uint64_t now);
-void local_reserve(struct qp *q, struct wqe *w);
+void local_reserve_bandwidth(struct qp *q, struct wqe *w);
 /* For a multicast packet that is now put into its lane: the time when its first byte leaves; and the time when its
  * last byte arrives at a member's port. */
-uint64_t pace_began(uint32_t from, uint32_t length);
-uint64_t pace_arrival(const struct reg_packet *p, uint32_t port, bool books);
+uint64_t pace_send_start(uint32_t from, uint32_t length);
+uint64_t pace_arrival_time(const struct reg_packet *p, uint32_t port, bool books);
 
 #endif

@@ -21,10 +21,10 @@ static uint64_t pace_reserve_time(_Atomic uint64_t *free_at, uint64_t rate, uint
 }
 
 /* Books one direction of a port, and the adapter's bus, which carries both. */
-static uint64_t book_port(uint32_t linear, bool out, uint64_t bytes, uint64_t now)
+static uint64_t book_port_time(uint32_t linear, bool out, uint64_t bytes, uint64_t now)
 {
     const struct fab_port *f = &proc.fab.port[linear];
-    struct reg_port *r = &proc.reg->port[linear], *bus = &proc.reg->port[fabric_bus(&proc.fab, linear)];
+    struct reg_port *r = &proc.reg->port[linear], *bus = &proc.reg->port[fabric_bus_port(&proc.fab, linear)];
     uint64_t end = pace_reserve_time(out ? &r->tx_free : &r->rx_free, f->rate, bytes, now);
     return f->bus ? max_u64(end, pace_reserve_time(&bus->bus_free, f->bus, bytes, now)) : end;
 }
@@ -35,7 +35,7 @@ static uint64_t book_port(uint32_t linear, bool out, uint64_t bytes, uint64_t no
 static void reserve_multicast(struct qp *q, struct wqe *w)
 {
     uint64_t now = now_ns(), bytes = w->length + 30ull;
-    uint64_t end = book_port(q->linear, true, bytes, now);
+    uint64_t end = book_port_time(q->linear, true, bytes, now);
     int row = group_row(w->path.dgid.raw);
     if (row >= 0) {
         struct reg_lane *l = &proc.reg->lane[row];
@@ -44,7 +44,7 @@ static void reserve_multicast(struct qp *q, struct wqe *w)
     w->due = end + proc.fab.port[q->linear].latency;
 }
 
-uint64_t pace_began(uint32_t from, uint32_t length)
+uint64_t pace_send_start(uint32_t from, uint32_t length)
 {
     const struct fab_port *f = &proc.fab.port[from];
     if (!proc.fab.paced)
@@ -52,31 +52,31 @@ uint64_t pace_began(uint32_t from, uint32_t length)
     return now_ns() - f->latency - (f->rate ? (uint64_t)((__uint128_t)(length + 30) * NS_S / f->rate) : 0);
 }
 
-uint64_t pace_arrival(const struct reg_packet *p, uint32_t port, bool books)
+uint64_t pace_arrival_time(const struct reg_packet *p, uint32_t port, bool books)
 {
     uint64_t latency = fabric_latency(&proc.fab, p->from, port);
-    uint64_t end = books ? book_port(port, false, p->length + 30ull, p->began) : p->began;
+    uint64_t end = books ? book_port_time(port, false, p->length + 30ull, p->began) : p->began;
     return end + latency;
 }
 
-void local_reserve(struct qp *q, struct wqe *w)
+void local_reserve_bandwidth(struct qp *q, struct wqe *w)
 {
-    bool ud = qp_ibv(q)->qp_type == IBV_QPT_UD;
+    bool ud = qp_to_ibv(q)->qp_type == IBV_QPT_UD;
     uint16_t dlid = ud ? w->path.dlid : q->path.dlid;
     struct fab_place at;
     if (ud && path_multicast(&w->path)) {
         reserve_multicast(q, w);
         return;
     }
-    if (!fabric_locate(&proc.fab, dlid, &at))
+    if (!fabric_find_lid(&proc.fab, dlid, &at))
         return;
     uint64_t now = now_ns();
     uint64_t latency = fabric_latency(&proc.fab, q->linear, at.linear);
     bool read = w->opcode == IBV_WR_RDMA_READ; /* a request goes there, the data comes back */
     uint32_t from = read ? at.linear : q->linear, to = read ? q->linear : at.linear;
     uint64_t bytes =
-        w->length + 30ull * packets_of(w->length, (uint32_t)q->attr.path_mtu); /* headers and CRCs */
-    uint64_t end = max_u64(book_port(from, true, bytes, now), book_port(to, false, bytes, now));
+        w->length + 30ull * count_packets(w->length, (uint32_t)q->attr.path_mtu); /* headers and CRCs */
+    uint64_t end = max_u64(book_port_time(from, true, bytes, now), book_port_time(to, false, bytes, now));
     w->due = end + latency * (read ? 2 : 1);
     w->ack_at = read || !qp_reliable(q) || !latency ? 0 : w->due + latency;
 }

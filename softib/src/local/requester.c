@@ -9,43 +9,43 @@
 #include "hca/window.h"
 #include "memory/copy.h"
 
-static enum answer do_store(struct qp *q, struct target *t, const struct request *r, struct wqe *w,
-                            uint32_t *arg)
+static enum answer execute_write(struct qp *q, struct target *t, const struct request *r, struct wqe *w,
+                                 uint32_t *arg)
 {
     struct iovec iov[MAX_SGE];
     struct landing l;
-    int n = sq_gather(q, w, 0, iov);
+    int n = sq_fill_iov(q, w, 0, iov);
     if (UNLIKELY(n < 0))
         return ANS_LOCAL;
-    enum answer a = target_land(t, r, &l, arg);
+    enum answer a = target_prepare(t, r, &l, arg);
     if (UNLIKELY(a != ANS_OK))
         return a;
-    return target_finish(t, r, &l, copy_out(t->memory, l.seg, l.nseg, iov, n, w->length));
+    return target_finish(t, r, &l, copy_to_peer(t->memory, l.seg, l.nseg, iov, n, w->length));
 }
 
-static enum answer do_read(struct qp *q, struct target *t, const struct request *r, struct wqe *w)
+static enum answer execute_read(struct qp *q, struct target *t, const struct request *r, struct wqe *w)
 {
     struct iovec iov[MAX_SGE];
     struct rseg s;
-    int n = sq_gather(q, w, IBV_ACCESS_LOCAL_WRITE, iov);
+    int n = sq_fill_iov(q, w, IBV_ACCESS_LOCAL_WRITE, iov);
     if (UNLIKELY(n < 0))
         return ANS_LOCAL;
     enum answer a = target_source(t, r, w->length, IBV_ACCESS_REMOTE_READ, &s);
     if (a != ANS_OK || !w->length)
         return a;
-    bool ok = copy_in(t->memory, &s, 1, iov, n, w->length);
+    bool ok = copy_from_peer(t->memory, &s, 1, iov, n, w->length);
     mr_release(&s);
     if (!ok)
         target_fail(t, IBV_EVENT_QP_FATAL);
     return ok ? ANS_OK : ANS_OP;
 }
 
-static enum answer do_atomic(struct qp *q, struct target *t, const struct request *r, struct wqe *w)
+static enum answer execute_atomic(struct qp *q, struct target *t, const struct request *r, struct wqe *w)
 {
     struct iovec iov[MAX_SGE];
     struct rseg s;
     uint64_t old;
-    int n = sq_gather(q, w, IBV_ACCESS_LOCAL_WRITE, iov);
+    int n = sq_fill_iov(q, w, IBV_ACCESS_LOCAL_WRITE, iov);
     if (UNLIKELY(n != 1))
         return ANS_LOCAL;
     enum answer a = target_source(t, r, 8, IBV_ACCESS_REMOTE_ATOMIC, &s);
@@ -56,13 +56,13 @@ static enum answer do_atomic(struct qp *q, struct target *t, const struct reques
     if (!ok)
         target_fail(t, IBV_EVENT_QP_FATAL);
     else
-        copy_last_last(iov[0].iov_base, (char *)&old, 8);
+        copy_last_byte_last(iov[0].iov_base, (char *)&old, 8);
     return ok ? ANS_OK : ANS_OP;
 }
 
 static void count_traffic(struct qp *q, struct wqe *w, uint32_t to, enum answer a)
 {
-    uint32_t mtu = (uint32_t)q->attr.path_mtu, packets = packets_of(w->length, mtu);
+    uint32_t mtu = (uint32_t)q->attr.path_mtu, packets = count_packets(w->length, mtu);
     uint32_t from = q->linear;
     if (a == ANS_RNR)
         port_count(to, CNT_RNR_NAKS, 1);
@@ -81,7 +81,7 @@ static struct peer *requester_find_peer(struct qp *q, int *why)
     *why = 0;
     if (q->peer && LIKELY(!atomic_load_explicit(&q->peer->dead, memory_order_relaxed)))
         return q->peer;
-    peer_put(q->peer);
+    peer_release(q->peer);
     q->peer = peer_find(q->attr.dest_qp_num >> QP_BITS, why);
     return q->peer;
 }
@@ -97,7 +97,7 @@ static enum answer requester_execute(struct qp *q, struct wqe *w, uint32_t *arg)
         port_count(q->linear, CNT_TX_DROPS, 1);
         return why ? ANS_REFUSED : ANS_DROP;
     }
-    sq_request(q, w, &r);
+    sq_fill_request(q, w, &r);
     enum answer a = target_find(p, q->attr.dest_qp_num, &r, &t);
     if (a != ANS_OK) {
         port_count(to, CNT_RX_DROPS, 1);
@@ -110,11 +110,11 @@ static enum answer requester_execute(struct qp *q, struct wqe *w, uint32_t *arg)
         return ANS_OK;
     }
     if (w->opcode == IBV_WR_RDMA_READ)
-        a = do_read(q, &t, &r, w);
+        a = execute_read(q, &t, &r, w);
     else if (w->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || w->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
-        a = do_atomic(q, &t, &r, w);
+        a = execute_atomic(q, &t, &r, w);
     else
-        a = do_store(q, &t, &r, w, arg);
+        a = execute_write(q, &t, &r, w, arg);
     /* A copy that failed because the process died gets no answer; a copy that the system forbids is an error
      * of that copy only. */
     if (UNLIKELY(a == ANS_OP))
@@ -144,17 +144,17 @@ static enum ibv_wc_status requester_error_status(enum answer a)
     }
 }
 
-static bool link_up(const struct qp *q)
+static bool is_link_up(const struct qp *q)
 {
     uint32_t to = (uint32_t)(q->path.dlid >> proc.fab.lmc) - 1;
     return port_up(q->linear) && port_up(to);
 }
 
 /* Requests an acknowledgement again that was lost. */
-static void lost_ack(struct qp *q)
+static void resend_for_lost_ack(struct qp *q)
 {
     for (uint64_t i = q->done; i != q->next; i++) {
-        struct wqe *w = sq_at(q, i);
+        struct wqe *w = sq_get_wqe(q, i);
         w->executed = 1;
         w->due = w->ack_at = 0;
     }
@@ -162,16 +162,16 @@ static void lost_ack(struct qp *q)
 }
 
 /* Completes, in order, the executed requests whose acknowledgements have arrived. */
-static bool requester_reap(struct qp *q, uint64_t now)
+static bool requester_complete_acked(struct qp *q, uint64_t now)
 {
     while (q->done != q->next) {
-        struct wqe *w = sq_at(q, q->done);
+        struct wqe *w = sq_get_wqe(q, q->done);
         if (w->ack_at > now) {
             engine_defer(&q->task, w->ack_at);
             return false;
         }
-        if (UNLIKELY(w->ack_at && !link_up(q))) {
-            lost_ack(q);
+        if (UNLIKELY(w->ack_at && !is_link_up(q))) {
+            resend_for_lost_ack(q);
             return true;
         }
         sq_complete(q, w, q->done++, IBV_WC_SUCCESS);
@@ -180,9 +180,9 @@ static bool requester_reap(struct qp *q, uint64_t now)
 }
 
 /* Executes one request. Returns false if the rest of the queue has to wait. */
-static bool requester_step(struct qp *q, uint64_t *now)
+static bool requester_execute_next(struct qp *q, uint64_t *now)
 {
-    struct wqe *w = sq_at(q, q->next);
+    struct wqe *w = sq_get_wqe(q, q->next);
     uint64_t due = max_u64(q->wait_until, w->due);
     if (UNLIKELY(due)) {
         *now = now_ns();
@@ -194,7 +194,7 @@ static bool requester_step(struct qp *q, uint64_t *now)
     }
     uint32_t arg = 0;
     bool reliable = qp_reliable(q);
-    enum answer a = qp_ibv(q)->qp_type == IBV_QPT_UD      ? ud_execute(q, w)
+    enum answer a = qp_to_ibv(q)->qp_type == IBV_QPT_UD   ? ud_execute(q, w)
                     : UNLIKELY(window_request(w->opcode)) ? window_execute(q, w)
                                                           : requester_execute(q, w, &arg);
     bool local = a == ANS_LOCAL || a == ANS_LENGTH || a == ANS_REFUSED || a == ANS_WINDOW;
@@ -206,28 +206,28 @@ static bool requester_step(struct qp *q, uint64_t *now)
             sq_complete(q, w, q->done++, IBV_WC_SUCCESS);
             return true;
         }
-        return requester_reap(q, *now) || true;
+        return requester_complete_acked(q, *now) || true;
     }
     if (!*now)
         *now = now_ns();
     enum ibv_wc_status st =
-        a == ANS_RNR || a == ANS_DROP ? sq_retry(q, a, arg, *now) : requester_error_status(a);
+        a == ANS_RNR || a == ANS_DROP ? sq_handle_nak(q, a, arg, *now) : requester_error_status(a);
     if (st == IBV_WC_SUCCESS)
         return true;                      /* sees wait_until and defers */
     for (; q->done != q->next; q->done++) /* earlier acknowledgements are still pending */
-        sq_complete(q, sq_at(q, q->done), q->done, IBV_WC_SUCCESS);
-    sq_error(q, st);
+        sq_complete(q, sq_get_wqe(q, q->done), q->done, IBV_WC_SUCCESS);
+    sq_fail_request(q, st);
     return false;
 }
 
 void local_progress(struct qp *q, uint64_t now)
 {
-    unsigned state = qp_ibv(q)->state;
-    if (UNLIKELY(q->done != q->next) && !requester_reap(q, now ? now : (now = now_ns())) &&
+    unsigned state = qp_to_ibv(q)->state;
+    if (UNLIKELY(q->done != q->next) && !requester_complete_acked(q, now ? now : (now = now_ns())) &&
         q->next == q->posted)
         return;
-    while (q->next != q->posted && LIKELY(state == IBV_QPS_RTS) && requester_step(q, &now))
-        state = qp_ibv(q)->state;
+    while (q->next != q->posted && LIKELY(state == IBV_QPS_RTS) && requester_execute_next(q, &now))
+        state = qp_to_ibv(q)->state;
     if (UNLIKELY(state == IBV_QPS_SQD && q->done == q->next))
-        qp_drained(q);
+        qp_report_drained(q);
 }

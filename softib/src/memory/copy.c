@@ -12,7 +12,7 @@
 
 #define STAGE_BYTES ((size_t)1 << 20)
 
-static void store_last_last(char *dst, const char *src, size_t n)
+static void store_last_byte_last(char *dst, const char *src, size_t n)
 {
     if (!n)
         return;
@@ -42,7 +42,7 @@ static bool gpu_move_last_last(char *to, const char *from, size_t n)
     char last;
     if (n > 1 && !gpu_move(to, from, n - 1))
         return false;
-    if (gpu_owns((uintptr_t)to))
+    if (gpu_is_device_memory((uintptr_t)to))
         return gpu_move(to + n - 1, from + n - 1, 1);
     if (!gpu_move(&last, from + n - 1, 1))
         return false;
@@ -50,19 +50,19 @@ static bool gpu_move_last_last(char *to, const char *from, size_t n)
     return true;
 }
 
-/* As memmove, or as store_last_last for the `last` piece. False: the driver of a device refused. */
+/* As memmove, or as store_last_byte_last for the `last` piece. False: the driver of a device refused. */
 static bool move_piece(char *to, const char *from, size_t n, bool last)
 {
     if (UNLIKELY(atomic_load_explicit(&gpu_used, memory_order_relaxed)) && n && gpu_involved(to, from))
         return last ? gpu_move_last_last(to, from, n) : gpu_move(to, from, n);
     if (last)
-        store_last_last(to, from, n);
+        store_last_byte_last(to, from, n);
     else
         memmove(to, from, n);
     return true;
 }
 
-void copy_last_last(char *dst, const char *src, size_t n)
+void copy_last_byte_last(char *dst, const char *src, size_t n)
 {
     dma_begin();
     move_piece(dst, src, n, true);
@@ -70,7 +70,7 @@ void copy_last_last(char *dst, const char *src, size_t n)
 }
 
 /* Copies between two lists; the last piece is stored with its last byte last, for receivers that poll it. */
-static bool direct_out(const struct rseg *dst, const struct iovec *src, uint64_t n)
+static bool copy_direct_to_remote(const struct rseg *dst, const struct iovec *src, uint64_t n)
 {
     uint64_t doff = 0, soff = 0;
     while (n) {
@@ -88,7 +88,7 @@ static bool direct_out(const struct rseg *dst, const struct iovec *src, uint64_t
     return true;
 }
 
-static bool copy_direct_in(const struct rseg *src, const struct iovec *dst, uint64_t n)
+static bool copy_direct_from_remote(const struct rseg *src, const struct iovec *dst, uint64_t n)
 {
     uint64_t doff = 0, soff = 0;
     while (n) {
@@ -124,7 +124,7 @@ static unsigned long remote_iov(const struct rseg *s, uint64_t n, bool split, st
     return k;
 }
 
-static bool cross_ok(struct peer *p, ssize_t r, uint64_t n)
+static bool check_cross_copy(struct peer *p, ssize_t r, uint64_t n)
 {
     if (r == (ssize_t)n)
         return true;
@@ -140,10 +140,10 @@ static bool cross_ok(struct peer *p, ssize_t r, uint64_t n)
     return false;
 }
 
-static bool cross_out(struct peer *to, const struct iovec *src, unsigned long ns, const struct iovec *dst,
-                      unsigned long nd, uint64_t n)
+static bool copy_cross_process_out(struct peer *to, const struct iovec *src, unsigned long ns,
+                                   const struct iovec *dst, unsigned long nd, uint64_t n)
 {
-    return cross_ok(to, share_move(to->pid, false, src, ns, dst, nd), n);
+    return check_cross_copy(to, share_move(to->pid, false, src, ns, dst, nd), n);
 }
 
 /* Device memory of this process, and memory of another one that is not mapped here: the kernel cannot copy between them, so that the
@@ -163,13 +163,13 @@ static bool cross_staged(struct peer *p, bool inward, const struct iovec *far, i
             nt += iov_slice(far, nfar, n - 1, 1, there + nt);
         const struct iovec staged = {buffer, bytes};
         if (inward)
-            good = cross_ok(p, share_move(p->pid, true, &staged, 1, there, (unsigned long)nt), bytes);
+            good = check_cross_copy(p, share_move(p->pid, true, &staged, 1, there, (unsigned long)nt), bytes);
         char *place = buffer;
         for (int i = 0; good && i < nh; place += here[i++].iov_len)
             good = inward ? gpu_move(here[i].iov_base, place, here[i].iov_len)
                           : gpu_move(place, here[i].iov_base, here[i].iov_len);
         if (good && !inward)
-            good = cross_out(p, &staged, 1, there, (unsigned long)nt, bytes);
+            good = copy_cross_process_out(p, &staged, 1, there, (unsigned long)nt, bytes);
     }
     free(buffer);
     return good;
@@ -178,16 +178,17 @@ static bool cross_staged(struct peer *p, bool inward, const struct iovec *far, i
 /* The pieces are device memory, which only gpu_move reaches. */
 static bool needs_stage(const struct iovec *near, int n)
 {
-    return UNLIKELY(atomic_load_explicit(&gpu_used, memory_order_relaxed)) && gpu_any(near, (unsigned long)n);
+    return UNLIKELY(atomic_load_explicit(&gpu_used, memory_order_relaxed)) &&
+           gpu_list_has_device_memory(near, (unsigned long)n);
 }
 
-bool copy_out(struct peer *to, struct rseg *dst, int nd, const struct iovec *src, int ns, uint64_t n)
+bool copy_to_peer(struct peer *to, struct rseg *dst, int nd, const struct iovec *src, int ns, uint64_t n)
 {
     if (!n)
         return true;
     if (copy_is_all_mapped(dst, nd)) {
         dma_begin();
-        const bool good = direct_out(dst, src, n);
+        const bool good = copy_direct_to_remote(dst, src, n);
         dma_end();
         return good;
     }
@@ -197,7 +198,7 @@ bool copy_out(struct peer *to, struct rseg *dst, int nd, const struct iovec *src
         k = remote_iov(dst, n, false, riov);
         return cross_staged(to, false, riov, (int)k, src, ns, n);
     }
-    if (n >= SHARE_MIN && share_wanted(to)) {
+    if (n >= SHARE_MIN && share_is_worthwhile(to)) {
         /* All but the last byte, by two processes at once; the last one when the others are there. */
         k = remote_iov(dst, n - 1, false, riov);
         if (share_copy(to, false, riov, (int)k, src, ns, n - 1)) {
@@ -205,14 +206,15 @@ bool copy_out(struct peer *to, struct rseg *dst, int nd, const struct iovec *src
             k = remote_iov(dst, n, false, riov);
             iov_slice(riov, (int)k, n - 1, 1, &end);
             iov_slice(src, ns, n - 1, 1, &last);
-            return cross_out(to, &last, 1, &end, 1, 1);
+            return copy_cross_process_out(to, &last, 1, &end, 1, 1);
         }
     }
     k = remote_iov(dst, n, n > 1, riov);
-    return cross_out(to, src, (unsigned long)ns, riov, k, n);
+    return copy_cross_process_out(to, src, (unsigned long)ns, riov, k, n);
 }
 
-bool copy_in(struct peer *from, const struct rseg *src, int nsrc, const struct iovec *dst, int nd, uint64_t n)
+bool copy_from_peer(struct peer *from, const struct rseg *src, int nsrc, const struct iovec *dst, int nd,
+                    uint64_t n)
 {
     if (!n)
         return true;
@@ -220,7 +222,7 @@ bool copy_in(struct peer *from, const struct rseg *src, int nsrc, const struct i
         /* An RDMA read is carried out behind the writes before it on its connection. */
         atomic_thread_fence(memory_order_seq_cst);
         dma_begin();
-        const bool good = copy_direct_in(src, dst, n);
+        const bool good = copy_direct_from_remote(src, dst, n);
         dma_end();
         return good;
     }
@@ -228,9 +230,9 @@ bool copy_in(struct peer *from, const struct rseg *src, int nsrc, const struct i
     unsigned long k = remote_iov(src, n, false, riov);
     if (needs_stage(dst, nd))
         return cross_staged(from, true, riov, (int)k, dst, nd, n);
-    if (n >= SHARE_MIN && share_wanted(from) && share_copy(from, true, riov, (int)k, dst, nd, n))
+    if (n >= SHARE_MIN && share_is_worthwhile(from) && share_copy(from, true, riov, (int)k, dst, nd, n))
         return true;
-    return cross_ok(from, share_move(from->pid, true, dst, (unsigned long)nd, riov, k), n);
+    return check_cross_copy(from, share_move(from->pid, true, dst, (unsigned long)nd, riov, k), n);
 }
 
 static void direct_atomic(char *at, bool cas, uint64_t operand, uint64_t swap, uint64_t *old)
@@ -258,21 +260,21 @@ bool copy_atomic(struct peer *at, const struct rseg *s, bool cas, uint64_t opera
     /* Atomic among HCAs, which is what IBV_ATOMIC_HCA promises: one lock of the target's arena stands for its atomic unit.
      */
     if (s->map) {
-        shlock_take(unit);
+        shlock_lock(unit);
         direct_atomic(s->map, cas, operand, swap, old);
-        shlock_drop(unit);
+        shlock_unlock(unit);
         return true;
     }
     if (proc.fab.atomics_global)
         return false; /* two system calls are not atomic towards the target's processor */
     struct iovec l = {old, 8}, r = {(void *)(uintptr_t)s->addr, 8};
-    shlock_take(unit);
-    bool ok = cross_ok(at, process_vm_readv(at->pid, &l, 1, &r, 1, 0), 8);
+    shlock_lock(unit);
+    bool ok = check_cross_copy(at, process_vm_readv(at->pid, &l, 1, &r, 1, 0), 8);
     uint64_t fresh = cas ? swap : *old + operand;
     if (ok && (!cas || *old == operand)) {
         l.iov_base = &fresh;
-        ok = cross_ok(at, process_vm_writev(at->pid, &l, 1, &r, 1, 0), 8);
+        ok = check_cross_copy(at, process_vm_writev(at->pid, &l, 1, &r, 1, 0), 8);
     }
-    shlock_drop(unit);
+    shlock_unlock(unit);
     return ok;
 }

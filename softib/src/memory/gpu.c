@@ -39,7 +39,7 @@ static bool is_loaded;
 atomic_bool gpu_used;
 
 /* The lock is held. `flags` may have RTLD_NOLOAD. */
-static bool load(int flags)
+static bool load_cuda(int flags)
 {
     static const struct {
         void *where;
@@ -71,14 +71,14 @@ static bool load(int flags)
 
 static bool gpu_load(int flags)
 {
-    lock_take(&gpu_lock);
-    const bool loaded = load(flags);
-    lock_drop(&gpu_lock);
+    spinlock_acquire(&gpu_lock);
+    const bool loaded = load_cuda(flags);
+    spinlock_release(&gpu_lock);
     return loaded;
 }
 
 /* The device of device memory, or -1; its allocation if `start` is not NULL. */
-static int device_of(uint64_t addr, address_t *start, size_t *size)
+static int find_device(uint64_t addr, address_t *start, size_t *size)
 {
     unsigned type = 0, managed = 0;
     int device = -1;
@@ -96,16 +96,16 @@ static int device_of(uint64_t addr, address_t *start, size_t *size)
     return device >= 0 && device < DEVICES_MOST ? device : -1;
 }
 
-bool gpu_owns(uint64_t addr)
+bool gpu_is_device_memory(uint64_t addr)
 {
-    return gpu_load(RTLD_NOLOAD) && device_of(addr, NULL, NULL) >= 0;
+    return gpu_load(RTLD_NOLOAD) && find_device(addr, NULL, NULL) >= 0;
 }
 
 /* Makes the device's context current; the caller pops it. NULL: it cannot be used. */
-static void *enter(int device)
+static void *push_context(int device)
 {
     void *previous;
-    lock_take(&gpu_lock);
+    spinlock_acquire(&gpu_lock);
     void **context = &devices[device].context, **stream = &devices[device].stream;
     bool good = *context || cuda.retain(context, device) == 0;
     good = good && cuda.push(*context) == 0;
@@ -114,11 +114,11 @@ static void *enter(int device)
         cuda.pop(&previous);
         good = false;
     }
-    lock_drop(&gpu_lock);
+    spinlock_release(&gpu_lock);
     return good ? *stream : NULL;
 }
 
-static void leave(void)
+static void pop_context(void)
 {
     void *previous;
     cuda.pop(&previous);
@@ -129,7 +129,7 @@ int gpu_export(uint64_t addr, uint64_t len, struct gpu_handle *out)
     address_t start;
     size_t size;
     struct ipc_handle handle;
-    const int device = device_of(addr, &start, &size);
+    const int device = find_device(addr, &start, &size);
     /* Programs register whole pages. */
     if (device < 0 || len > (size + PAGE - 1) / PAGE * PAGE - (addr - start))
         return EFAULT;
@@ -147,11 +147,11 @@ char *gpu_map(const struct gpu_handle *shared, void **map)
     struct ipc_handle handle;
     address_t at = 0;
     if (shared->device < 0 || shared->device >= DEVICES_MOST || !gpu_load(0) || cuda.init(0) ||
-        !enter(shared->device))
+        !push_context(shared->device))
         return NULL;
     memcpy(&handle, shared->ipc, sizeof(handle));
     const bool good = cuda.ipc_open(&at, handle, LAZY_PEER_ACCESS) == 0;
-    leave();
+    pop_context();
     if (!good)
         return NULL;
     atomic_store(&gpu_used, true);
@@ -161,40 +161,40 @@ char *gpu_map(const struct gpu_handle *shared, void **map)
 
 void gpu_unmap(void *map)
 {
-    const int device = device_of((uintptr_t)map, NULL, NULL);
-    if (device >= 0 && enter(device)) {
+    const int device = find_device((uintptr_t)map, NULL, NULL);
+    if (device >= 0 && push_context(device)) {
         cuda.ipc_close((address_t)map);
-        leave();
+        pop_context();
     }
 }
 
 bool gpu_involved(const char *to, const char *from)
 {
-    return device_of((uintptr_t)to, NULL, NULL) >= 0 || device_of((uintptr_t)from, NULL, NULL) >= 0;
+    return find_device((uintptr_t)to, NULL, NULL) >= 0 || find_device((uintptr_t)from, NULL, NULL) >= 0;
 }
 
 bool gpu_move(char *to, const char *from, size_t n)
 {
-    int device = device_of((uintptr_t)to, NULL, NULL);
+    int device = find_device((uintptr_t)to, NULL, NULL);
     if (device < 0)
-        device = device_of((uintptr_t)from, NULL, NULL);
+        device = find_device((uintptr_t)from, NULL, NULL);
     if (device < 0) {
         memmove(to, from, n);
         return true;
     }
-    void *stream = enter(device);
+    void *stream = push_context(device);
     if (!stream)
         return false;
     const bool good =
         cuda.copy((address_t)to, (address_t)from, n, stream) == 0 && cuda.stream_wait(stream) == 0;
-    leave();
+    pop_context();
     return good;
 }
 
-bool gpu_any(const struct iovec *iov, unsigned long n)
+bool gpu_list_has_device_memory(const struct iovec *iov, unsigned long n)
 {
     for (unsigned long i = 0; i < n; i++)
-        if (iov[i].iov_len && device_of((uintptr_t)iov[i].iov_base, NULL, NULL) >= 0)
+        if (iov[i].iov_len && find_device((uintptr_t)iov[i].iov_base, NULL, NULL) >= 0)
             return true;
     return false;
 }

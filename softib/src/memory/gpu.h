@@ -19,7 +19,7 @@ struct gpu_handle {
 extern atomic_bool gpu_used;
 
 /* True if the driver library of this process knows `addr` as device memory. A process without that library pays one dlopen. */
-bool gpu_owns(uint64_t addr);
+bool gpu_is_device_memory(uint64_t addr);
 /* 0, or an error number: the memory cannot be shared, or the driver is too old. */
 int gpu_export(uint64_t addr, uint64_t len, struct gpu_handle *out);
 /* NULL: it cannot be mapped. *map is for gpu_unmap. */
@@ -40,6 +40,6 @@ static inline void gpu_read(char *to, const char *from, size_t n)
 }
 
 /* One of the pieces is device memory. */
-bool gpu_any(const struct iovec *iov, unsigned long n);
+bool gpu_list_has_device_memory(const struct iovec *iov, unsigned long n);
 
 #endif

@@ -41,7 +41,7 @@ static bool read_line(const char *path, char *buf, size_t n)
 }
 
 /* A user who disabled huge pages for the whole machine is not overruled. */
-static void find_out(void)
+static void find_huge_page_size(void)
 {
     char buf[128];
     if (!read_line("/sys/kernel/mm/transparent_hugepage/enabled", buf, sizeof(buf)) || strstr(buf, "[never]"))
@@ -55,8 +55,8 @@ static void prepare_heap(void)
 {
     static void *volatile room; /* never touched, so no memory: the heap's first huge page begins in it */
     const char *wish = getenv("SOFTIB_MALLOC");
-    pthread_once(&once, find_out);
-    if (!huge_bytes || (wish && !strcmp(wish, "leave")) || !keepheap_apply())
+    pthread_once(&once, find_huge_page_size);
+    if (!huge_bytes || (wish && !strcmp(wish, "leave")) || !keepheap_set_thresholds())
         return;
     room = malloc(huge_bytes);
     (void)room;
@@ -86,16 +86,16 @@ static int huge_page_count(uint64_t len)
     return (int)min_u64((len + huge_bytes - 1) / huge_bytes, CREDIT);
 }
 
-bool huge_on_credit(uint64_t len)
+bool huge_take_credit(uint64_t len)
 {
-    pthread_once(&once, find_out);
+    pthread_once(&once, find_huge_page_size);
     if (!huge_bytes || len < HUGE_LEAST || atomic_load(&credit) <= 0)
         return false;
     atomic_fetch_sub(&credit, huge_page_count(len));
     return true;
 }
 
-void huge_renew(uint64_t len)
+void huge_renew_credit(uint64_t len)
 {
     if (huge_bytes && len >= HUGE_LEAST && atomic_load(&credit) < CREDIT)
         atomic_fetch_add(&credit, 2 * huge_page_count(len));
@@ -104,7 +104,7 @@ void huge_renew(uint64_t len)
 bool huge_pages(uint64_t addr, uint64_t len, uint64_t map_start, uint64_t map_end)
 {
     static _Atomic uint64_t not_before;
-    pthread_once(&once, find_out);
+    pthread_once(&once, find_huge_page_size);
     if (!huge_bytes || len < HUGE_LEAST || now_ns() < atomic_load(&not_before))
         return true;
     bool all = true;

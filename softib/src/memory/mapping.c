@@ -93,7 +93,7 @@ bool mapping_find(uint64_t addr, uint64_t len, struct mapping *m)
     return found < 0 ? mapping_read(addr, len, m) : found;
 }
 
-bool mapping_present(uint64_t addr, uint64_t len)
+bool mapping_is_present(uint64_t addr, uint64_t len)
 {
     const uint64_t start = addr & ~((uint64_t)sysconf(_SC_PAGESIZE) - 1);
     char byte;

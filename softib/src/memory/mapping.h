@@ -20,7 +20,7 @@ struct mapping {
 bool mapping_find(uint64_t addr, uint64_t len, struct mapping *m);
 
 /* True if every page of [addr, addr+len) is mapped. */
-bool mapping_present(uint64_t addr, uint64_t len);
+bool mapping_is_present(uint64_t addr, uint64_t len);
 
 /* The two methods of querying the kernel, separately for a test. mapping_query returns -1 if this kernel
  * cannot query a single mapping, else 0 or 1. */

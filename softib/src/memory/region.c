@@ -16,7 +16,7 @@
 
 /* Unmaps regions that were deregistered, except those that another thread of this process uses: the owner clears the key before it waits
  * for transfers. */
-static void drop_stale(struct peer *owner, struct mr_map **bucket)
+static void unmap_deregistered(struct peer *owner, struct mr_map **bucket)
 {
     for (struct mr_map **p = bucket, *m; (m = *p);) {
         const struct sh_mr *s = &owner->arena->mr[m->rkey >> MR_SHIFT];
@@ -38,7 +38,7 @@ static void drop_stale(struct peer *owner, struct mr_map **bucket)
 static void sweep_maps(struct peer *owner)
 {
     for (int i = 0; i < MR_MAPS; i++)
-        drop_stale(owner, &owner->maps[i]);
+        unmap_deregistered(owner, &owner->maps[i]);
     owner->map_limit = 2 * owner->map_count + STALE_MAX;
 }
 
@@ -51,7 +51,7 @@ static void unmap_device_memory(struct mr_map *m)
  * scarcer than that of processors. */
 static void map_device_memory(struct mr_map *m, struct peer *owner, const struct sh_mr *s)
 {
-    const struct gpu_handle *handle = peer_at(owner, s->file_off);
+    const struct gpu_handle *handle = peer_arena_address(owner, s->file_off);
     sweep_maps(owner);
     if (handle)
         m->base = gpu_map(handle, &m->map);
@@ -66,7 +66,7 @@ static void unmap_file(struct mr_map *m)
 
 static void map_file(struct mr_map *m, struct peer *owner, const struct sh_mr *s)
 {
-    const int fd = shared_open_part(owner->pid, s->fd, s->file_off, s->length);
+    const int fd = shared_open_checked(owner->pid, s->fd, s->file_off, s->length);
     if (fd < 0)
         return;
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), skip = s->file_off & (page - 1);
@@ -113,12 +113,12 @@ static bool region_permits(const struct sh_mr *s, uint32_t pd, uint64_t addr, ui
  * process. */
 static bool region_has_lost_pages(const struct sh_mr *s, uint64_t addr, uint64_t len)
 {
-    return UNLIKELY(s->access & MR_ON_DEMAND) && !mapping_present(s->addr + (addr - s->iova), len);
+    return UNLIKELY(s->access & MR_ON_DEMAND) && !mapping_is_present(s->addr + (addr - s->iova), len);
 }
 
 /* Counts the bytes moved. Private memory that has moved twice its length will probably move more, so its owner gets
  * the request to move it to huge pages. */
-static void note_use(struct peer *owner, struct sh_mr *s, uint32_t key, uint64_t len)
+static void count_region_use(struct peer *owner, struct sh_mr *s, uint32_t key, uint64_t len)
 {
     if (LIKELY(len < HUGE_LEAST) || s->fd >= 0 || mr_window_type(s) || s->access & (MR_ON_DEMAND | MR_GPU))
         return;
@@ -129,7 +129,7 @@ static void note_use(struct peer *owner, struct sh_mr *s, uint32_t key, uint64_t
     uint32_t pages = (uint32_t)(len >> PAGE_SHIFT);
     before = atomic_fetch_add_explicit(&s->moved, pages, memory_order_relaxed);
     if (before < twice && before + pages >= twice)
-        peer_event(owner, SHEV_MR_REUSED, key >> MR_SHIFT, key);
+        peer_post_event(owner, SHEV_MR_REUSED, key >> MR_SHIFT, key);
 }
 
 uint32_t mr_next_serial(void)
@@ -138,8 +138,8 @@ uint32_t mr_next_serial(void)
     return atomic_fetch_add(&serial, 1) + 1;
 }
 
-bool mr_hold(struct peer *owner, uint32_t key, uint32_t pd, uint64_t addr, uint64_t len, uint32_t need,
-             struct rseg *out)
+bool mr_hold_remote(struct peer *owner, uint32_t key, uint32_t pd, uint64_t addr, uint64_t len, uint32_t need,
+                    struct rseg *out)
 {
     uint32_t idx = key >> MR_SHIFT;
     if (!idx || idx >= MR_MAX)
@@ -147,29 +147,29 @@ bool mr_hold(struct peer *owner, uint32_t key, uint32_t pd, uint64_t addr, uint6
     struct sh_mr *s = &owner->arena->mr[idx];
     /* Acquired before the key is checked: the owner uses the opposite order. Our own regions need no hold:
      * the lock of the wire or of a QP is held here, and the owner acquires those. */
-    _Atomic uint64_t *hold = owner->self ? NULL : hold_take(owner->slot, idx);
+    _Atomic uint64_t *hold = owner->self ? NULL : hold_acquire(owner->slot, idx);
     if (UNLIKELY(atomic_load(&s->rkey) != key || !region_permits(s, pd, addr, len, need))) {
         if (hold)
-            hold_drop(hold);
+            hold_release(hold);
         return false;
     }
     if (owner->self && region_has_lost_pages(s, addr, len))
         return false;
-    note_use(owner, s, key, len);
+    count_region_use(owner, s, key, len);
     uint64_t off = addr - s->iova;
     *out = (struct rseg){.addr = s->addr + off, .len = len, .mr = s, .key = key, .hold = hold};
     if (owner->self) {
         out->map = (char *)(uintptr_t)out->addr;
     } else if (s->fd >= 0 || s->access & MR_GPU) {
-        lock_take(&owner->map_lock);
+        spinlock_acquire(&owner->map_lock);
         char *base = map_region(owner, s, key);
-        lock_drop(&owner->map_lock);
+        spinlock_release(&owner->map_lock);
         out->map = base ? base + off : NULL;
     }
     return true;
 }
 
-bool mr_local(uint32_t key, uint32_t pd, uint64_t addr, uint64_t len, uint32_t need, char **at)
+bool mr_resolve_local(uint32_t key, uint32_t pd, uint64_t addr, uint64_t len, uint32_t need, char **at)
 {
     uint32_t idx = key >> MR_SHIFT;
     if (!idx || idx >= MR_MAX)
@@ -178,7 +178,7 @@ bool mr_local(uint32_t key, uint32_t pd, uint64_t addr, uint64_t len, uint32_t n
     if (atomic_load_explicit(&s->rkey, memory_order_acquire) != key || UNLIKELY(mr_window_type(s)) ||
         !region_permits(s, pd, addr, len, need) || region_has_lost_pages(s, addr, len))
         return false;
-    note_use(proc.self, s, key, len);
+    count_region_use(proc.self, s, key, len);
     *at = (char *)(uintptr_t)(s->addr + (addr - s->iova));
     return true;
 }

@@ -16,15 +16,15 @@ struct rseg { /* a piece of some process's memory */
     uint32_t key;
 };
 /* Finds [addr, addr+len) of a region and holds a reference; false if key, bounds, domain or rights do not match. */
-bool mr_hold(struct peer *owner, uint32_t key, uint32_t pd, uint64_t addr, uint64_t len, uint32_t need,
-             struct rseg *out);
+bool mr_hold_remote(struct peer *owner, uint32_t key, uint32_t pd, uint64_t addr, uint64_t len, uint32_t need,
+                    struct rseg *out);
 /* The same for our own lkeys; valid while the QP's lock is held. */
-bool mr_local(uint32_t key, uint32_t pd, uint64_t addr, uint64_t len, uint32_t need, char **at);
+bool mr_resolve_local(uint32_t key, uint32_t pd, uint64_t addr, uint64_t len, uint32_t need, char **at);
 uint32_t mr_next_serial(void);
 static inline void mr_release(struct rseg *s)
 {
     if (s->hold)
-        hold_drop(s->hold);
+        hold_release(s->hold);
 }
 
 #endif

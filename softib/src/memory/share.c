@@ -39,7 +39,7 @@ static uint64_t share_piece_size(const struct part *p, uint64_t left)
     return min_u64(left, min_u64(max_u64(want, least), PIECE_MAX));
 }
 
-static bool take_piece(struct part *p, uint64_t *at, uint64_t *len)
+static bool claim_piece(struct part *p, uint64_t *at, uint64_t *len)
 {
     uint64_t word = atomic_load_explicit(&p->c->next, memory_order_acquire);
     do {
@@ -65,7 +65,7 @@ static bool share_move_vector(pid_t pid, bool read, const struct iovec *mine, in
 
 /* --- the sender --- */
 
-bool share_wanted(struct peer *p)
+bool share_is_worthwhile(struct peer *p)
 {
     unsigned n = atomic_load_explicit(&p->until_share, memory_order_relaxed);
     if (n)
@@ -82,7 +82,7 @@ static void share_update_estimate(struct peer *p, bool useful, bool late)
         atomic_store_explicit(&p->until_share, n > 5 ? ALONE_MAX : 1u << n, memory_order_relaxed);
 }
 
-static struct sh_copy *entry_take(struct arena *a)
+static struct sh_copy *claim_copy_entry(struct arena *a)
 {
     static atomic_uint tries;
     bool look = atomic_fetch_add_explicit(&tries, 1, memory_order_relaxed) % 64 == 63;
@@ -131,7 +131,7 @@ static bool share_wait_helpers(struct peer *p, const struct part *part, uint64_t
 bool share_copy(struct peer *p, bool inward, const struct iovec *far, int nfar, const struct iovec *near,
                 int nnear, uint64_t n)
 {
-    struct sh_copy *c = entry_take(p->arena);
+    struct sh_copy *c = claim_copy_entry(p->arena);
     if (!c)
         return false;
     uint64_t number = ((atomic_load(&c->next) >> 32) + 1) & 0xffffffffu, at, len;
@@ -152,7 +152,7 @@ bool share_copy(struct peer *p, bool inward, const struct iovec *far, int nfar, 
 
     uint64_t began = now_ns();
     bool ok = true, rung = atomic_load(&p->arena->attentive);
-    while (ok && take_piece(&part, &at, &len)) {
+    while (ok && claim_piece(&part, &at, &len)) {
         ok = share_move_vector(p->pid, inward, near, nnear, far, nfar, at, len);
         /* A polling program has come by now; if none has, and none will after a copy of its own, the engine is to. */
         if (!rung && share_word_offset(atomic_load(&c->next)) == part.expect && n - part.expect >= RING_MIN &&
@@ -167,7 +167,7 @@ bool share_copy(struct peer *p, bool inward, const struct iovec *far, int nfar, 
     atomic_fetch_and(&p->arena->copies_open, ~bit);
     ok = ok && all && !atomic_load(&c->failed);
     share_update_estimate(p, part.got < n, late);
-    shlock_drop(&c->lock);
+    shlock_unlock(&c->lock);
     return ok;
 }
 
@@ -194,7 +194,7 @@ static int share_decode_pieces(struct iovec *out, const struct sh_piece *in, uin
 
 /* Reads the description of a copy. It may be overwritten by the next copy; `next` then has another number and no piece
  * is taken, because the exchange that takes one is ordered after these reads. */
-static void job_read(struct sh_copy *c, struct job *j)
+static void read_copy_job(struct sh_copy *c, struct job *j)
 {
     uint64_t word = atomic_load(&c->next);
     j->part = (struct part){.c = c,
@@ -223,8 +223,8 @@ static bool share_help_copy(struct sh_copy *c, unsigned most, uint64_t *got)
     if (share_word_offset(atomic_load_explicit(&c->next, memory_order_relaxed)) == CLOSED)
         return false;
     atomic_fetch_add(&helping, 1);
-    job_read(c, &j);
-    while (most-- && take_piece(&j.part, &at, &len)) {
+    read_copy_job(c, &j);
+    while (most-- && claim_piece(&j.part, &at, &len)) {
         if (!share_move_vector(j.pid, !j.inward, j.far, j.nfar, j.near, j.nnear, at, len))
             atomic_store(&c->failed, 1);
         share_report_done(c, j.part.number, len);
@@ -252,14 +252,14 @@ void share_help(void)
         atomic_store_explicit(&by_poller, true, memory_order_relaxed);
 }
 
-void share_bury(void)
+void share_release_dead(void)
 {
     unsigned turn = 0;
     for (unsigned i = 0; i < SHARED_COPIES; i++) {
         struct sh_copy *c = &proc.arena->copy[i];
         unsigned owner = atomic_load(&c->lock.owner);
         uint64_t word = atomic_load(&c->next);
-        if (!owner || member_runs(owner))
+        if (!owner || member_is_running(owner))
             continue;
         atomic_compare_exchange_strong(&c->next, &word, word | CLOSED);
     }
@@ -267,7 +267,7 @@ void share_bury(void)
         spin_wait(&turn);
 }
 
-static bool pieces_left(void)
+static bool has_unclaimed_pieces(void)
 {
     unsigned open = atomic_load(&proc.arena->copies_open);
     for (unsigned i = 0; open >> i; i++) {
@@ -278,7 +278,7 @@ static bool pieces_left(void)
     return false;
 }
 
-bool share_attend(uint64_t due)
+bool share_help_or_sleep(uint64_t due)
 {
     static uint64_t until; /* the engine thread's own */
     bool requested = atomic_load_explicit(&proc.arena->help_requested, memory_order_relaxed) &&
@@ -301,6 +301,6 @@ bool share_attend(uint64_t due)
     if (now < until && !atomic_load(&by_poller))
         return true;
     atomic_store(&proc.arena->attentive, 0);
-    until = pieces_left() ? now : 0; /* opened by a process that still saw us polling */
+    until = has_unclaimed_pieces() ? now : 0; /* opened by a process that still saw us polling */
     return until;
 }

@@ -28,7 +28,7 @@ static inline ssize_t share_move(pid_t pid, bool read, const struct iovec *mine,
     return got;
 }
 
-bool share_wanted(struct peer *p);
+bool share_is_worthwhile(struct peer *p);
 /* Copies n bytes from near (this process) to far (process p), or back if `inward`. False: nothing was copied;
  * the caller copies alone. */
 bool share_copy(struct peer *p, bool inward, const struct iovec *far, int nfar, const struct iovec *near,
@@ -43,8 +43,8 @@ static inline bool share_open(void)
 void share_help(void);
 /* Called by the engine thread before it sleeps: helps while copies keep coming, but not beyond `due`, when it has
  * other work. Returns true if it should call again instead of sleeping. */
-bool share_attend(uint64_t due);
+bool share_help_or_sleep(uint64_t due);
 /* Stops helping with copies whose sender has died. */
-void share_bury(void);
+void share_release_dead(void);
 
 #endif

@@ -6,13 +6,13 @@
 /* Which address of each port was taken; 0: none yet, else its number + 1. */
 static _Atomic uint8_t taken[FAB_MAX_PORTS];
 
-struct in_addr address_of(uint32_t linear)
+struct in_addr address_of_port(uint32_t linear)
 {
     uint8_t t = taken[linear];
     return proc.fab.port[linear].addr[t ? t - 1 : 0];
 }
 
-bool address_known(uint32_t linear)
+bool address_is_known(uint32_t linear)
 {
     return proc.fab.port[linear].addrs == 1 || taken[linear];
 }

@@ -8,8 +8,8 @@
 #include "fabric/proc.h"
 
 /* The address for a datagram to that port: the one that answered last, else the first. */
-struct in_addr address_of(uint32_t linear);
-bool address_known(uint32_t linear);
+struct in_addr address_of_port(uint32_t linear);
+bool address_is_known(uint32_t linear);
 bool address_is_registered(uint32_t linear, unsigned *n); /* the n-th answered last */
 void address_register(uint32_t linear, unsigned n);
 void address_drop(uint32_t linear);

@@ -11,12 +11,12 @@ struct conn *conns, *conn_hot;
 const struct conn_user *conn_user;
 static bool any_broken;
 
-void conn_watch(struct conn *c)
+void conn_update_watch(struct conn *c)
 {
     net_watch_change(c->fd, &c->w, (c->rx_pause || c->rx_full ? 0 : EPOLLIN) | (c->want_out ? EPOLLOUT : 0));
 }
 
-void conn_break(struct conn *c)
+void conn_mark_broken(struct conn *c)
 {
     c->broken = any_broken = true;
 }
@@ -38,10 +38,10 @@ static uint64_t conn_reserve_time(_Atomic uint64_t *free_at, uint64_t rate, uint
     return end > now + BURST_NS ? end - BURST_NS / 2 : 0;
 }
 
-uint64_t port_book(uint32_t linear, bool out, uint64_t bytes)
+uint64_t port_book_time(uint32_t linear, bool out, uint64_t bytes)
 {
     const struct fab_port *f = &proc.fab.port[linear];
-    struct reg_port *r = &proc.reg->port[linear], *bus = &proc.reg->port[fabric_bus(&proc.fab, linear)];
+    struct reg_port *r = &proc.reg->port[linear], *bus = &proc.reg->port[fabric_bus_port(&proc.fab, linear)];
     if (!f->rate && !f->bus)
         return 0;
     uint64_t now = now_ns(), end = 0;
@@ -52,10 +52,10 @@ uint64_t port_book(uint32_t linear, bool out, uint64_t bytes)
 
 void conn_received(struct conn *c, uint32_t linear, uint32_t bytes)
 {
-    uint64_t wait = port_book(linear, false, bytes);
+    uint64_t wait = port_book_time(linear, false, bytes);
     if (!wait)
         return;
     c->rx_pause = max_u64(c->rx_pause, wait);
-    conn_watch(c);
-    net_tick_at(c->rx_pause);
+    conn_update_watch(c);
+    net_schedule_tick(c->rx_pause);
 }

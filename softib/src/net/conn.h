@@ -108,7 +108,7 @@ struct remote {
 #define CROWDED_JOBS  64u
 #define CROWDED_BYTES (64u << 10)
 
-static inline bool conn_crowded(const struct conn *c)
+static inline bool conn_is_congested(const struct conn *c)
 {
     return c->njobs >= CROWDED_JOBS || c->ctrl_len > CROWDED_BYTES;
 }
@@ -128,11 +128,11 @@ extern const struct conn_user *conn_user;
 extern struct conn *conns, *conn_hot; /* connection of the last frame: polled first */
 /* Books bytes on one direction of a port and on the bus of its adapter. Returns the time until which the next ones
  * have to wait, 0 for no wait. */
-uint64_t port_book(uint32_t linear, bool out, uint64_t bytes);
+uint64_t port_book_time(uint32_t linear, bool out, uint64_t bytes);
 void conn_received(struct conn *c, uint32_t linear, uint32_t bytes); /* the port's rate may stop reading */
-void conn_break(struct conn *c); /* marks it; freed when nothing uses it */
-bool conn_any_broken(void);      /* since the previous call */
-void conn_watch(struct conn *c); /* for the events that it waits for */
+void conn_mark_broken(struct conn *c);  /* marks it; freed when nothing uses it */
+bool conn_any_broken(void);             /* since the previous call */
+void conn_update_watch(struct conn *c); /* for the events that it waits for */
 
 static inline uint32_t net_fabric(void)
 {
@@ -143,7 +143,7 @@ static inline uint32_t net_fabric(void)
 struct conn *conn_open(uint32_t node, uint32_t slot, uint32_t linear, uint32_t to);
 /* Accepts a connection from a caller that has proved to be that process; `linear` is our port, `from` the caller's. */
 bool conn_accepted(int fd, uint32_t node, uint32_t slot, uint32_t linear, uint32_t from);
-void conn_bury(void); /* nothing uses one: frees those that broke */
+void conn_free_closed(void); /* nothing uses one: frees those that broke */
 void conn_tick(uint64_t now);
 void conn_reset_after_fork(void);
 
@@ -159,9 +159,9 @@ void conn_delay_ack(struct conn *c);          /* it may wait for the program's o
 void conn_flush_ack(struct conn *c);
 void conn_flush_acks(void); /* all that wait */
 void conn_drop_ack(struct conn *c);
-void conn_activate(struct conn *c, struct remote *r);
+void conn_add_active(struct conn *c, struct remote *r);
 void conn_out_free(struct conn *c);
 /* Sends a delayed acknowledgement of q, if there is one, together with the next data on `with`. */
-void conn_join_ack(struct qp *q, struct conn *with);
+void conn_piggyback_ack(struct qp *q, struct conn *with);
 
 #endif

@@ -17,12 +17,12 @@ static bool conn_read_some(struct conn *c, void *buf, size_t n, size_t *got)
     if (r > 0)
         return true;
     if (r == 0 || (errno != EAGAIN && errno != EINTR))
-        conn_break(c);
+        conn_mark_broken(c);
     return false;
 }
 
 /* Stores received bytes at their destination. `last`: they include the final byte of a message, which is stored last. */
-static void sink_put(struct sink *s, const uint8_t *p, size_t n, bool last)
+static void sink_store_bytes(struct sink *s, const uint8_t *p, size_t n, bool last)
 {
     while (n) {
         size_t step = n;
@@ -33,7 +33,7 @@ static void sink_put(struct sink *s, const uint8_t *p, size_t n, bool last)
             struct iovec *v = &s->iov[s->at];
             step = n < v->iov_len ? n : v->iov_len;
             if (last && step == n)
-                copy_last_last(v->iov_base, (const char *)p, step);
+                copy_last_byte_last(v->iov_base, (const char *)p, step);
             else {
                 dma_begin();
                 memcpy(v->iov_base, p, step);
@@ -70,12 +70,12 @@ static void conn_take_payload(struct conn *c)
     size_t n = c->rx_end - c->rx_at;
     n = n < c->in_left ? n : c->in_left;
     bool last = n == c->in_left && c->in.offset + c->in.length == c->in.total;
-    sink_put(&c->sink, c->rx + c->rx_at, n, last);
+    sink_store_bytes(&c->sink, c->rx + c->rx_at, n, last);
     c->rx_at += n;
     c->in_left -= (uint32_t)n;
 }
 
-static bool for_tcp(uint8_t type)
+static bool is_tcp_frame(uint8_t type)
 {
     return type < FRAME_DATAGRAM_DATA || type == FRAME_PING || type == FRAME_PONG;
 }
@@ -97,9 +97,9 @@ static bool conn_parse_one(struct conn *c)
     if (!c->in_payload) {
         if (c->rx_end - c->rx_at < FRAME_BYTES)
             return false;
-        if (!frame_decode(c->rx + c->rx_at, net_fabric(), &c->in) || !for_tcp(c->in.type)) {
-            port_count(fabric_linear(&proc.fab, proc.fab.node, 0, 1), CNT_BAD_FRAMES, 1);
-            conn_break(c);
+        if (!frame_decode(c->rx + c->rx_at, net_fabric(), &c->in) || !is_tcp_frame(c->in.type)) {
+            port_count(fabric_port_index(&proc.fab, proc.fab.node, 0, 1), CNT_BAD_FRAMES, 1);
+            conn_mark_broken(c);
             return false;
         }
         c->rx_at += FRAME_BYTES;
@@ -127,7 +127,7 @@ static bool conn_parse_one(struct conn *c)
 
 void conn_parse(struct conn *c)
 {
-    while (!c->broken && !c->rx_pause && !conn_crowded(c) && conn_parse_one(c))
+    while (!c->broken && !c->rx_pause && !conn_is_congested(c) && conn_parse_one(c))
         conn_hot = c;
 }
 
@@ -137,14 +137,14 @@ static void stop_reading(struct conn *c)
     if (c->rx_full || c->broken)
         return;
     c->rx_full = true;
-    conn_watch(c);
+    conn_update_watch(c);
 }
 
 void conn_receive(struct conn *c)
 {
     /* Bounded: a busy connection must not keep the lock from the others. Bytes already read are parsed before
      * returning, since no further event reports them; only the port's rate and pending replies stop parsing. */
-    for (int rounds = 0; rounds < 64 && !c->broken && !c->rx_pause && !conn_crowded(c); rounds++) {
+    for (int rounds = 0; rounds < 64 && !c->broken && !c->rx_pause && !conn_is_congested(c); rounds++) {
         size_t got;
         if (c->in_payload && c->rx_at == c->rx_end && read_direct(c))
             continue;
@@ -161,9 +161,9 @@ void conn_receive(struct conn *c)
     }
     /* A polling program is about to see the message and will poll or answer at once: the acknowledgement can
      * wait for that, and often leaves with the answer. */
-    if (UNLIKELY(conn_crowded(c)))
+    if (UNLIKELY(conn_is_congested(c)))
         stop_reading(c);
-    if (c->ack_q && !c->ack_lazy && net_aside() && !c->ctrl_len && !c->jobs)
+    if (c->ack_q && !c->ack_lazy && net_loop_is_aside() && !c->ctrl_len && !c->jobs)
         conn_delay_ack(c);
     else if (!c->ack_lazy)
         conn_flush_ack(c);

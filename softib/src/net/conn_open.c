@@ -20,7 +20,7 @@ static void conn_free(struct conn *c)
     conn_user->lost(c);
     if (conn_hot == c)
         conn_hot = NULL;
-    reach_end(c);
+    reach_cancel_attempts(c);
     if (c->fd >= 0)
         close(c->fd);
     conn_out_free(c);
@@ -28,7 +28,7 @@ static void conn_free(struct conn *c)
 }
 
 /* Frees closed connections. While in use they are only marked; here no thread uses one. */
-void conn_bury(void)
+void conn_free_closed(void)
 {
     if (LIKELY(!conn_any_broken()))
         return;
@@ -45,7 +45,7 @@ static void conn_open_on_conn(struct watch *w, uint32_t ev)
     if (c->broken)
         return;
     if ((c->rx_pause || c->rx_full) && ev & (EPOLLERR | EPOLLHUP)) {
-        conn_break(c); /* the event would repeat until the pause is over */
+        conn_mark_broken(c); /* the event would repeat until the pause is over */
         return;
     }
     if (ev & (EPOLLIN | EPOLLERR | EPOLLHUP))
@@ -54,7 +54,7 @@ static void conn_open_on_conn(struct watch *w, uint32_t ev)
         conn_send(c);
 }
 
-static struct conn *conn_make(void)
+static struct conn *allocate_conn(void)
 {
     struct conn *c = calloc(1, sizeof(*c));
     if (!c)
@@ -78,12 +78,12 @@ static void conn_open_on_reached(struct conn *c, int fd, const struct in_addr *m
 {
     conn_user->routed(c->to, me);
     if (fd < 0) {
-        conn_break(c);
+        conn_mark_broken(c);
         return;
     }
     c->connecting = false;
     conn_adopt(c, fd);
-    conn_watch(c); /* its events were the attempt's until now */
+    conn_update_watch(c); /* its events were the attempt's until now */
     conn_send(c);
 }
 
@@ -92,7 +92,7 @@ struct conn *conn_open(uint32_t node, uint32_t slot, uint32_t linear, uint32_t t
     for (struct conn *c = conns; c; c = c->next)
         if (c->outgoing && !c->broken && c->slot == slot && c->linear == linear && c->to == to)
             return c;
-    struct conn *c = conn_make();
+    struct conn *c = allocate_conn();
     if (!c)
         return NULL;
     c->outgoing = c->connecting = true;
@@ -105,7 +105,7 @@ struct conn *conn_open(uint32_t node, uint32_t slot, uint32_t linear, uint32_t t
 
 bool conn_accepted(int fd, uint32_t node, uint32_t slot, uint32_t linear, uint32_t from)
 {
-    struct conn *c = conn_make();
+    struct conn *c = allocate_conn();
     if (!c)
         return false;
     c->node = node;
@@ -113,7 +113,7 @@ bool conn_accepted(int fd, uint32_t node, uint32_t slot, uint32_t linear, uint32
     c->linear = linear;
     c->to = from;
     conn_adopt(c, fd);
-    conn_watch(c); /* its events were the caller's until now */
+    conn_update_watch(c); /* its events were the caller's until now */
     return true;
 }
 
@@ -121,18 +121,18 @@ static void conn_tick_one(struct conn *c, uint64_t now)
 {
     if (c->connecting)
         reach_tick(c, now);
-    bool again = c->rx_full && !conn_crowded(c);
+    bool again = c->rx_full && !conn_is_congested(c);
     if (c->rx_pause > now)
-        net_tick_at(c->rx_pause);
+        net_schedule_tick(c->rx_pause);
     else if (c->rx_pause || again) {
         c->rx_pause = 0;
         c->rx_full = c->rx_full && !again;
-        conn_watch(c);
+        conn_update_watch(c);
         conn_parse(c);
         conn_receive(c);
     }
     if (c->tx_pause > now)
-        net_tick_at(c->tx_pause);
+        net_schedule_tick(c->tx_pause);
     else if (c->tx_pause) {
         c->tx_pause = 0;
         conn_send(c);
@@ -149,7 +149,7 @@ void conn_tick(uint64_t now)
 void conn_reset_after_fork(void)
 {
     for (struct conn *c = conns; c; c = c->next) {
-        reach_end(c);
+        reach_cancel_attempts(c);
         if (c->fd >= 0)
             close(c->fd);
     }

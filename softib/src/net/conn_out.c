@@ -30,7 +30,7 @@ void conn_flush_ack(struct conn *c)
      * an acknowledgement does on InfiniBand. */
     struct remote *r = c->ack_q ? c->ack_q->remote : NULL;
     struct conn *with =
-        r && r->conn && !r->conn->broken && !r->conn->connecting && !conn_crowded(r->conn) ? r->conn : c;
+        r && r->conn && !r->conn->broken && !r->conn->connecting && !conn_is_congested(r->conn) ? r->conn : c;
     bool some = c->ack_q != NULL;
     if (some)
         conn_reply(with, &c->ack, NULL);
@@ -46,7 +46,7 @@ void conn_reply(struct conn *c, const struct frame *f, const void *payload)
         size_t cap = (c->ctrl_cap + need) * 2;
         char *p = realloc(c->ctrl, cap);
         if (!p) {
-            conn_break(c);
+            conn_mark_broken(c);
             return;
         }
         c->ctrl = p;
@@ -58,7 +58,7 @@ void conn_reply(struct conn *c, const struct frame *f, const void *payload)
     c->ctrl_len += need;
 }
 
-void conn_activate(struct conn *c, struct remote *r)
+void conn_add_active(struct conn *c, struct remote *r)
 {
     if (r->active)
         return;
@@ -76,7 +76,7 @@ static void watch_out(struct conn *c, bool on)
     if (c->want_out == on)
         return;
     c->want_out = on;
-    conn_watch(c);
+    conn_update_watch(c);
 }
 
 static void conn_frame_sent(struct conn *c)
@@ -95,7 +95,7 @@ void conn_out_free(struct conn *c)
     conn_drop_ack(c);
 }
 
-static bool next_job(struct conn *c)
+static bool start_next_read_job(struct conn *c)
 {
     struct read_job *j = c->jobs;
     if (!j)
@@ -105,8 +105,8 @@ static bool next_job(struct conn *c)
     f.length = f.total - j->off < FRAME_SEGMENT ? f.total - j->off : FRAME_SEGMENT;
     if (c->tx_pause)
         return false;
-    if ((c->tx_pause = port_book(j->q->linear, true, f.length)))
-        net_tick_at(c->tx_pause); /* this piece may go: the bucket was not empty before it */
+    if ((c->tx_pause = port_book_time(j->q->linear, true, f.length)))
+        net_schedule_tick(c->tx_pause); /* this piece may go: the bucket was not empty before it */
     frame_encode(&f, net_fabric(), c->head);
     c->out[c->out_n++] = (struct iovec){c->head, FRAME_BYTES};
     if (f.length)
@@ -131,7 +131,7 @@ static bool next_request(struct conn *c)
         r->active = false;
         if (!conn_user->segment(r, c))
             continue;
-        conn_activate(c, r);
+        conn_add_active(c, r);
         return true;
     }
     return false;
@@ -145,7 +145,7 @@ static bool write_out(struct conn *c, struct iovec *iov, int n, size_t *done)
     dma_end();
     *done = r > 0 ? (size_t)r : 0;
     if (r < 0 && errno != EAGAIN && errno != EINTR)
-        conn_break(c);
+        conn_mark_broken(c);
     return r >= 0;
 }
 
@@ -170,7 +170,7 @@ static bool push_frame(struct conn *c)
 }
 
 /* Puts the waiting control frames in front of the next message. */
-static void take_ctrl(struct conn *c)
+static void prepend_control_frames(struct conn *c)
 {
     if (!c->ctrl_len)
         return;
@@ -192,15 +192,15 @@ void conn_send(struct conn *c)
     while (!all && push_frame(c)) {
         /* Answers keep the order of their requests: READ data first, then what was acknowledged after it. */
         if (!c->jobs)
-            take_ctrl(c);
-        if (!next_job(c))
+            prepend_control_frames(c);
+        if (!start_next_read_job(c))
             next_request(c);
         all = !c->out_n;
     }
     if (!c->broken)
         watch_out(c, !all);
-    if (UNLIKELY(c->rx_full) && !conn_crowded(c))
-        net_tick_at(now_ns()); /* reads again */
+    if (UNLIKELY(c->rx_full) && !conn_is_congested(c))
+        net_schedule_tick(now_ns()); /* reads again */
 }
 
 uint32_t conn_request_number(struct conn *c)
@@ -210,8 +210,8 @@ uint32_t conn_request_number(struct conn *c)
         .qp_type = IBV_QPT_RC,
         .dst_qpn = c->slot << QP_BITS,
         .src_qpn = proc.slot << QP_BITS,
-        .slid = fabric_lid(&proc.fab, c->linear),
-        .dlid = fabric_lid(&proc.fab, c->to),
+        .slid = fabric_port_lid(&proc.fab, c->linear),
+        .dlid = fabric_port_lid(&proc.fab, c->to),
     };
     c->ping = (c->ping + 1) & 0xffffffu;
     c->ping += !c->ping;
@@ -221,7 +221,7 @@ uint32_t conn_request_number(struct conn *c)
     return c->ping;
 }
 
-static void flush_lazy(void)
+static void flush_delayed_acks(void)
 {
     for (struct conn *c = lazy ? conns : NULL; c; c = c->next) {
         if (!c->ack_lazy)
@@ -231,7 +231,7 @@ static void flush_lazy(void)
     }
 }
 
-void conn_join_ack(struct qp *q, struct conn *with)
+void conn_piggyback_ack(struct qp *q, struct conn *with)
 {
     for (struct conn *c = lazy ? conns : NULL; c; c = c->next)
         if (c->ack_lazy && c->ack_q == q) {
@@ -245,5 +245,5 @@ void conn_join_ack(struct qp *q, struct conn *with)
 void conn_flush_acks(void)
 {
     if (lazy)
-        flush_lazy();
+        flush_delayed_acks();
 }

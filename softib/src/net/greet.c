@@ -40,7 +40,7 @@ static bool said_full, any_done;
 
 static void greet_count_bad(void)
 {
-    port_count(fabric_linear(&proc.fab, proc.fab.node, 0, 1), CNT_BAD_FRAMES, 1);
+    port_count(fabric_port_index(&proc.fab, proc.fab.node, 0, 1), CNT_BAD_FRAMES, 1);
 }
 
 static void listen_for(bool on)
@@ -49,12 +49,12 @@ static void listen_for(bool on)
         net_watch_change(listeners[i].fd, &listeners[i].w, on ? EPOLLIN : 0);
 }
 
-static void pause_until(uint64_t when)
+static void pause_listening_until(uint64_t when)
 {
     if (!paused)
         listen_for(false);
     paused = when;
-    net_tick_at(when);
+    net_schedule_tick(when);
 }
 
 /* Marks a pending connection as closed; an event for it may still be in the batch that is being handled. */
@@ -71,7 +71,7 @@ static void greet_hang_up(struct caller *k)
     greet_close_caller(k);
 }
 
-void greet_bury(void)
+void greet_free_finished(void)
 {
     if (LIKELY(!any_done))
         return;
@@ -89,8 +89,8 @@ void greet_bury(void)
 static bool greet_is_for_us(const struct frame *f, struct fab_place *from, struct fab_place *to)
 {
     uint32_t slot = f->src_qpn >> QP_BITS;
-    return fabric_locate(&proc.fab, f->dlid, to) && to->node == proc.fab.node &&
-           f->dst_qpn >> QP_BITS == proc.slot && fabric_locate(&proc.fab, f->slid, from) &&
+    return fabric_find_lid(&proc.fab, f->dlid, to) && to->node == proc.fab.node &&
+           f->dst_qpn >> QP_BITS == proc.slot && fabric_find_lid(&proc.fab, f->slid, from) &&
            from->node != proc.fab.node && slot && slot < MEMBERS;
 }
 
@@ -164,7 +164,7 @@ static void greet_reject_caller(int listen_fd)
         close(fd);
     spare = eventfd(0, EFD_CLOEXEC);
     if (spare < 0)
-        pause_until(now_ns() + PAUSE_NS);
+        pause_listening_until(now_ns() + PAUSE_NS);
 }
 
 /* Makes room for one more pending connection. Returns false unless there is a free place or the oldest one has
@@ -182,7 +182,7 @@ static bool greet_make_room(uint64_t now)
     return true;
 }
 
-static void greet_admit(int fd, uint64_t now)
+static void greet_add_caller(int fd, uint64_t now)
 {
     struct caller *k = calloc(1, sizeof(*k));
     if (!k) {
@@ -193,7 +193,7 @@ static void greet_admit(int fd, uint64_t now)
     callers = k;
     ncallers++;
     if (net_watch(fd, &k->w, EPOLLIN))
-        net_tick_at(now + PATIENCE_NS);
+        net_schedule_tick(now + PATIENCE_NS);
     else
         greet_hang_up(k);
 }
@@ -205,12 +205,12 @@ static void greet_on_listen(struct watch *w, uint32_t ev)
     (void)ev;
     for (int i = 0; i < 64 && !paused; i++) {
         if (!greet_make_room(now)) {
-            pause_until(now + PAUSE_NS);
+            pause_listening_until(now + PAUSE_NS);
             return;
         }
         int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd >= 0)
-            greet_admit(fd, now);
+            greet_add_caller(fd, now);
         else if (errno == EMFILE || errno == ENFILE)
             greet_reject_caller(l->fd);
         else if (errno != ECONNABORTED && errno != EINTR)
@@ -226,7 +226,7 @@ void greet_tick(uint64_t now)
         if (now - k->since >= PATIENCE_NS)
             greet_hang_up(k);
         else
-            net_tick_at(k->since + PATIENCE_NS);
+            net_schedule_tick(k->since + PATIENCE_NS);
     }
     if (paused && now >= paused) {
         paused = 0;
@@ -234,7 +234,7 @@ void greet_tick(uint64_t now)
             spare = eventfd(0, EFD_CLOEXEC);
         listen_for(true);
     } else if (paused) {
-        net_tick_at(paused);
+        net_schedule_tick(paused);
     }
 }
 

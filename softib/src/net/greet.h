@@ -11,7 +11,7 @@
 bool greet_listen(uint16_t port);
 bool greet_start(void);
 void greet_tick(uint64_t now);
-void greet_bury(void); /* no event is being handled: frees closed callers */
+void greet_free_finished(void); /* no event is being handled: frees closed callers */
 void greet_reset_after_fork(void);
 
 #endif

@@ -13,8 +13,8 @@ void greet_hello(const struct conn *c, uint8_t out[HELLO_BYTES])
         .src_qpn = proc.slot << QP_BITS,
         .length = FRAME_HELLO_BYTES,
         .total = FRAME_HELLO_BYTES,
-        .slid = fabric_lid(&proc.fab, c->linear),
-        .dlid = fabric_lid(&proc.fab, c->to),
+        .slid = fabric_port_lid(&proc.fab, c->linear),
+        .dlid = fabric_port_lid(&proc.fab, c->to),
     };
     frame_encode(&f, net_fabric(), out);
     random_bytes(out + FRAME_BYTES, NONCE_BYTES);

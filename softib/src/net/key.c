@@ -91,7 +91,7 @@ void key_derive(const char *purpose, uint8_t out[SHA256_SIZE])
     hmac_sha256_end(&h, out);
 }
 
-void key_use(const uint8_t key[KEY_BYTES], uint64_t fabric)
+void key_set_fabric_key(const uint8_t key[KEY_BYTES], uint64_t fabric)
 {
     uint8_t code[SHA256_SIZE];
     hmac_sha256_init(&keyed, key, KEY_BYTES);
@@ -114,7 +114,7 @@ void key_proof(enum key_side side, const uint8_t *hello, size_t hello_len, const
     hmac_sha256_end(&h, out);
 }
 
-void key_sip(struct sip *s)
+void key_copy_siphash(struct sip *s)
 {
     *s = datagrams;
 }

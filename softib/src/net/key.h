@@ -19,8 +19,8 @@
 bool key_read(uint8_t key[KEY_BYTES], char *err, size_t errlen);
 bool key_parse(const char *text, uint8_t key[KEY_BYTES]);
 
-/* Ours, after key_use. */
-void key_use(const uint8_t key[KEY_BYTES], uint64_t fabric);
+/* Ours, after key_set_fabric_key. */
+void key_set_fabric_key(const uint8_t key[KEY_BYTES], uint64_t fabric);
 
 enum key_side { KEY_CALLER, KEY_CALLED };
 
@@ -30,6 +30,6 @@ void key_proof(enum key_side side, const uint8_t *hello, size_t hello_len, const
                const uint8_t called[NONCE_BYTES], uint8_t out[SHA256_SIZE]);
 /* A secret for one purpose, which all members of the fabric compute alike. */
 void key_derive(const char *purpose, uint8_t out[SHA256_SIZE]);
-void key_sip(struct sip *s); /* begins the code of a datagram */
+void key_copy_siphash(struct sip *s); /* begins the code of a datagram */
 
 #endif

@@ -58,17 +58,17 @@ bool loop_pending(void)
     return poll(&p, 1, 0) > 0;
 }
 
-void loop_attend(bool on)
+void loop_set_watching(bool on)
 {
-    engine_mod(set_fd, &set_watch, on ? EPOLLIN : 0);
+    engine_modify_watch(set_fd, &set_watch, on ? EPOLLIN : 0);
 }
 
-void net_tick_at(uint64_t due)
+void net_schedule_tick(uint64_t due)
 {
     engine_defer(&clock_task, due);
 }
 
-static void run_clock(struct task *t)
+static void run_clock_task(struct task *t)
 {
     (void)t;
     net_lock();
@@ -80,7 +80,7 @@ bool loop_start(void (*ready)(struct watch *w, uint32_t events), void (*tick)(ui
 {
     pthread_mutex_init(&mutex,
                        NULL); /* a forked child may have the parent's in the hands of another thread */
-    clock_task = (struct task){.run = run_clock};
+    clock_task = (struct task){.run = run_clock_task};
     on_tick = tick;
     set_watch.ready = ready;
     set_fd = epoll_create1(EPOLL_CLOEXEC);

@@ -8,7 +8,7 @@
 #include "net/switch.h"
 #include "net/udp.h"
 
-static void routed(uint32_t port, const struct in_addr *me)
+static void on_route_found(uint32_t port, const struct in_addr *me)
 {
     if (me)
         group_route(*me);
@@ -16,11 +16,11 @@ static void routed(uint32_t port, const struct in_addr *me)
 }
 
 static const struct conn_user user = {
-    .frame = remote_frame,
+    .frame = remote_handle_frame,
     .payload = remote_payload,
-    .segment = remote_segment,
-    .lost = remote_lost,
-    .routed = routed,
+    .segment = remote_build_next_segment,
+    .lost = remote_connection_lost,
+    .routed = on_route_found,
 };
 
 const struct wire net_wire = {
@@ -30,9 +30,9 @@ const struct wire net_wire = {
     .detach = remote_detach,
     .progress = remote_progress,
     .reserve = remote_reserve,
-    .moved = remote_moved,
-    .quiet = remote_quiet,
-    .retract = remote_retract,
+    .moved = remote_path_changed,
+    .quiet = remote_stop_transfers,
+    .retract = remote_end_region_transfers,
     .datagram = udp_datagram,
     .multicast = group_send,
     .group = group_join,
@@ -41,7 +41,7 @@ const struct wire net_wire = {
 };
 
 const struct attendant net_attendant = {
-    .poll = net_poll, .armed = net_armed, .sleep = net_sleep, .woke = net_woke};
+    .poll = net_poll, .armed = net_on_cq_armed, .sleep = net_sleep, .woke = net_after_wakeup};
 
 bool net_ready(void)
 {
@@ -52,7 +52,7 @@ bool net_ready(void)
         errno = EACCES;
         return false;
     }
-    key_use(key, proc.fab.id);
+    key_set_fabric_key(key, proc.fab.id);
     secret_wipe(key, sizeof(key));
     return true;
 }
@@ -74,14 +74,14 @@ static void tick(uint64_t now)
     greet_tick(now);
     switch_net_tick(now);
     udp_tick();
-    conn_bury();
-    greet_bury();
+    conn_free_closed();
+    greet_free_finished();
 }
 
 bool net_start(void)
 {
     conn_user = &user;
-    return loop_start(net_ready_set, tick) && greet_start() && udp_start(udp_ready);
+    return loop_start(net_handle_ready, tick) && greet_start() && udp_start(udp_ready);
 }
 
 void net_reset_after_fork(void)

@@ -11,8 +11,8 @@ static atomic_uint armed_wakes;
 
 static void poll_free_closed(void)
 {
-    conn_bury();
-    greet_bury();
+    conn_free_closed();
+    greet_free_finished();
 }
 
 /* Reads everything from the sockets without waiting. */
@@ -26,7 +26,7 @@ static void poll_drain(void)
 
 /* The same for a thread that polls again soon. Frames usually come from the socket of the last one: it is read once,
  * instead of querying all sockets first. */
-static void poll_peek(void)
+static void poll_last_connection(void)
 {
     static unsigned turn;
     struct conn *c = conn_hot;
@@ -45,7 +45,7 @@ static void poll_peek(void)
         poll_free_closed();
 }
 
-void net_ready_set(struct watch *w, uint32_t events)
+void net_handle_ready(struct watch *w, uint32_t events)
 {
     (void)w, (void)events;
     net_lock();
@@ -58,12 +58,12 @@ void net_poll(void)
 {
     atomic_fetch_add_explicit(&polls, 1, memory_order_relaxed);
     if (net_try_lock()) {
-        poll_peek();
+        poll_last_connection();
         net_unlock();
     }
 }
 
-void net_armed(void)
+void net_on_cq_armed(void)
 {
     atomic_fetch_add(&armed_wakes, 1);
     if (atomic_exchange(&loop_aside, false))
@@ -94,14 +94,14 @@ int net_sleep(uint64_t until)
     if (polled && atomic_load(&armed_wakes) != a) /* armed just now: it may not have seen us step aside */
         polled = false;
     if (watching == polled)
-        loop_attend(watching = !polled);
+        loop_set_watching(watching = !polled);
     last_polls = p;
     last_drained = drained;
     last_armed = a;
     return polled ? 1 : -1;
 }
 
-void net_woke(void)
+void net_after_wakeup(void)
 {
     net_lock();
     conn_flush_acks();

@@ -6,10 +6,10 @@
 
 #include "engine/engine.h"
 
-void net_ready_set(struct watch *w, uint32_t events); /* the engine thread's: some socket has something */
+void net_handle_ready(struct watch *w, uint32_t events); /* the engine thread's: some socket has something */
 void net_poll(void);
-void net_armed(void);
+void net_on_cq_armed(void);
 int net_sleep(uint64_t until);
-void net_woke(void);
+void net_after_wakeup(void);
 
 #endif

@@ -13,7 +13,7 @@
 #define LIMIT_NS (3 * NS_S)
 #define PATIENCE (30 * NS_S) /* with one that took the connection but has not answered yet */
 
-static void attempt_end(struct attempt *a, bool failed)
+static void close_attempt(struct attempt *a, bool failed)
 {
     close(a->fd);
     a->fd = -1;
@@ -22,14 +22,14 @@ static void attempt_end(struct attempt *a, bool failed)
         port_count(a->c->linear, CNT_UNREACHABLE, 1);
 }
 
-void reach_end(struct conn *c)
+void reach_cancel_attempts(struct conn *c)
 {
     for (unsigned i = 0; i < FAB_ADDRS; i++)
         if (c->reach.a[i].c && c->reach.a[i].fd >= 0)
-            attempt_end(&c->reach.a[i], false);
+            close_attempt(&c->reach.a[i], false);
 }
 
-bool reach_alive(const struct conn *c)
+bool reach_has_connection(const struct conn *c)
 {
     bool alive = false;
     for (unsigned i = 0; i < FAB_ADDRS; i++)
@@ -48,10 +48,10 @@ static void reach_send_hello(struct attempt *a)
     if (a->connected)
         net_watch_change(a->fd, &a->w, EPOLLIN);
     else
-        attempt_end(a, true);
+        close_attempt(a, true);
 }
 
-static bool right_answer(const struct attempt *a)
+static bool is_greeting_accepted(const struct attempt *a)
 {
     static bool said;
     enum greet_answer g = greet_check(a->hello, a->in);
@@ -71,11 +71,11 @@ static void reach_receive_reply(struct attempt *a, uint32_t ev)
     if (n < 0 && (errno == EAGAIN || errno == EINTR) && !(ev & (EPOLLERR | EPOLLHUP)))
         return;
     a->have += n > 0 ? (size_t)n : 0;
-    a->good = a->have == sizeof(a->in) && right_answer(a);
+    a->good = a->have == sizeof(a->in) && is_greeting_accepted(a);
     if (a->good)
         net_watch_change(a->fd, &a->w, 0);
     else if (n <= 0 || a->have == sizeof(a->in))
-        attempt_end(a, true); /* hung up, or somebody else */
+        close_attempt(a, true); /* hung up, or somebody else */
 }
 
 static void reach_on_attempt(struct watch *w, uint32_t ev)
@@ -84,7 +84,7 @@ static void reach_on_attempt(struct watch *w, uint32_t ev)
     if (a->fd < 0 || a->c->broken)
         return;
     if (a->good)
-        attempt_end(a, true); /* nothing but bad news can come now */
+        close_attempt(a, true); /* nothing but bad news can come now */
     else if (a->connected)
         reach_receive_reply(a, ev);
     else
@@ -122,7 +122,7 @@ static void attempt_begin(struct conn *c, unsigned i)
     if (a->fd >= 0 && (!reach_is_local(a->fd, c->linear) ||
                        (connect(a->fd, (struct sockaddr *)&to, sizeof(to)) && errno != EINPROGRESS) ||
                        !net_watch(a->fd, &a->w, EPOLLOUT)))
-        attempt_end(a, true);
+        close_attempt(a, true);
 }
 
 static void reach_begin_attempts(struct conn *c)
@@ -157,10 +157,10 @@ static void reach_choose_connection(struct conn *c, unsigned good)
     c->reach.a[i].fd = -1;
     for (unsigned k = 0; k < FAB_ADDRS; k++)
         if (c->reach.a[k].c && c->reach.a[k].fd >= 0)
-            attempt_end(&c->reach.a[k], !c->reach.a[k].good);
+            close_attempt(&c->reach.a[k], !c->reach.a[k].good);
     c->reach.done(c, fd, &me.sin_addr);
     if (!proved)
-        conn_break(c);
+        conn_mark_broken(c);
 }
 
 void reach_tick(struct conn *c, uint64_t now)
@@ -172,15 +172,15 @@ void reach_tick(struct conn *c, uint64_t now)
             open++;
             good += r->a[i].good;
         }
-    uint64_t limit = reach_alive(c) ? PATIENCE : LIMIT_NS;
+    uint64_t limit = reach_has_connection(c) ? PATIENCE : LIMIT_NS;
     if (!r->decide_at && good)
         r->decide_at = now + GRACE_NS + 4 * (now - r->since);
     if (good && (good == open || now >= r->decide_at)) {
         reach_choose_connection(c, good);
     } else if (open && now - r->since < limit) {
-        net_tick_at(good ? r->decide_at : r->since + limit);
+        net_schedule_tick(good ? r->decide_at : r->since + limit);
     } else if (r->remembered) { /* it is no longer there: are the others? */
-        reach_end(c);
+        reach_cancel_attempts(c);
         address_drop(c->to);
         reach_begin_attempts(c);
         reach_tick(c, now_ns());

@@ -33,8 +33,8 @@ struct reach {
 /* Calls `done` once, perhaps before it returns. False: the connection is broken already. */
 bool reach_begin(struct conn *c, void (*done)(struct conn *c, int fd, const struct in_addr *me));
 void reach_tick(struct conn *c, uint64_t now);
-void reach_end(struct conn *c);
+void reach_cancel_attempts(struct conn *c);
 
-bool reach_alive(const struct conn *c); /* somebody took the connection, if only its kernel so far */
+bool reach_has_connection(const struct conn *c); /* somebody took the connection, if only its kernel so far */
 
 #endif

@@ -13,22 +13,22 @@ static struct remote *remotes, *by_index[QP_MAX];
 static bool remote_is_destination(uint16_t dlid)
 {
     struct fab_place at;
-    return fabric_locate(&proc.fab, dlid, &at) && at.node == proc.fab.node && port_up(at.linear);
+    return fabric_find_lid(&proc.fab, dlid, &at) && at.node == proc.fab.node && port_up(at.linear);
 }
 
 /* The QP a frame is for, if it is connected to one of the process at the other end. */
 static struct remote *remote_find_target(const struct conn *c, const struct frame *f)
 {
     struct remote *r = by_index[f->dst_qpn & (QP_MAX - 1)];
-    if (r && r->node == c->node && r->slot == c->slot && qp_ibv(r->q)->qp_num == f->dst_qpn &&
-        r->q->attr.dest_qp_num == f->src_qpn && qp_ibv(r->q)->qp_type == f->qp_type &&
+    if (r && r->node == c->node && r->slot == c->slot && qp_to_ibv(r->q)->qp_num == f->dst_qpn &&
+        r->q->attr.dest_qp_num == f->src_qpn && qp_to_ibv(r->q)->qp_type == f->qp_type &&
         remote_is_destination(f->dlid))
         return r;
-    port_count(fabric_linear(&proc.fab, proc.fab.node, 0, 1), CNT_RX_DROPS, 1);
+    port_count(fabric_port_index(&proc.fab, proc.fab.node, 0, 1), CNT_RX_DROPS, 1);
     return NULL;
 }
 
-void remote_frame(struct conn *c)
+void remote_handle_frame(struct conn *c)
 {
     const struct frame *f = &c->in;
     struct remote *r = remote_find_target(c, f);
@@ -109,7 +109,7 @@ static void remote_detach_conn(struct conn *c)
         left += c->out[i].iov_len;
     char *copy = left ? malloc(left) : NULL, *at = copy;
     if (left && !copy) {
-        conn_break(c);
+        conn_mark_broken(c);
         return;
     }
     for (int i = c->out_at; i < c->out_n; i++) {
@@ -123,7 +123,7 @@ static void remote_detach_conn(struct conn *c)
     c->out_q = NULL;
 }
 
-void remote_quiet(struct qp *q)
+void remote_stop_transfers(struct qp *q)
 {
     struct remote *r = q->remote;
     if (!r)
@@ -143,7 +143,7 @@ void remote_quiet(struct qp *q)
 
 /* --- a region that is deregistered --- */
 
-static bool points_into(const struct conn *c, const struct sh_mr *s)
+static bool sends_from_region(const struct conn *c, const struct sh_mr *s)
 {
     for (int i = c->out_at; i < c->out_n; i++) {
         uint64_t at = (uintptr_t)c->out[i].iov_base;
@@ -154,7 +154,7 @@ static bool points_into(const struct conn *c, const struct sh_mr *s)
 }
 
 /* Refuses pending answers to RDMA READs of the region, as if they had been requested now. */
-static void refuse_reads(struct conn *c, const struct sh_mr *s)
+static void refuse_pending_reads(struct conn *c, const struct sh_mr *s)
 {
     for (struct read_job **p = &c->jobs, *j; (j = *p);) {
         if (j->src.mr != s) {
@@ -175,12 +175,12 @@ static void refuse_reads(struct conn *c, const struct sh_mr *s)
 }
 
 /* Ends all transfers to and from the region; nothing touches its memory afterwards. */
-void remote_retract(struct sh_mr *s)
+void remote_end_region_transfers(struct sh_mr *s)
 {
     for (struct conn *c = conns; c; c = c->next) {
-        if (points_into(c, s))
+        if (sends_from_region(c, s))
             remote_detach_conn(c);
-        refuse_reads(c, s);
+        refuse_pending_reads(c, s);
         if (c->sink.kind == SINK_ANSWER && c->sink.q && c->sink.q->remote)
             remote_answer_retract(c, c->sink.q->remote);
     }
@@ -210,7 +210,7 @@ static void remote_deactivate(const struct remote *r)
 
 /* Called when the QP uses another path: frames on the old connection may or may not arrive, and everything is sent
  * again. */
-void remote_moved(struct qp *q)
+void remote_path_changed(struct qp *q)
 {
     struct remote *r = q->remote;
     for (struct conn *c = conns; c; c = c->next)
@@ -231,7 +231,7 @@ void remote_detach(struct qp *q)
     struct remote *r = q->remote;
     conn_flush_acks(); /* an adapter acknowledges what arrives at once, so what the program has seen is
                      acknowledged */
-    remote_quiet(q);
+    remote_stop_transfers(q);
     for (struct conn *c = conns; c; c = c->next)
         if (c->ack_q == q)
             conn_drop_ack(c);
@@ -247,7 +247,7 @@ void remote_detach(struct qp *q)
     free(r);
 }
 
-void remote_lost(struct conn *c)
+void remote_connection_lost(struct conn *c)
 {
     drop_jobs(c, NULL);
     for (struct remote *r = c->active, *next; r; r = next) {
@@ -264,6 +264,6 @@ void remote_lost(struct conn *c)
         if (!is_reliable(r->q))
             r->tx_off = 0;
         else if (r->q->done != r->q->posted)
-            remote_arm(r, now_ns());
+            remote_arm_ack_timer(r, now_ns());
     }
 }

@@ -24,21 +24,21 @@ static inline bool is_reliable(struct qp *q)
 }
 
 /* remote.c: what connections and the wire's table call */
-void remote_frame(struct conn *c);
+void remote_handle_frame(struct conn *c);
 void remote_payload(struct conn *c);
-void remote_lost(struct conn *c);
+void remote_connection_lost(struct conn *c);
 bool remote_attach(struct qp *q, uint32_t node); /* these take the lock */
 void remote_detach(struct qp *q);
-void remote_retract(struct sh_mr *s);
-void remote_quiet(struct qp *q); /* lock held */
-void remote_moved(struct qp *q); /* likewise */
+void remote_end_region_transfers(struct sh_mr *s);
+void remote_stop_transfers(struct qp *q); /* lock held */
+void remote_path_changed(struct qp *q);   /* likewise */
 
 /* remote_send.c: the requester */
 void remote_progress(struct qp *q, uint64_t unused);
 void remote_reserve(struct qp *q, struct wqe *w);
 void remote_go_back(struct remote *r);
-bool remote_segment(struct remote *r, struct conn *c);
-void remote_arm(struct remote *r, uint64_t now); /* its timer */
+bool remote_build_next_segment(struct remote *r, struct conn *c);
+void remote_arm_ack_timer(struct remote *r, uint64_t now); /* its timer */
 void remote_on_ack(struct remote *r, const struct frame *f);
 void remote_on_nak(struct remote *r, const struct frame *f);
 void remote_answer_frame(struct conn *c, struct remote *r, const struct frame *f);

@@ -7,7 +7,7 @@
 #include <endian.h>
 #include <stdlib.h>
 
-static void reply_head(const struct frame *f, enum frame_type type, struct frame *a)
+static void fill_reply_frame(const struct frame *f, enum frame_type type, struct frame *a)
 {
     *a = (struct frame){
         .type = (uint8_t)type,
@@ -28,7 +28,7 @@ static void remote_send_ack(struct conn *c, struct qp *q, const struct frame *f)
     if (c->ack_q && c->ack_q != q)
         conn_flush_ack(c);
     c->ack_q = q;
-    reply_head(f, FRAME_ACK, &c->ack);
+    fill_reply_frame(f, FRAME_ACK, &c->ack);
     if (UNLIKELY(atomic_load_explicit(&q->sh->mig, memory_order_relaxed) != IBV_MIG_MIGRATED))
         c->ack.flags |= FRAME_ARMING;
 }
@@ -42,14 +42,14 @@ static void remote_send_nak(struct conn *c, struct qp *q, const struct frame *f,
     if (!type_reliable(f->qp_type) || code == ANS_DROP)
         return;
     conn_flush_ack(c);
-    reply_head(f, FRAME_NAK, &a);
+    fill_reply_frame(f, FRAME_NAK, &a);
     a.arg = code;
     a.imm = timer;
     conn_reply(c, &a, NULL);
 }
 
 /* Stops a stalled connection from writing a piece of an earlier attempt. */
-static void stop_sink(struct remote *r)
+static void stop_stalled_sink(struct remote *r)
 {
     struct conn *c = r->from;
     if (c && c->sink.q == r->q && c->sink.kind == SINK_REQUEST)
@@ -70,19 +70,19 @@ static void drop_stage(struct remote *r)
     free(r->stage);
     r->stage = NULL;
     r->open = false;
-    stop_sink(r);
+    stop_stalled_sink(r);
 }
 
 /* Delivers a buffered message that is complete. */
 static enum answer deliver_stage(struct remote *r, uint32_t *timer)
 {
     struct iovec iov = {r->stage, r->r.length};
-    enum answer a = target_find(proc.self, qp_ibv(r->q)->qp_num, &r->r, &r->t);
+    enum answer a = target_find(proc.self, qp_to_ibv(r->q)->qp_num, &r->r, &r->t);
     if (a == ANS_OK) {
-        a = target_land(&r->t, &r->r, &r->l, timer);
+        a = target_prepare(&r->t, &r->r, &r->l, timer);
         if (a == ANS_OK)
             a = target_finish(&r->t, &r->r, &r->l,
-                              copy_out(r->t.memory, r->l.seg, r->l.nseg, &iov, 1, r->r.length));
+                              copy_to_peer(r->t.memory, r->l.seg, r->l.nseg, &iov, 1, r->r.length));
         target_release(&r->t);
     }
     drop_stage(r);
@@ -94,7 +94,7 @@ static void close_message(struct remote *r, bool ok)
     if (!r->open)
         return;
     r->open = false;
-    stop_sink(r);
+    stop_stalled_sink(r);
     target_finish(&r->t, &r->r, &r->l, ok);
     target_release(&r->t);
 }
@@ -130,7 +130,7 @@ void remote_abandon(struct remote *r, bool flush)
         return;
     }
     r->open = false;
-    stop_sink(r);
+    stop_stalled_sink(r);
     target_abandon(&r->t, &r->r, &r->l, flush);
     target_release(&r->t);
 }
@@ -141,7 +141,7 @@ static bool remote_is_restart(const struct remote *r, const struct frame *f)
     return r->open && is_reliable(r->q) && f->total == r->r.length && f->opcode == r->r.opcode;
 }
 
-static void sink_landing(struct conn *c, struct remote *r, const struct frame *f)
+static void set_sink_destination(struct conn *c, struct remote *r, const struct frame *f)
 {
     struct iovec iov[MAX_SGE];
     int n = r->stage ? 1 : r->l.nseg;
@@ -149,7 +149,7 @@ static void sink_landing(struct conn *c, struct remote *r, const struct frame *f
         iov[i] = (struct iovec){r->l.seg[i].map, r->l.seg[i].len};
     if (r->stage)
         iov[0] = (struct iovec){r->stage, r->r.length};
-    stop_sink(r);
+    stop_stalled_sink(r);
     r->from = c;
     c->sink.n = iov_slice(iov, n, f->offset, f->length, c->sink.iov);
     c->sink.q = r->q;
@@ -167,7 +167,7 @@ static enum answer open_message(struct remote *r, const struct frame *f, uint32_
     }
     if (target_find(proc.self, f->dst_qpn, &r->r, &r->t) != ANS_OK)
         return ANS_DROP;
-    enum answer a = target_land(&r->t, &r->r, &r->l, timer);
+    enum answer a = target_prepare(&r->t, &r->r, &r->l, timer);
     if (a != ANS_OK)
         target_release(&r->t);
     return a;
@@ -196,10 +196,10 @@ static void data_frame(struct conn *c, struct remote *r, const struct frame *f)
     }
     if (!r->open || r->got != f->offset || r->r.length != f->total)
         return;
-    sink_landing(c, r, f);
+    set_sink_destination(c, r, f);
 }
 
-static bool remote_lands_in_region(const struct landing *l, const struct sh_mr *s)
+static bool remote_writes_to_region(const struct landing *l, const struct sh_mr *s)
 {
     for (int i = 0; i < l->nseg; i++)
         if (l->seg[i].mr == s)
@@ -211,14 +211,14 @@ static bool remote_lands_in_region(const struct landing *l, const struct sh_mr *
  * piece; the sender is notified with the next one, or at once. */
 void remote_data_retract(struct remote *r, const struct sh_mr *s)
 {
-    if (!r->open || !remote_lands_in_region(&r->l, s))
+    if (!r->open || !remote_writes_to_region(&r->l, s))
         return;
     struct conn *c = r->from;
     struct frame f = {.qp_type = r->r.type,
                       .opcode = r->r.opcode,
                       .seq = r->seq,
                       .src_qpn = r->r.src_qpn,
-                      .dst_qpn = qp_ibv(r->q)->qp_num,
+                      .dst_qpn = qp_to_ibv(r->q)->qp_num,
                       .slid = r->r.slid,
                       .dlid = r->r.dlid};
     bool write = r->r.opcode == IBV_WR_RDMA_WRITE || r->r.opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
@@ -239,7 +239,7 @@ void remote_data_done(struct conn *c, struct remote *r)
         return;
     r->got = f->offset + f->length;
     uint32_t mtu = (uint32_t)r->q->attr.path_mtu;
-    port_count(r->q->linear, CNT_RX_PACKETS, packets_of(f->length, mtu));
+    port_count(r->q->linear, CNT_RX_PACKETS, count_packets(f->length, mtu));
     port_count(r->q->linear, CNT_RX_BYTES, f->length);
     conn_received(c, r->q->linear, f->length);
     if (r->got != f->total)
@@ -268,7 +268,7 @@ static enum answer copy_source(const struct target *t, struct read_job *j, uint3
         return ANS_OK;
     j->copy = malloc(length);
     struct iovec iov = {j->copy, length};
-    bool ok = j->copy && copy_in(t->memory, &j->src, 1, &iov, 1, length);
+    bool ok = j->copy && copy_from_peer(t->memory, &j->src, 1, &iov, 1, length);
     mr_release(&j->src);
     j->src = (struct rseg){.map = j->copy, .len = length};
     return ok ? ANS_OK : ANS_OP;
@@ -293,7 +293,7 @@ static void read_frame(struct conn *c, struct remote *r, const struct frame *f)
         remote_send_nak(c, r->q, f, a, 0);
         return;
     }
-    reply_head(f, FRAME_READ_DATA, &j->head);
+    fill_reply_frame(f, FRAME_READ_DATA, &j->head);
     j->head.total = f->total;
     j->q = r->q;
     struct read_job **p = &c->jobs;
@@ -304,14 +304,14 @@ static void read_frame(struct conn *c, struct remote *r, const struct frame *f)
     if (f->seq == r->expect)
         r->expect = (r->expect + 1) & SEQ_MASK;
     port_count(r->q->linear, CNT_TX_BYTES, f->total);
-    port_count(r->q->linear, CNT_TX_PACKETS, packets_of(f->total, (uint32_t)r->q->attr.path_mtu));
+    port_count(r->q->linear, CNT_TX_PACKETS, count_packets(f->total, (uint32_t)r->q->attr.path_mtu));
 }
 
 static void atomic_reply(struct conn *c, const struct frame *f, uint64_t old)
 {
     struct frame a;
     uint64_t be = htobe64(old);
-    reply_head(f, FRAME_ATOMIC_RESULT, &a);
+    fill_reply_frame(f, FRAME_ATOMIC_RESULT, &a);
     a.length = a.total = 8;
     conn_reply(c, &a, &be);
 }

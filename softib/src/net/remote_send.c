@@ -25,18 +25,18 @@ static bool is_read_like(uint8_t opcode)
 static uint64_t remote_latency(const struct qp *q)
 {
     struct fab_place at;
-    if (LIKELY(!proc.fab.paced) || !fabric_locate(&proc.fab, q->path.dlid, &at))
+    if (LIKELY(!proc.fab.paced) || !fabric_find_lid(&proc.fab, q->path.dlid, &at))
         return 0;
     return fabric_latency(&proc.fab, q->linear, at.linear);
 }
 
 /* Completes acknowledged requests in order, and no earlier than their acknowledgement would have arrived at the
  * configured latency; with `now` NEVER that is ignored. */
-static void remote_reap(struct remote *r, uint64_t now)
+static void remote_complete_acked(struct remote *r, uint64_t now)
 {
     struct qp *q = r->q;
     while (q->done != q->next) {
-        struct wqe *w = sq_at(q, q->done);
+        struct wqe *w = sq_get_wqe(q, q->done);
         bool over = is_read_like(w->opcode) ? w->executed : q->done < r->acked;
         if (!over)
             break;
@@ -49,8 +49,8 @@ static void remote_reap(struct remote *r, uint64_t now)
         sq_complete(q, w, q->done++, IBV_WC_SUCCESS);
     }
     r->busy = q->done != q->posted;
-    if (qp_ibv(q)->state == IBV_QPS_SQD && q->done == q->next)
-        qp_drained(q);
+    if (qp_to_ibv(q)->state == IBV_QPS_SQD && q->done == q->next)
+        qp_report_drained(q);
 }
 
 /* Prepares to send all incomplete requests again. */
@@ -61,12 +61,12 @@ void remote_go_back(struct remote *r)
     r->tx_off = 0;
     r->rd_out = 0;
     for (uint64_t i = q->done; i != q->posted; i++) {
-        sq_at(q, i)->executed = 0;
-        sq_at(q, i)->got = 0;
+        sq_get_wqe(q, i)->executed = 0;
+        sq_get_wqe(q, i)->got = 0;
     }
 }
 
-void remote_arm(struct remote *r, uint64_t now)
+void remote_arm_ack_timer(struct remote *r, uint64_t now)
 {
     uint64_t t = ack_timeout_ns(r->q->attr.timeout);
     if (is_reliable(r->q) && t && !engine_deferred(&r->q->task))
@@ -74,7 +74,7 @@ void remote_arm(struct remote *r, uint64_t now)
 }
 
 /* True if the request may start now: fences, the limit of outstanding READs, the latency of the link. */
-static bool may_start(struct remote *r, struct wqe *w)
+static bool may_start_request(struct remote *r, struct wqe *w)
 {
     struct qp *q = r->q;
     if (r->rd_out && (w->flags & IBV_SEND_FENCE))
@@ -103,7 +103,7 @@ static bool remote_is_paced(struct remote *r, uint32_t bytes)
         r->progress_at = now; /* waiting for our own port is no silence of the peer */
         return false;
     }
-    r->tx_pause = port_book(r->q->linear, true, bytes);
+    r->tx_pause = port_book_time(r->q->linear, true, bytes);
     return true;
 }
 
@@ -114,28 +114,28 @@ static void fill_head(struct qp *q, struct wqe *w, struct frame *f)
         .flags = (uint8_t)((w->flags & IBV_SEND_SOLICITED ? FRAME_SOLICITED : 0) |
                            (q->path.is_global ? FRAME_GRH : 0) |
                            (q->path.gid_type == GID_ROCE_V2 ? FRAME_ROCE_V2 : 0) |
-                           (migrate_arming(q) ? FRAME_ARMING : 0)),
+                           (migrate_is_arming(q) ? FRAME_ARMING : 0)),
         .opcode = window_request(w->opcode) ? IBV_WR_LOCAL_INV : w->opcode, /* the peer only counts it */
         .sl = q->path.sl,
-        .qp_type = (uint8_t)type_peer(qp_ibv(q)->qp_type),
+        .qp_type = (uint8_t)type_peer(qp_to_ibv(q)->qp_type),
         .arg = w->srqn,
         .dst_qpn = q->attr.dest_qp_num,
-        .src_qpn = qp_ibv(q)->qp_num,
+        .src_qpn = qp_to_ibv(q)->qp_num,
         .seq = remote_sequence(q, q->next),
         .total = w->length,
         .imm = w->imm,
         .rkey = w->rkey,
         .raddr = w->raddr,
-        .slid = (uint16_t)(fabric_lid(&proc.fab, q->linear) + q->path.src_path_bits),
+        .slid = (uint16_t)(fabric_port_lid(&proc.fab, q->linear) + q->path.src_path_bits),
         .dlid = q->path.dlid,
     };
 }
 
-static void local_error(struct remote *r, enum ibv_wc_status st)
+static void fail_next_request(struct remote *r, enum ibv_wc_status st)
 {
     /* What was sent before completes first; then this one fails. */
     if (r->q->done == r->q->next)
-        sq_error(r->q, st);
+        sq_fail_request(r->q, st);
 }
 
 static void remote_mark_sent(struct remote *r, struct wqe *w)
@@ -171,14 +171,14 @@ static bool remote_build_frame(struct remote *r, struct conn *c, struct wqe *w, 
         f.offset = r->tx_off;
         f.length = w->length - r->tx_off < FRAME_SEGMENT ? w->length - r->tx_off : FRAME_SEGMENT;
     }
-    if (!remote_is_paced(r, f.length + 30 * packets_of(f.length, (uint32_t)q->attr.path_mtu)))
+    if (!remote_is_paced(r, f.length + 30 * count_packets(f.length, (uint32_t)q->attr.path_mtu)))
         return false;
     frame_encode(&f, net_fabric(), c->head);
     c->out[c->out_n++] = (struct iovec){c->head, FRAME_BYTES + (f.type == FRAME_ATOMIC ? 16 : 0)};
     if (f.type == FRAME_DATA)
         c->out_n += iov_slice(iov, n, f.offset, f.length, &c->out[c->out_n]);
     c->out_q = q;
-    port_count(q->linear, CNT_TX_PACKETS, packets_of(f.length, (uint32_t)q->attr.path_mtu));
+    port_count(q->linear, CNT_TX_PACKETS, count_packets(f.length, (uint32_t)q->attr.path_mtu));
     port_count(q->linear, CNT_TX_BYTES, f.type == FRAME_DATA ? f.length : 0);
     if (f.type == FRAME_DATA && (r->tx_off += f.length) < w->length)
         r->progress_at = now_ns();
@@ -194,29 +194,29 @@ void remote_reserve(struct qp *q, struct wqe *w)
         w->due = now_ns() + latency * (w->opcode == IBV_WR_RDMA_READ ? 2 : 1);
 }
 
-bool remote_segment(struct remote *r, struct conn *c)
+bool remote_build_next_segment(struct remote *r, struct conn *c)
 {
     struct qp *q = r->q;
     struct iovec iov[MAX_SGE];
-    for (; q->next != q->posted && !port_up(q->linear); remote_mark_sent(r, sq_at(q, q->next)))
+    for (; q->next != q->posted && !port_up(q->linear); remote_mark_sent(r, sq_get_wqe(q, q->next)))
         port_count(q->linear, CNT_TX_DROPS,
                    1);   /* the wire swallows it: RC's timer runs, UC's request is done */
     if (r->reap_after) { /* UC: the frame before this call is out */
         r->reap_after = false;
-        remote_reap(r, NEVER);
+        remote_complete_acked(r, NEVER);
     }
-    if (qp_ibv(q)->state != IBV_QPS_RTS || q->next == q->posted)
+    if (qp_to_ibv(q)->state != IBV_QPS_RTS || q->next == q->posted)
         return false;
-    struct wqe *w = sq_at(q, q->next);
-    if (!r->tx_off && !may_start(r, w))
+    struct wqe *w = sq_get_wqe(q, q->next);
+    if (!r->tx_off && !may_start_request(r, w))
         return false;
-    int n = sq_gather(q, w, is_read_like(w->opcode) ? IBV_ACCESS_LOCAL_WRITE : 0, iov);
+    int n = sq_fill_iov(q, w, is_read_like(w->opcode) ? IBV_ACCESS_LOCAL_WRITE : 0, iov);
     if (n < 0) {
-        local_error(r, IBV_WC_LOC_PROT_ERR);
+        fail_next_request(r, IBV_WC_LOC_PROT_ERR);
         return false;
     }
     if (UNLIKELY(window_request(w->opcode)) && window_execute(q, w) != ANS_OK) {
-        local_error(r, IBV_WC_MW_BIND_ERR);
+        fail_next_request(r, IBV_WC_MW_BIND_ERR);
         return false;
     }
     return remote_build_frame(r, c, w, iov, n);
@@ -229,7 +229,7 @@ static bool remote_is_silent(struct remote *r, uint64_t now)
 {
     struct conn *c = r->conn;
     int outq = 0;
-    if (!c || c->broken || (c->connecting && !reach_alive(c)))
+    if (!c || c->broken || (c->connecting && !reach_has_connection(c)))
         return true;
     bool moves = !c->connecting && !ioctl(c->fd, SIOCOUTQ, &outq) && outq && outq != r->outq;
     r->outq = outq;
@@ -265,33 +265,33 @@ static void check_timer(struct remote *r, uint64_t now)
         r->progress_at = now;
     }
     if (timed_out(r, now)) {
-        enum ibv_wc_status st = sq_retry(q, ANS_DROP, 0, now);
+        enum ibv_wc_status st = sq_handle_nak(q, ANS_DROP, 0, now);
         if (st != IBV_WC_SUCCESS) {
-            sq_error(q, st);
+            sq_fail_request(q, st);
             return;
         }
         q->wait_until = 0; /* the wait is over already */
         r->progress_at = now;
         remote_go_back(r);
     }
-    remote_arm(r, now);
+    remote_arm_ack_timer(r, now);
 }
 
 void remote_progress(struct qp *q, uint64_t unused)
 {
     struct remote *r = q->remote;
     (void)unused; /* the lock was waited for meanwhile */
-    if (qp_ibv(q)->state == IBV_QPS_RTS) {
+    if (qp_to_ibv(q)->state == IBV_QPS_RTS) {
         uint64_t now = now_ns();
         if (UNLIKELY(proc.fab.paced))
-            remote_reap(r, now);
+            remote_complete_acked(r, now);
         check_timer(r, now);
-        if (q->next != q->posted && qp_ibv(q)->state == IBV_QPS_RTS) {
+        if (q->next != q->posted && qp_to_ibv(q)->state == IBV_QPS_RTS) {
             if (!r->conn || r->conn->broken)
                 r->conn = conn_open(r->node, r->slot, q->linear, r->to);
             if (r->conn) {
-                conn_join_ack(q, r->conn);
-                conn_activate(r->conn, r);
+                conn_piggyback_ack(q, r->conn);
+                conn_add_active(r->conn, r);
                 conn_send(r->conn);
             } /* else RC's timer decides */
         }
@@ -308,10 +308,10 @@ void remote_on_ack(struct remote *r, const struct frame *f)
         migrate_on_peer_state(q, f->flags & FRAME_ARMING);
     uint64_t now = now_ns(), latency = remote_latency(q);
     for (uint64_t i = max_u64(r->acked, q->done); latency && i <= q->done + ahead; i++)
-        sq_at(q, i)->ack_at = is_read_like(sq_at(q, i)->opcode) ? 0 : now + latency;
+        sq_get_wqe(q, i)->ack_at = is_read_like(sq_get_wqe(q, i)->opcode) ? 0 : now + latency;
     r->acked = max_u64(r->acked, q->done + ahead + 1);
     r->progress_at = now;
-    remote_reap(r, now);
+    remote_complete_acked(r, now);
 }
 
 static enum ibv_wc_status nak_status(uint32_t code)
@@ -328,14 +328,15 @@ void remote_on_nak(struct remote *r, const struct frame *f)
     if (ahead >= q->next - q->done + (r->tx_off ? 1 : 0))
         return;
     r->acked = max_u64(r->acked, q->done + ahead);
-    remote_reap(r, NEVER);
+    remote_complete_acked(r, NEVER);
     if (q->done != q->next && remote_sequence(q, q->done) != f->seq)
         return; /* an RDMA READ before it is still arriving; the timer will bring the refusal again */
-    enum ibv_wc_status st = f->arg == ANS_RNR ? sq_retry(q, ANS_RNR, f->imm, now_ns()) : nak_status(f->arg);
+    enum ibv_wc_status st =
+        f->arg == ANS_RNR ? sq_handle_nak(q, ANS_RNR, f->imm, now_ns()) : nak_status(f->arg);
     if (st != IBV_WC_SUCCESS) {
         if (q->done == q->next)
             q->next++;
-        sq_error(q, st);
+        sq_fail_request(q, st);
         return;
     }
     remote_go_back(r);
@@ -347,7 +348,7 @@ static struct wqe *remote_find_awaited(struct remote *r, const struct frame *f)
 {
     struct qp *q = r->q;
     uint32_t ahead = seq_diff(f->seq, remote_sequence(q, q->done));
-    struct wqe *w = ahead < q->next - q->done ? sq_at(q, q->done + ahead) : NULL;
+    struct wqe *w = ahead < q->next - q->done ? sq_get_wqe(q, q->done + ahead) : NULL;
     return w && is_read_like(w->opcode) && !w->executed ? w : NULL;
 }
 
@@ -359,7 +360,7 @@ void remote_answer_frame(struct conn *c, struct remote *r, const struct frame *f
     if (!w || read != (w->opcode == IBV_WR_RDMA_READ) ||
         (read && (f->total != w->length || f->offset != w->got)))
         return;
-    int n = sq_gather(r->q, w, IBV_ACCESS_LOCAL_WRITE, iov);
+    int n = sq_fill_iov(r->q, w, IBV_ACCESS_LOCAL_WRITE, iov);
     if (n < 0)
         return;
     if (r->answering && r->answering != c && r->answering->sink.kind == SINK_ANSWER &&
@@ -375,11 +376,11 @@ void remote_answer_retract(struct conn *c, struct remote *r)
 {
     struct iovec iov[MAX_SGE];
     struct wqe *w = remote_find_awaited(r, &c->in);
-    if (w && sq_gather(r->q, w, IBV_ACCESS_LOCAL_WRITE, iov) >= 0)
+    if (w && sq_fill_iov(r->q, w, IBV_ACCESS_LOCAL_WRITE, iov) >= 0)
         return;
     c->sink.kind = SINK_DROP;
-    if (w && w == sq_at(r->q, r->q->done))
-        sq_error(r->q, IBV_WC_LOC_PROT_ERR); /* else the timer finds it, when its turn has come */
+    if (w && w == sq_get_wqe(r->q, r->q->done))
+        sq_fail_request(r->q, IBV_WC_LOC_PROT_ERR); /* else the timer finds it, when its turn has come */
 }
 
 void remote_answer_done(struct conn *c, struct remote *r)
@@ -393,21 +394,21 @@ void remote_answer_done(struct conn *c, struct remote *r)
         uint64_t old;
         memcpy(&old, c->sink.small, 8);
         old = be64toh(old);
-        if (sq_gather(r->q, w, IBV_ACCESS_LOCAL_WRITE, iov) == 1)
-            copy_last_last(iov[0].iov_base, (char *)&old, 8);
+        if (sq_fill_iov(r->q, w, IBV_ACCESS_LOCAL_WRITE, iov) == 1)
+            copy_last_byte_last(iov[0].iov_base, (char *)&old, 8);
         w->executed = 1;
     } else {
         w->got = f->offset + f->length;
         w->executed = w->got == w->length;
         port_count(r->q->linear, CNT_RX_BYTES, f->length);
-        port_count(r->q->linear, CNT_RX_PACKETS, packets_of(f->length, (uint32_t)r->q->attr.path_mtu));
+        port_count(r->q->linear, CNT_RX_PACKETS, count_packets(f->length, (uint32_t)r->q->attr.path_mtu));
         conn_received(c, r->q->linear, f->length);
     }
     r->progress_at = now_ns();
     if (w->executed) {
         r->rd_out -= r->rd_out > 0;
         w->ack_at = w->opcode == IBV_WR_RDMA_READ ? 0 : r->progress_at + remote_latency(r->q);
-        remote_reap(r, r->progress_at);
+        remote_complete_acked(r, r->progress_at);
         remote_progress(r->q, 0); /* a fence or the READ limit may have held others back */
     }
 }

@@ -27,7 +27,7 @@ static void seal_compute_code(const uint8_t *seal, const uint8_t *head, const st
                               uint64_t *code)
 {
     struct sip s;
-    key_sip(&s);
+    key_copy_siphash(&s);
     sip_add(&s, head, FRAME_BYTES);
     sip_add(&s, seal, SEAL_BYTES - 8);
     for (int i = 0; i < n; i++)
@@ -35,15 +35,15 @@ static void seal_compute_code(const uint8_t *seal, const uint8_t *head, const st
     *code = htobe64(sip_end(&s));
 }
 
-uint64_t seal_instance(void)
+uint64_t seal_new_instance(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-void seal_make(uint64_t instance, uint64_t number, const uint8_t *head, const struct iovec *iov, int n,
-               uint8_t out[SEAL_BYTES])
+void seal_create(uint64_t instance, uint64_t number, const uint8_t *head, const struct iovec *iov, int n,
+                 uint8_t out[SEAL_BYTES])
 {
     uint64_t v[2] = {htobe64(instance), htobe64(number)}, code;
     memcpy(out, v, 16);
@@ -51,7 +51,7 @@ void seal_make(uint64_t instance, uint64_t number, const uint8_t *head, const st
     memcpy(out + 16, &code, 8);
 }
 
-bool seal_good(const uint8_t seal[SEAL_BYTES], const uint8_t *head, const uint8_t *payload, size_t len)
+bool seal_is_valid(const uint8_t seal[SEAL_BYTES], const uint8_t *head, const uint8_t *payload, size_t len)
 {
     struct iovec iov = {(void *)(uintptr_t)payload, len};
     uint64_t code;
@@ -82,7 +82,7 @@ static void seal_advance(struct sender *s, uint64_t number)
     s->newest = number;
 }
 
-bool seal_fresh(const uint8_t seal[SEAL_BYTES], uint32_t node, uint32_t slot)
+bool seal_is_not_replayed(const uint8_t seal[SEAL_BYTES], uint32_t node, uint32_t slot)
 {
     uint64_t v[2];
     memcpy(v, seal, 16);

@@ -15,13 +15,13 @@
 
 /* The number of a process that starts now: nanoseconds since 1970. A clock that begins when the host is booted would give processes
  * smaller numbers than those before, and all their datagrams would be dropped as old ones. */
-uint64_t seal_instance(void);
+uint64_t seal_new_instance(void);
 /* `head` is the header of the frame, the payload follows in n pieces. */
-void seal_make(uint64_t instance, uint64_t number, const uint8_t *head, const struct iovec *iov, int n,
-               uint8_t out[SEAL_BYTES]);
-bool seal_good(const uint8_t seal[SEAL_BYTES], const uint8_t *head, const uint8_t *payload, size_t len);
+void seal_create(uint64_t instance, uint64_t number, const uint8_t *head, const struct iovec *iov, int n,
+                 uint8_t out[SEAL_BYTES]);
+bool seal_is_valid(const uint8_t seal[SEAL_BYTES], const uint8_t *head, const uint8_t *payload, size_t len);
 /* Returns false if the process has sent this frame before, or the frame is too old to decide. The caller holds this
  * wire's lock. */
-bool seal_fresh(const uint8_t seal[SEAL_BYTES], uint32_t node, uint32_t slot);
+bool seal_is_not_replayed(const uint8_t seal[SEAL_BYTES], uint32_t node, uint32_t slot);
 
 #endif

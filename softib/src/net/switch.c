@@ -21,7 +21,7 @@ static void switch_build_frame(const struct softib_packet *p, struct frame *f)
         .qp_type = IBV_QPT_UD,
         .opcode = p->type,
         .src_qpn = proc.slot << QP_BITS,
-        .slid = fabric_lid(&proc.fab, fabric_linear(&proc.fab, proc.fab.node, 0, 1)),
+        .slid = fabric_port_lid(&proc.fab, fabric_port_index(&proc.fab, proc.fab.node, 0, 1)),
         .arg = p->id,
         .imm = p->round,
     };
@@ -80,22 +80,22 @@ void switch_frame(const struct frame *f, const struct sockaddr_in *from)
     uint32_t slot = f->src_qpn >> QP_BITS;
     if (switch_is_reply(p.type)) {
         switch_at = from->sin_addr;
-        switch_mail(proc.slot, &p);
+        switch_store_packet(proc.slot, &p);
         return;
     }
-    if (proc.fab.node || !slot || !fabric_locate(&proc.fab, f->slid, &at)) {
-        port_count(fabric_linear(&proc.fab, proc.fab.node, 0, 1), CNT_RX_DROPS, 1);
+    if (proc.fab.node || !slot || !fabric_find_lid(&proc.fab, f->slid, &at)) {
+        port_count(fabric_port_index(&proc.fab, proc.fab.node, 0, 1), CNT_RX_DROPS, 1);
         return;
     }
-    shlock_take(&proc.reg->sw_lock);
+    shlock_lock(&proc.reg->sw_lock);
     uint32_t port = switch_find_port(at.node, slot, from);
     if (port < SOFTIB_SWITCH_PORTS) {
         p.port = (uint16_t)port;
-        switch_run(&p);
+        switch_handle_packet(&p);
     }
-    shlock_drop(&proc.reg->sw_lock);
+    shlock_unlock(&proc.reg->sw_lock);
     ticks = TICKS;
-    net_tick_at(now_ns() + SOFTIB_SWITCH_REPEAT_NS);
+    net_schedule_tick(now_ns() + SOFTIB_SWITCH_REPEAT_NS);
 }
 
 /* Advances the switch; its clock is that of the process that handled a packet for it last. */
@@ -105,5 +105,5 @@ void switch_net_tick(uint64_t now)
         return;
     switch_tick();
     if (--ticks)
-        net_tick_at(now + SOFTIB_SWITCH_REPEAT_NS);
+        net_schedule_tick(now + SOFTIB_SWITCH_REPEAT_NS);
 }

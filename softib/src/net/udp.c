@@ -18,7 +18,7 @@ static _Atomic uint64_t numbers;
 
 /* --- sockets --- */
 
-static int bound_socket(struct in_addr addr, uint16_t port, bool common)
+static int open_bound_socket(struct in_addr addr, uint16_t port, bool common)
 {
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr = addr};
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), one = 1, size = 4 << 20;
@@ -49,7 +49,7 @@ static bool udp_bind_sockets(struct udp_socket *list, unsigned *n, uint16_t port
     unsigned all = fabric_addrs(&proc.fab, proc.fab.node, addrs);
     *n = 0;
     for (unsigned i = 0; i < all; i++) {
-        int fd = bound_socket(addrs[i], port, common);
+        int fd = open_bound_socket(addrs[i], port, common);
         if (fd >= 0) {
             list[(*n)++] = (struct udp_socket){{NULL}, fd, addrs[i]};
         } else if (errno != EADDRNOTAVAIL) {
@@ -78,7 +78,7 @@ static bool udp_watch_sockets(struct udp_socket *list, unsigned n,
 
 bool udp_start(void (*ready)(struct watch *w, uint32_t events))
 {
-    instance = seal_instance();
+    instance = seal_new_instance();
     if (!proc.fab.node && !udp_bind_sockets(shared, &nshared, proc.fab.base_of[0], true))
         return false;
     return udp_watch_sockets(own, nown, ready) && udp_watch_sockets(shared, nshared, ready);
@@ -91,7 +91,7 @@ void udp_reset_after_fork(void)
 }
 
 /* The socket from whose address the kernel's routes lead to `to`; queried once per address. */
-static int udp_socket_to(struct in_addr to)
+static int udp_socket_for_route(struct in_addr to)
 {
     static struct {
         _Atomic uint32_t addr;
@@ -118,7 +118,7 @@ static int udp_socket_to(struct in_addr to)
     return own[i].fd;
 }
 
-int udp_at(struct in_addr me)
+int udp_socket_at(struct in_addr me)
 {
     for (unsigned i = 0; i < nown; i++)
         if (own[i].addr.s_addr == me.s_addr)
@@ -126,19 +126,19 @@ int udp_at(struct in_addr me)
     return -1;
 }
 
-int udp_any(void)
+int udp_first_socket(void)
 {
     return own[0].fd;
 }
 
 /* --- sending --- */
 
-static bool send_sealed(int fd, const struct sockaddr_in *to, const uint8_t *head, const struct iovec *iov,
-                        int n)
+static bool send_sealed_datagram(int fd, const struct sockaddr_in *to, const uint8_t *head,
+                                 const struct iovec *iov, int n)
 {
     uint8_t seal[SEAL_BYTES];
     struct iovec v[MAX_SGE + 3] = {{(void *)(uintptr_t)head, FRAME_BYTES}, {seal, SEAL_BYTES}};
-    seal_make(instance, atomic_fetch_add(&numbers, 1) + 1, head, iov, n, seal);
+    seal_create(instance, atomic_fetch_add(&numbers, 1) + 1, head, iov, n, seal);
     for (int i = 0; i < n; i++)
         v[2 + i] = iov[i];
     struct msghdr m = {.msg_name = (void *)(uintptr_t)to,
@@ -180,7 +180,7 @@ void udp_send(int fd, const struct sockaddr_in *to, uint32_t qpn, const struct r
     for (int i = 0; i < n; i++)
         v[1 + i] = iov[i];
     struct fab_place me;
-    if (!send_sealed(fd, to, head, v, n + 1) && fabric_locate(&proc.fab, r->slid, &me))
+    if (!send_sealed_datagram(fd, to, head, v, n + 1) && fabric_find_lid(&proc.fab, r->slid, &me))
         port_count(me.linear, CNT_TX_DROPS, 1);
 }
 
@@ -189,13 +189,13 @@ void udp_send_port(uint32_t node, uint32_t port, uint32_t qpn, const struct requ
 {
     struct sockaddr_in to = {.sin_family = AF_INET,
                              .sin_port = htons((uint16_t)(proc.fab.base_of[node] + (qpn >> QP_BITS))),
-                             .sin_addr = address_of(port)};
-    udp_send(udp_socket_to(to.sin_addr), &to, qpn, r, iov, n);
+                             .sin_addr = address_of_port(port)};
+    udp_send(udp_socket_for_route(to.sin_addr), &to, qpn, r, iov, n);
 }
 
 void udp_send_head(const struct sockaddr_in *to, const struct frame *f)
 {
     uint8_t head[FRAME_BYTES];
     frame_encode(f, net_fabric(), head);
-    send_sealed(udp_socket_to(to->sin_addr), to, head, NULL, 0);
+    send_sealed_datagram(udp_socket_for_route(to->sin_addr), to, head, NULL, 0);
 }

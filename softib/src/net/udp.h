@@ -28,8 +28,8 @@ void udp_send(int fd, const struct sockaddr_in *to, uint32_t qpn, const struct r
 void udp_send_port(uint32_t node, uint32_t port, uint32_t qpn, const struct request *r,
                    const struct iovec *iov, int n);
 void udp_send_head(const struct sockaddr_in *to, const struct frame *f); /* a frame without payload */
-int udp_at(struct in_addr me); /* our socket at that address of ours, -1: none */
-int udp_any(void);
+int udp_socket_at(struct in_addr me); /* our socket at that address of ours, -1: none */
+int udp_first_socket(void);
 
 /* udp_in.c */
 void udp_drain(int fd);

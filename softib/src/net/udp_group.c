@@ -23,7 +23,7 @@ static atomic_int route_fd = -1;
 
 void group_route(struct in_addr me)
 {
-    int fd = udp_at(me);
+    int fd = udp_socket_at(me);
     if (fd >= 0 && atomic_load(&route) != me.s_addr &&
         !setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &me, sizeof(me))) {
         atomic_store(&route, me.s_addr);
@@ -49,7 +49,7 @@ void group_send(struct qp *q, const struct path *to, const struct request *r, co
     if (atomic_load(&route_fd) < 0)
         group_route(proc.fab.port[q->linear].addr[0]);
     int fd = atomic_load(&route_fd);
-    udp_send(fd < 0 ? udp_any() : fd, &a, 0xffffff, &copy, iov, n);
+    udp_send(fd < 0 ? udp_first_socket() : fd, &a, 0xffffff, &copy, iov, n);
 }
 
 static void udp_group_on_group(struct watch *w, uint32_t ev)
@@ -61,7 +61,7 @@ static void udp_group_on_group(struct watch *w, uint32_t ev)
 }
 
 /* Joins the group on every network of the node: the sender chooses which one it uses. */
-static bool join_everywhere(int fd, struct in_addr group)
+static bool join_on_all_networks(int fd, struct in_addr group)
 {
     struct in_addr addrs[FAB_NODE_ADDRS];
     unsigned n = fabric_addrs(&proc.fab, proc.fab.node, addrs);
@@ -86,7 +86,7 @@ static bool open_group(struct joined *j)
     setsockopt(fd, IPPROTO_IP, IP_MULTICAST_ALL, &zero, sizeof(zero));
     j->s.w.ready = udp_group_on_group;
     j->s.fd = fd;
-    if (!bind(fd, (struct sockaddr *)&a, sizeof(a)) && join_everywhere(fd, j->s.addr) &&
+    if (!bind(fd, (struct sockaddr *)&a, sizeof(a)) && join_on_all_networks(fd, j->s.addr) &&
         net_watch(fd, &j->s.w, EPOLLIN))
         return true;
     int e = errno;
@@ -101,7 +101,7 @@ void group_join(const uint8_t gid[16], bool join)
     struct in_addr group = {group_addr(gid)};
     struct joined *j;
     net_lock(); /* the socket must not be closed while it is read */
-    lock_take(&join_lock);
+    spinlock_acquire(&join_lock);
     for (j = joined; j && j->s.addr.s_addr != group.s_addr; j = j->next)
         ;
     if (!j && join && (j = calloc(1, sizeof(*j)))) {
@@ -116,7 +116,7 @@ void group_join(const uint8_t gid[16], bool join)
         close(j->s.fd);
         j->s.fd = -1;
     }
-    lock_drop(&join_lock);
+    spinlock_release(&join_lock);
     net_unlock();
 }
 

@@ -12,7 +12,7 @@ static void deliver_group(const struct frame *f, const struct request *r, const 
 {
     struct fab_place from;
     (void)f;
-    if (!fabric_locate(&proc.fab, r->slid, &from) || from.node == proc.fab.node)
+    if (!fabric_find_lid(&proc.fab, r->slid, &from) || from.node == proc.fab.node)
         return;
     const int row = group_row(r->grh.dgid.raw);
     const struct reg_group *g = &proc.reg->group[row < 0 ? 0 : row];
@@ -31,8 +31,9 @@ static bool udp_is_authentic(const uint8_t *p, size_t n, struct frame *f)
     const uint8_t *seal = p + FRAME_BYTES, *payload = seal + SEAL_BYTES;
     return n >= FRAME_BYTES + SEAL_BYTES && frame_decode(p, net_fabric(), f) &&
            (f->type == FRAME_DATAGRAM_DATA || f->type == FRAME_SWITCH) &&
-           n == FRAME_BYTES + SEAL_BYTES + f->length && fabric_locate(&proc.fab, f->slid, &from) &&
-           seal_good(seal, p, payload, f->length) && seal_fresh(seal, from.node, f->src_qpn >> QP_BITS);
+           n == FRAME_BYTES + SEAL_BYTES + f->length && fabric_find_lid(&proc.fab, f->slid, &from) &&
+           seal_is_valid(seal, p, payload, f->length) &&
+           seal_is_not_replayed(seal, from.node, f->src_qpn >> QP_BITS);
 }
 
 static void udp_deliver(const uint8_t *p, size_t n, const struct sockaddr_in *from)
@@ -42,7 +43,7 @@ static void udp_deliver(const uint8_t *p, size_t n, const struct sockaddr_in *fr
     struct request r = {0};
     const uint8_t *payload = p + FRAME_BYTES + SEAL_BYTES;
     if (!udp_is_authentic(p, n, &f)) {
-        port_count(fabric_linear(&proc.fab, proc.fab.node, 0, 1), CNT_BAD_FRAMES, 1);
+        port_count(fabric_port_index(&proc.fab, proc.fab.node, 0, 1), CNT_BAD_FRAMES, 1);
         return;
     }
     if (f.type == FRAME_SWITCH) {
@@ -64,11 +65,11 @@ static void udp_deliver(const uint8_t *p, size_t n, const struct sockaddr_in *fr
     struct iovec data = {(void *)(uintptr_t)(payload + GRH_BYTES), r.length};
     if (f.dst_qpn == 0xffffff)
         deliver_group(&f, &r, &data);
-    else if (fabric_locate(&proc.fab, f.dlid, &at) && at.node == proc.fab.node &&
+    else if (fabric_find_lid(&proc.fab, f.dlid, &at) && at.node == proc.fab.node &&
              f.dst_qpn >> QP_BITS == proc.slot)
         ud_deliver(proc.self, f.dst_qpn, &r, &data, 1);
     else
-        port_count(fabric_linear(&proc.fab, proc.fab.node, 0, 1), CNT_RX_DROPS, 1);
+        port_count(fabric_port_index(&proc.fab, proc.fab.node, 0, 1), CNT_RX_DROPS, 1);
 }
 
 void udp_drain(int fd)

@@ -25,9 +25,9 @@ static void udp_wait_store(uint32_t node, uint32_t port, uint32_t qpn, const str
 {
     struct waiting *w = malloc(sizeof(*w));
     uint32_t from = (uint32_t)(r->slid >> proc.fab.lmc) - 1;
-    lock_take(&wait_lock);
+    spinlock_acquire(&wait_lock);
     if (!w || waiting_count == WAITING_MAX) {
-        lock_drop(&wait_lock);
+        spinlock_release(&wait_lock);
         port_count(from, CNT_TX_DROPS, 1);
         free(w);
         return;
@@ -44,14 +44,14 @@ static void udp_wait_store(uint32_t node, uint32_t port, uint32_t qpn, const str
     *waiting_end = w;
     waiting_end = &w->next;
     waiting_count++;
-    lock_drop(&wait_lock);
-    net_tick_at(now_ns());
+    spinlock_release(&wait_lock);
+    net_schedule_tick(now_ns());
 }
 
 enum answer udp_datagram(uint32_t node, uint32_t qpn, const struct request *r, const struct iovec *iov, int n)
 {
     uint32_t port = (uint32_t)(r->dlid >> proc.fab.lmc) - 1;
-    if (LIKELY(address_known(port)))
+    if (LIKELY(address_is_known(port)))
         udp_send_port(node, port, qpn, r, iov, n);
     else
         udp_wait_store(node, port, qpn, r, iov, n);
@@ -61,7 +61,7 @@ enum answer udp_datagram(uint32_t node, uint32_t qpn, const struct request *r, c
 void udp_release(uint32_t port)
 {
     struct waiting *go = NULL, **end = &go;
-    lock_take(&wait_lock);
+    spinlock_acquire(&wait_lock);
     for (struct waiting **p = &waiting, *w; (w = *p);) {
         if (w->port != port) {
             p = &w->next;
@@ -75,11 +75,11 @@ void udp_release(uint32_t port)
     *end = NULL;
     for (waiting_end = &waiting; *waiting_end; waiting_end = &(*waiting_end)->next)
         ;
-    lock_drop(&wait_lock);
+    spinlock_release(&wait_lock);
     for (struct waiting *w; (w = go);) {
         struct iovec iov = {w->bytes, w->n};
         go = w->next;
-        if (address_known(port))
+        if (address_is_known(port))
             udp_send_port(w->node, port, w->qpn, &w->r, &iov, 1);
         else
             port_count(w->from, CNT_TX_DROPS, 1);
@@ -91,7 +91,7 @@ void udp_release(uint32_t port)
 void udp_tick(void)
 {
     uint32_t node = 0, port = 0, slot = 0, from = 0;
-    lock_take(&wait_lock);
+    spinlock_acquire(&wait_lock);
     bool any = waiting != NULL;
     if (any) {
         node = waiting->node;
@@ -99,10 +99,10 @@ void udp_tick(void)
         slot = waiting->qpn >> QP_BITS;
         from = waiting->from;
     }
-    lock_drop(&wait_lock);
+    spinlock_release(&wait_lock);
     if (!any)
         return;
-    if (address_known(port) || !conn_open(node, slot, from, port))
+    if (address_is_known(port) || !conn_open(node, slot, from, port))
         udp_release(port);
-    net_tick_at(now_ns() + NS_MS); /* for the next in the list */
+    net_schedule_tick(now_ns() + NS_MS); /* for the next in the list */
 }

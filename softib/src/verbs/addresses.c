@@ -19,13 +19,13 @@ SOFTIB_API bool softib_join(struct softib_place *out)
     return true;
 }
 
-static void describe(uint32_t linear, uint32_t gid_index, struct softib_address *out)
+static void describe_address(uint32_t linear, uint32_t gid_index, struct softib_address *out)
 {
     const struct fabric *f = &proc.fab;
     struct fab_place at = {0};
     struct gid g = {0};
-    out->lid = fabric_lid(f, linear);
-    fabric_locate(f, out->lid, &at);
+    out->lid = fabric_port_lid(f, linear);
+    fabric_find_lid(f, out->lid, &at);
     gid_table_entry(f, linear, gid_index, &g);
     out->node = at.node;
     out->node_guid = htobe64(fabric_node_guid(at.node, at.hca));
@@ -40,9 +40,9 @@ SOFTIB_API bool softib_address_get(uint32_t nth, struct softib_address *out)
 {
     uint32_t gid_index;
     for (uint32_t linear = 0; linear < proc.fab.nports; linear++)
-        for (uint32_t i = 0; gid_ip(&proc.fab, linear, i, out->ip.s6_addr, &gid_index); i++)
+        for (uint32_t i = 0; gid_get_ip(&proc.fab, linear, i, out->ip.s6_addr, &gid_index); i++)
             if (nth-- == 0) {
-                describe(linear, gid_index, out);
+                describe_address(linear, gid_index, out);
                 return true;
             }
     return false;

@@ -8,7 +8,7 @@
 
 SOFTIB_API struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *a)
 {
-    const uint32_t hca = ctx_of(pd->context)->hca;
+    const uint32_t hca = ctx_from_ibv(pd->context)->hca;
     if (!path_attr_legal(a, hca) || (!a->dlid && !a->is_global)) {
         errno = EINVAL;
         return NULL;
@@ -47,7 +47,7 @@ static bool find_index(uint32_t linear, const struct gid *gid, uint8_t *index)
     return false;
 }
 
-static int global_part(uint32_t linear, struct ibv_grh *grh, struct ibv_ah_attr *a)
+static int fill_grh_attributes(uint32_t linear, struct ibv_grh *grh, struct ibv_ah_attr *a)
 {
     const bool ethernet = proc.fab.port[linear].ethernet;
     struct gid source, mine;
@@ -77,7 +77,8 @@ SOFTIB_API int ibv_init_ah_from_wc(struct ibv_context *c, uint8_t port, struct i
     a->port_num = port;
     if (!(wc->wc_flags & IBV_WC_GRH))
         return 0;
-    return global_part(fabric_linear(&proc.fab, proc.fab.node, ctx_of(c)->hca, port), grh, a);
+    return fill_grh_attributes(fabric_port_index(&proc.fab, proc.fab.node, ctx_from_ibv(c)->hca, port), grh,
+                               a);
 }
 
 SOFTIB_API struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, struct ibv_grh *grh,

@@ -15,19 +15,19 @@ static bool used[CHAN_MAX];
 static uint32_t channel_number_allocate(void)
 {
     uint32_t n = 0;
-    lock_take(&num_lock);
+    spinlock_acquire(&num_lock);
     for (uint32_t i = 1; i < CHAN_MAX && !n; i++)
         if (!used[i])
             used[n = i] = true;
-    lock_drop(&num_lock);
+    spinlock_release(&num_lock);
     return n;
 }
 
 static void channel_number_free(uint32_t n)
 {
-    lock_take(&num_lock);
+    spinlock_acquire(&num_lock);
     used[n] = false;
-    lock_drop(&num_lock);
+    spinlock_release(&num_lock);
 }
 
 SOFTIB_API struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *c)
@@ -97,13 +97,13 @@ SOFTIB_API int ibv_get_cq_event(struct ibv_comp_channel *ibv, struct ibv_cq **cq
         bool more;
         if (recv(ibv->fd, &token, 1, 0) < 0)
             return -1;
-        lock_take(&ch->lock);
+        spinlock_acquire(&ch->lock);
         struct cq *hit = channel_fetch_cq(ch, &more);
-        lock_drop(&ch->lock);
+        spinlock_release(&ch->lock);
         if (more)
             chan_ring(proc.slot, ch->num);
         if (hit) {
-            lane_awake();
+            lane_mark_awake();
             *cq = (struct ibv_cq *)&hit->ex;
             *user = hit->ex.cq_context;
             return 0;

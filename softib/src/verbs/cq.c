@@ -16,7 +16,7 @@ static bool taken[CQ_MAX]; /* a number is taken before, and given back after, ev
  * one, was polled. */
 void cq_free_send_slots(const struct sh_cqe *e)
 {
-    struct qp *q = qp_peek(e->qp_num);
+    struct qp *q = qp_find_unreferenced(e->qp_num);
     if (!q)
         return;
     uint64_t freed = atomic_load_explicit(&q->freed, memory_order_relaxed);
@@ -25,7 +25,7 @@ void cq_free_send_slots(const struct sh_cqe *e)
         atomic_store_explicit(&q->freed, freed + more, memory_order_release);
 }
 
-static void to_wc(const struct sh_cqe *e, struct ibv_wc *wc)
+static void cqe_to_wc(const struct sh_cqe *e, struct ibv_wc *wc)
 {
     wc->wr_id = e->wr_id;
     wc->status = e->status;
@@ -45,13 +45,13 @@ static void to_wc(const struct sh_cqe *e, struct ibv_wc *wc)
 /* A program that spins on an empty queue may be keeping the one it waits for off the processor. */
 static _Thread_local unsigned empty_polls;
 
-static void poll_politely(void)
+static void yield_after_empty_polls(void)
 {
     if (UNLIKELY(++empty_polls > 2000 && empty_polls % 64 == 0))
         sched_yield();
 }
 
-static bool is_empty(const struct sh_cq *s)
+static bool is_cq_empty(const struct sh_cq *s)
 {
     return atomic_load_explicit(&s->tail, memory_order_acquire) ==
            atomic_load_explicit(&s->head, memory_order_relaxed);
@@ -59,49 +59,49 @@ static bool is_empty(const struct sh_cq *s)
 
 int cq_poll(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
 {
-    struct cq *cq = cq_of(ibv);
+    struct cq *cq = cq_from_ibv(ibv);
     struct sh_cq *s = cq->sh;
     int got = 0;
-    if (is_empty(s)) {
+    if (is_cq_empty(s)) {
         engine_poll(); /* only now: a caller with completions to fetch need not wait for the wire */
-        if (is_empty(s)) {
-            poll_politely();
+        if (is_cq_empty(s)) {
+            yield_after_empty_polls();
             return 0;
         }
     }
     empty_polls = 0;
-    lock_take(&cq->poll_lock);
+    spinlock_acquire(&cq->poll_lock);
     uint64_t head = atomic_load_explicit(&s->head, memory_order_relaxed);
     uint64_t tail = atomic_load_explicit(&s->tail, memory_order_acquire);
     uint32_t mask = atomic_load_explicit(&s->size, memory_order_relaxed) - 1;
     struct sh_cqe *ring = cq_ring(proc.self, s);
     while (head != tail && got < n) {
         struct sh_cqe *e = &ring[head++ & mask];
-        to_wc(e, &wc[got++]);
+        cqe_to_wc(e, &wc[got++]);
         if (e->is_send)
             cq_free_send_slots(e);
     }
     atomic_store_explicit(&s->head, head, memory_order_release);
-    lock_drop(&cq->poll_lock);
+    spinlock_release(&cq->poll_lock);
     lane_poll(); /* others may sleep until we look */
     return got;
 }
 
 int cq_arm(struct ibv_cq *ibv, int solicited_only)
 {
-    struct cq *cq = cq_of(ibv);
+    struct cq *cq = cq_from_ibv(ibv);
     lane_poll(); /* what is here already needs no event */
     unsigned want = solicited_only ? 2 : 1, old = atomic_load(&cq->sh->armed);
     while (old != 1 && !atomic_compare_exchange_weak(&cq->sh->armed, &old, want))
         ;
     atomic_thread_fence(memory_order_seq_cst); /* armed before anyone reads the tail */
-    if (!is_empty(cq->sh)) {
-        lock_take(&cq->poll_lock);
-        cq_notify_untold(proc.self, cq->sh);
-        lock_drop(&cq->poll_lock);
+    if (!is_cq_empty(cq->sh)) {
+        spinlock_acquire(&cq->poll_lock);
+        cq_notify_unreported(proc.self, cq->sh);
+        spinlock_release(&cq->poll_lock);
     }
-    lane_armed();
-    engine_armed();
+    lane_check_armed();
+    engine_notify_armed();
     return 0;
 }
 
@@ -111,8 +111,8 @@ void cq_purge(struct cq *cq, uint32_t qpn)
     if (!cq)
         return;
     struct sh_cq *s = cq->sh;
-    lock_take(&cq->poll_lock);
-    shlock_take(&s->lock);
+    spinlock_acquire(&cq->poll_lock);
+    shlock_lock(&s->lock);
     struct sh_cqe *ring = cq_ring(proc.self, s);
     uint32_t mask = atomic_load(&s->size) - 1;
     uint64_t head = atomic_load(&s->head), tail = atomic_load(&s->tail), to = head;
@@ -122,8 +122,8 @@ void cq_purge(struct cq *cq, uint32_t qpn)
     if (atomic_load(&s->notified) > to)
         atomic_store(&s->notified, to);
     atomic_store(&s->tail, to);
-    shlock_drop(&s->lock);
-    lock_drop(&cq->poll_lock);
+    shlock_unlock(&s->lock);
+    spinlock_release(&cq->poll_lock);
 }
 
 static uint32_t ring_size(uint32_t entries)
@@ -136,24 +136,24 @@ static uint32_t ring_size(uint32_t entries)
 
 static uint32_t cq_number_allocate(void)
 {
-    lock_take(&table_lock);
-    uint32_t found = number_take(taken, 1, CQ_MAX, &table_hint);
-    lock_drop(&table_lock);
+    spinlock_acquire(&table_lock);
+    uint32_t found = number_allocate(taken, 1, CQ_MAX, &table_hint);
+    spinlock_release(&table_lock);
     return found;
 }
 
 static void channel_link(struct channel *ch, struct cq *cq)
 {
-    lock_take(&ch->lock);
+    spinlock_acquire(&ch->lock);
     cq->next = ch->cqs;
     ch->cqs = cq;
     ch->ibv.refcnt++;
-    lock_drop(&ch->lock);
+    spinlock_release(&ch->lock);
 }
 
 static void channel_unlink(struct channel *ch, struct cq *cq)
 {
-    lock_take(&ch->lock);
+    spinlock_acquire(&ch->lock);
     for (struct cq **p = &ch->cqs; *p; p = &(*p)->next)
         if (*p == cq) {
             *p = cq->next;
@@ -162,13 +162,13 @@ static void channel_unlink(struct channel *ch, struct cq *cq)
     if (ch->turn == cq)
         ch->turn = NULL;
     ch->ibv.refcnt--;
-    lock_drop(&ch->lock);
+    spinlock_release(&ch->lock);
 }
 
 struct cq *cq_make(struct ibv_context *c, uint32_t cqe, void *user, struct ibv_comp_channel *ch)
 {
-    if (!cqe || cqe > MAX_CQE || ctx_of(c)->wires) {
-        errno = ctx_of(c)->wires ? EOPNOTSUPP : EINVAL;
+    if (!cqe || cqe > MAX_CQE || ctx_from_ibv(c)->wires) {
+        errno = ctx_from_ibv(c)->wires ? EOPNOTSUPP : EINVAL;
         return NULL;
     }
     struct cq *cq = calloc(1, sizeof(*cq));
@@ -199,9 +199,9 @@ struct cq *cq_make(struct ibv_context *c, uint32_t cqe, void *user, struct ibv_c
         channel_link(CONTAINER_OF(ch, struct channel, ibv), cq);
     }
     atomic_store(&s->live, 1);
-    lock_take(&table_lock);
+    spinlock_acquire(&table_lock);
     atomic_store(&table[idx], cq);
-    lock_drop(&table_lock);
+    spinlock_release(&table_lock);
     return cq;
 }
 
@@ -217,7 +217,7 @@ SOFTIB_API struct ibv_cq *ibv_create_cq(struct ibv_context *c, int cqe, void *us
 
 SOFTIB_API int ibv_resize_cq(struct ibv_cq *ibv, int cqe)
 {
-    struct cq *cq = cq_of(ibv);
+    struct cq *cq = cq_from_ibv(ibv);
     struct sh_cq *s = cq->sh;
     if (cqe < 1 || (uint32_t)cqe > MAX_CQE)
         return EINVAL;
@@ -225,12 +225,12 @@ SOFTIB_API int ibv_resize_cq(struct ibv_cq *ibv, int cqe)
     uint64_t ring = arena_alloc(size * sizeof(struct sh_cqe)), old = atomic_load(&s->ring);
     if (!ring)
         return ENOMEM;
-    lock_take(&cq->poll_lock);
-    shlock_take(&s->lock);
+    spinlock_acquire(&cq->poll_lock);
+    shlock_lock(&s->lock);
     uint64_t head = atomic_load(&s->head), tail = atomic_load(&s->tail);
     int r = tail - head > (uint64_t)cqe ? EINVAL : 0;
     if (!r) {
-        struct sh_cqe *from = peer_at(proc.self, old), *to = peer_at(proc.self, ring);
+        struct sh_cqe *from = peer_arena_address(proc.self, old), *to = peer_arena_address(proc.self, ring);
         for (uint64_t i = head; i != tail; i++)
             to[i & (size - 1)] = from[i & (old_size - 1)];
         atomic_store(&s->ring, ring);
@@ -238,8 +238,8 @@ SOFTIB_API int ibv_resize_cq(struct ibv_cq *ibv, int cqe)
         atomic_store(&s->limit, (uint32_t)cqe);
         ibv->cqe = cqe;
     }
-    shlock_drop(&s->lock);
-    lock_drop(&cq->poll_lock);
+    shlock_unlock(&s->lock);
+    spinlock_release(&cq->poll_lock);
     if (r)
         arena_free(ring, size * sizeof(struct sh_cqe));
     else
@@ -258,25 +258,25 @@ static void wait_for_acks(struct cq *cq)
 
 SOFTIB_API int ibv_destroy_cq(struct ibv_cq *ibv)
 {
-    struct cq *cq = cq_of(ibv);
+    struct cq *cq = cq_from_ibv(ibv);
     struct sh_cq *s = cq->sh;
     if (atomic_load(&cq->refs))
         return EBUSY;
-    shlock_take(&s->lock);
+    shlock_lock(&s->lock);
     atomic_store(&s->live, 0);
     atomic_store(&s->armed, 0);
-    shlock_drop(&s->lock);
+    shlock_unlock(&s->lock);
     if (ibv->channel)
         channel_unlink(CONTAINER_OF(ibv->channel, struct channel, ibv), cq);
-    lock_take(&table_lock); /* no new asynchronous event can name it after this */
+    spinlock_acquire(&table_lock); /* no new asynchronous event can name it after this */
     atomic_store(&table[cq->idx], NULL);
-    lock_drop(&table_lock);
-    async_purge(ctx_of(ibv->context), &cq->async_delivered);
+    spinlock_release(&table_lock);
+    async_purge(ctx_from_ibv(ibv->context), &cq->async_delivered);
     wait_for_acks(cq);
     arena_free(atomic_load(&s->ring), atomic_load(&s->size) * sizeof(struct sh_cqe));
-    lock_take(&table_lock);
+    spinlock_acquire(&table_lock);
     taken[cq->idx] = false;
-    lock_drop(&table_lock);
+    spinlock_release(&table_lock);
     pthread_mutex_destroy(&cq->ex.mutex);
     pthread_cond_destroy(&cq->ex.cond);
     free(cq);
@@ -285,12 +285,12 @@ SOFTIB_API int ibv_destroy_cq(struct ibv_cq *ibv)
 
 void cq_note_overrun(uint32_t idx)
 {
-    lock_take(&table_lock);
+    spinlock_acquire(&table_lock);
     struct cq *cq = idx < CQ_MAX ? atomic_load(&table[idx]) : NULL;
     if (cq) {
         struct ibv_async_event e = {.event_type = IBV_EVENT_CQ_ERR};
         e.element.cq = (struct ibv_cq *)&cq->ex;
-        async_report(ctx_of(cq->ex.context), &e, &cq->async_delivered);
+        async_report(ctx_from_ibv(cq->ex.context), &e, &cq->async_delivered);
     }
-    lock_drop(&table_lock);
+    spinlock_release(&table_lock);
 }

@@ -10,12 +10,12 @@
 
 #define STAMPS (IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
 
-static struct cq *ex_of(struct ibv_cq_ex *c)
+static struct cq *cq_from_ex(struct ibv_cq_ex *c)
 {
     return CONTAINER_OF(c, struct cq, ex);
 }
 
-static int take_next(struct cq *cq)
+static int pop_completion(struct cq *cq)
 {
     struct sh_cq *s = cq->sh;
     if (cq->cursor == atomic_load_explicit(&s->tail, memory_order_acquire))
@@ -27,7 +27,7 @@ static int take_next(struct cq *cq)
     return 0;
 }
 
-static void give_back(struct cq *cq)
+static void free_send_slot(struct cq *cq)
 {
     if (cq->now.is_send)
         cq_free_send_slots(&cq->now);
@@ -35,37 +35,37 @@ static void give_back(struct cq *cq)
 
 static int start_poll(struct ibv_cq_ex *c, struct ibv_poll_cq_attr *a)
 {
-    struct cq *cq = ex_of(c);
+    struct cq *cq = cq_from_ex(c);
     if (a && a->comp_mask)
         return EINVAL;
     engine_poll();
-    lock_take(&cq->poll_lock);
+    spinlock_acquire(&cq->poll_lock);
     cq->cursor = atomic_load(&cq->sh->head);
-    int r = take_next(cq);
+    int r = pop_completion(cq);
     if (r)
-        lock_drop(&cq->poll_lock);
+        spinlock_release(&cq->poll_lock);
     return r;
 }
 
 static int next_poll(struct ibv_cq_ex *c)
 {
-    struct cq *cq = ex_of(c);
-    give_back(cq);
+    struct cq *cq = cq_from_ex(c);
+    free_send_slot(cq);
     cq->now.is_send = 0;
-    return take_next(cq);
+    return pop_completion(cq);
 }
 
 static void end_poll(struct ibv_cq_ex *c)
 {
-    struct cq *cq = ex_of(c);
-    give_back(cq);
+    struct cq *cq = cq_from_ex(c);
+    free_send_slot(cq);
     atomic_store_explicit(&cq->sh->head, cq->cursor, memory_order_release);
-    lock_drop(&cq->poll_lock);
+    spinlock_release(&cq->poll_lock);
 }
 
 static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *c)
 {
-    return ex_of(c)->now.opcode;
+    return cq_from_ex(c)->now.opcode;
 }
 
 static uint32_t read_vendor_err(struct ibv_cq_ex *c)
@@ -76,42 +76,42 @@ static uint32_t read_vendor_err(struct ibv_cq_ex *c)
 
 static uint32_t read_byte_len(struct ibv_cq_ex *c)
 {
-    return ex_of(c)->now.byte_len;
+    return cq_from_ex(c)->now.byte_len;
 }
 
 static __be32 read_imm(struct ibv_cq_ex *c)
 {
-    return ex_of(c)->now.imm;
+    return cq_from_ex(c)->now.imm;
 }
 
 static uint32_t read_qp_num(struct ibv_cq_ex *c)
 {
-    return ex_of(c)->now.qp_num;
+    return cq_from_ex(c)->now.qp_num;
 }
 
 static uint32_t read_src_qp(struct ibv_cq_ex *c)
 {
-    return ex_of(c)->now.src_qp;
+    return cq_from_ex(c)->now.src_qp;
 }
 
 static unsigned read_flags(struct ibv_cq_ex *c)
 {
-    return ex_of(c)->now.wc_flags;
+    return cq_from_ex(c)->now.wc_flags;
 }
 
 static uint32_t read_slid(struct ibv_cq_ex *c)
 {
-    return ex_of(c)->now.slid;
+    return cq_from_ex(c)->now.slid;
 }
 
 static uint8_t read_sl(struct ibv_cq_ex *c)
 {
-    return ex_of(c)->now.sl;
+    return cq_from_ex(c)->now.sl;
 }
 
 static uint8_t read_path_bits(struct ibv_cq_ex *c)
 {
-    return ex_of(c)->now.path_bits;
+    return cq_from_ex(c)->now.path_bits;
 }
 
 /* Fields of raw packets and flow steering, which softib does not have. */
@@ -129,7 +129,7 @@ static uint32_t read_flow_tag(struct ibv_cq_ex *c)
 
 static uint64_t read_stamp(struct ibv_cq_ex *c)
 {
-    return ex_of(c)->now.stamp;
+    return cq_from_ex(c)->now.stamp;
 }
 
 static uint64_t read_wallclock(struct ibv_cq_ex *c)
@@ -137,12 +137,12 @@ static uint64_t read_wallclock(struct ibv_cq_ex *c)
     struct timespec real;
     clock_gettime(CLOCK_REALTIME, &real);
     uint64_t wall = (uint64_t)real.tv_sec * NS_S + (uint64_t)real.tv_nsec;
-    return wall - (now_ns() - ex_of(c)->now.stamp);
+    return wall - (now_ns() - cq_from_ex(c)->now.stamp);
 }
 
 struct ibv_cq_ex *cq_create_ex(struct ibv_context *c, struct ibv_cq_init_attr_ex *a)
 {
-    if (!ctx_has(ctx_of(c), FEATURE_CQ_EX)) {
+    if (!ctx_has_feature(ctx_from_ibv(c), FEATURE_CQ_EX)) {
         errno = EOPNOTSUPP;
         return NULL;
     }

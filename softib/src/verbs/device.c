@@ -64,14 +64,14 @@ SOFTIB_API struct ibv_device **ibv_get_device_list(int *num)
     }
     const uint32_t count = proc.fab.hcas + fabric_has_hub(&proc.fab);
     struct ibv_device **list = calloc(count + 1, sizeof(*list));
-    lock_take(&lock);
+    spinlock_acquire(&lock);
     for (uint32_t i = 0; list && i < count; i++) {
         if (!devices[i])
             devices[i] = device_make(i);
         if (devices[i])
             list[i] = &devices[i]->ibv;
     }
-    lock_drop(&lock);
+    spinlock_release(&lock);
     if (list && num)
         *num = (int)count;
     return list;
@@ -109,14 +109,15 @@ static void fill_device(struct ctx *c, struct ibv_device_attr *a)
     a->hw_ver = 1;
     if (c->wires)
         return;
-    bool srq = ctx_has(c, FEATURE_SRQ), mcast = ctx_has(c, FEATURE_MCAST), mw = ctx_has(c, FEATURE_MW);
+    bool srq = ctx_has_feature(c, FEATURE_SRQ), mcast = ctx_has_feature(c, FEATURE_MCAST),
+         mw = ctx_has_feature(c, FEATURE_MW);
     a->max_qp = QP_MAX - 2;
     a->max_qp_wr = MAX_WR;
     a->device_cap_flags = IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SYS_IMAGE_GUID |
                           IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_CURR_QP_STATE_MOD |
                           IBV_DEVICE_N_NOTIFY_CQ | (srq ? IBV_DEVICE_SRQ_RESIZE : 0) |
-                          (ctx_has(c, FEATURE_APM) ? IBV_DEVICE_AUTO_PATH_MIG : 0) |
-                          (ctx_has(c, FEATURE_XRC) ? IBV_DEVICE_XRC : 0) |
+                          (ctx_has_feature(c, FEATURE_APM) ? IBV_DEVICE_AUTO_PATH_MIG : 0) |
+                          (ctx_has_feature(c, FEATURE_XRC) ? IBV_DEVICE_XRC : 0) |
                           (mw ? IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B : 0);
     a->max_sge = a->max_sge_rd = MAX_SGE;
     a->max_cq = CQ_MAX - 1;
@@ -126,9 +127,9 @@ static void fill_device(struct ctx *c, struct ibv_device_attr *a)
     a->max_pd = 1 << 20;
     a->max_qp_rd_atom = a->max_qp_init_rd_atom = MAX_RD_ATOM;
     a->max_res_rd_atom = MAX_RD_ATOM * (QP_MAX - 2);
-    a->atomic_cap = !ctx_has(c, FEATURE_ATOMICS) ? IBV_ATOMIC_NONE
-                    : proc.fab.atomics_global    ? IBV_ATOMIC_GLOB
-                                                 : IBV_ATOMIC_HCA;
+    a->atomic_cap = !ctx_has_feature(c, FEATURE_ATOMICS) ? IBV_ATOMIC_NONE
+                    : proc.fab.atomics_global            ? IBV_ATOMIC_GLOB
+                                                         : IBV_ATOMIC_HCA;
     a->max_mcast_grp = mcast ? (int)proc.fab.groups : 0;
     a->max_mcast_qp_attach = mcast ? GROUP_QPS : 0;
     a->max_total_mcast_qp_attach = a->max_mcast_grp * GROUP_QPS;
@@ -143,7 +144,7 @@ static void fill_device(struct ctx *c, struct ibv_device_attr *a)
 
 SOFTIB_API int ibv_query_device(struct ibv_context *ctx, struct ibv_device_attr *a)
 {
-    fill_device(ctx_of(ctx), a);
+    fill_device(ctx_from_ibv(ctx), a);
     return 0;
 }
 
@@ -153,14 +154,14 @@ static int query_device_ex(struct ibv_context *ctx, const struct ibv_query_devic
     struct ibv_device_attr_ex full;
     (void)in;
     memset(&full, 0, sizeof(full));
-    fill_device(ctx_of(ctx), &full.orig_attr);
+    fill_device(ctx_from_ibv(ctx), &full.orig_attr);
     full.completion_timestamp_mask = UINT64_MAX;
     full.hca_core_clock = 1000000; /* kHz: stamps are in ns */
     full.device_cap_flags_ex = full.orig_attr.device_cap_flags;
     full.phys_port_cnt_ex = full.orig_attr.phys_port_cnt;
-    if (!ctx_of(ctx)->wires && ctx_has(ctx_of(ctx), FEATURE_ODP))
+    if (!ctx_from_ibv(ctx)->wires && ctx_has_feature(ctx_from_ibv(ctx), FEATURE_ODP))
         odp_fill_caps(&full);
-    if (!ctx_of(ctx)->wires && ctx_has(ctx_of(ctx), FEATURE_DM))
+    if (!ctx_from_ibv(ctx)->wires && ctx_has_feature(ctx_from_ibv(ctx), FEATURE_DM))
         full.max_dm_size = DM_BYTES;
     memset(a, 0, size);
     memcpy(a, &full, size < sizeof(full) ? size : sizeof(full));
@@ -191,14 +192,14 @@ static enum ibv_mtu mtu_code(uint32_t mtu)
 
 bool ctx_has_port(struct ibv_context *ctx, uint32_t port)
 {
-    return port >= 1 && port <= proc.fab.ports && !ctx_of(ctx)->wires;
+    return port >= 1 && port <= proc.fab.ports && !ctx_from_ibv(ctx)->wires;
 }
 
 static void fill_infiniband(uint32_t linear, struct ibv_port_attr *a)
 {
     a->port_cap_flags = IBV_PORT_SYS_IMAGE_GUID_SUP | IBV_PORT_CM_SUP | IBV_PORT_CLIENT_REG_SUP;
-    a->lid = fabric_lid(&proc.fab, linear);
-    a->sm_lid = proc.fab.sm ? fabric_lid(&proc.fab, 0) : 0;
+    a->lid = fabric_port_lid(&proc.fab, linear);
+    a->sm_lid = proc.fab.sm ? fabric_port_lid(&proc.fab, 0) : 0;
     a->lmc = (uint8_t)proc.fab.lmc;
     a->link_layer = IBV_LINK_LAYER_INFINIBAND;
 }
@@ -215,9 +216,9 @@ static int query_port(struct ibv_context *ctx, uint8_t port, struct ibv_port_att
     struct ibv_port_attr a;
     if (!ctx_has_port(ctx, port))
         return EINVAL;
-    if (hca_gone(ctx_of(ctx)->hca))
+    if (hca_is_removed(ctx_from_ibv(ctx)->hca))
         return EIO;
-    uint32_t linear = fabric_linear(&proc.fab, proc.fab.node, ctx_of(ctx)->hca, port);
+    uint32_t linear = fabric_port_index(&proc.fab, proc.fab.node, ctx_from_ibv(ctx)->hca, port);
     bool up = port_up(linear);
     memset(&a, 0, sizeof(a));
     a.state = up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
@@ -259,7 +260,7 @@ SOFTIB_API int ibv_get_pkey_index(struct ibv_context *ctx, uint8_t port, __be16 
     return ctx_has_port(ctx, port) && (pkey | htobe16(0x8000)) == htobe16(0xffff) ? 0 : -1;
 }
 
-static int query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *v)
+static int query_clock_values(struct ibv_context *ctx, struct ibv_values_ex *v)
 {
     (void)ctx;
     if (v->comp_mask & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK)
@@ -287,7 +288,7 @@ static void fill_ops(struct verbs_context *v)
     o->post_recv = qp_post_recv;
     v->query_port = query_port;
     v->query_device_ex = query_device_ex;
-    v->query_rt_values = query_rt_values;
+    v->query_rt_values = query_clock_values;
     v->create_cq_ex = cq_create_ex;
     v->create_qp_ex = qp_create_ex;
     v->alloc_parent_domain = pd_parent;
@@ -326,10 +327,10 @@ struct ctx *ctx_open(struct device *d, int cmd_fd)
     }
     pthread_mutex_init(&x->mutex, NULL);
     fill_ops(&c->v);
-    lock_take(&contexts_lock);
+    spinlock_acquire(&contexts_lock);
     c->next = contexts;
     contexts = c;
-    lock_drop(&contexts_lock);
+    spinlock_release(&contexts_lock);
     return c;
 }
 
@@ -349,14 +350,14 @@ SOFTIB_API struct ibv_context *ibv_open_device(struct ibv_device *ibv)
 
 SOFTIB_API int ibv_close_device(struct ibv_context *x)
 {
-    struct ctx *c = ctx_of(x);
-    lock_take(&contexts_lock);
+    struct ctx *c = ctx_from_ibv(x);
+    spinlock_acquire(&contexts_lock);
     for (struct ctx **p = &contexts; *p; p = &(*p)->next)
         if (*p == c) {
             *p = c->next;
             break;
         }
-    lock_drop(&contexts_lock);
+    spinlock_release(&contexts_lock);
     async_purge(c, NULL);
     close(x->async_fd);
     if (x->cmd_fd >= 0)

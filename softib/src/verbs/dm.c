@@ -25,7 +25,7 @@ static _Atomic uint64_t used; /* by all devices of this process */
 static struct lock table_lock;
 static struct dm *table[DM_MAX]; /* by handle - 1 */
 
-static struct dm *dm_of(struct ibv_dm *ibv)
+static struct dm *dm_from_ibv(struct ibv_dm *ibv)
 {
     return CONTAINER_OF(ibv, struct dm, ibv);
 }
@@ -45,7 +45,7 @@ static int copy_check(const struct dm *dm, uint64_t offset, size_t length)
 
 static int dm_copy_to(struct ibv_dm *ibv, uint64_t offset, const void *from, size_t length)
 {
-    struct dm *dm = dm_of(ibv);
+    struct dm *dm = dm_from_ibv(ibv);
     int err = copy_check(dm, offset, length);
     if (!err)
         memcpy(dm->memory + offset, from, length);
@@ -54,7 +54,7 @@ static int dm_copy_to(struct ibv_dm *ibv, uint64_t offset, const void *from, siz
 
 static int dm_copy_from(void *to, struct ibv_dm *ibv, uint64_t offset, size_t length)
 {
-    struct dm *dm = dm_of(ibv);
+    struct dm *dm = dm_from_ibv(ibv);
     int err = copy_check(dm, offset, length);
     if (!err)
         memcpy(to, dm->memory + offset, length);
@@ -72,13 +72,13 @@ static bool dm_reserve(size_t length)
 static uint32_t dm_number(struct dm *dm)
 {
     uint32_t handle = 0;
-    lock_take(&table_lock);
+    spinlock_acquire(&table_lock);
     for (uint32_t i = 0; i < DM_MAX && !handle; i++)
         if (!table[i]) {
             table[i] = dm;
             handle = i + 1;
         }
-    lock_drop(&table_lock);
+    spinlock_release(&table_lock);
     return handle;
 }
 
@@ -100,8 +100,9 @@ static bool dm_fill(struct dm *dm, struct ibv_context *c, size_t length)
 
 struct ibv_dm *dm_alloc(struct ibv_context *c, struct ibv_alloc_dm_attr *a)
 {
-    if (!ctx_has(ctx_of(c), FEATURE_DM) || a->comp_mask || !a->length || a->log_align_req > PAGE_LOG) {
-        errno = !ctx_has(ctx_of(c), FEATURE_DM) ? EOPNOTSUPP : EINVAL;
+    if (!ctx_has_feature(ctx_from_ibv(c), FEATURE_DM) || a->comp_mask || !a->length ||
+        a->log_align_req > PAGE_LOG) {
+        errno = !ctx_has_feature(ctx_from_ibv(c), FEATURE_DM) ? EOPNOTSUPP : EINVAL;
         return NULL;
     }
     if (a->length > DM_BYTES || !dm_reserve(a->length)) {
@@ -119,12 +120,12 @@ struct ibv_dm *dm_alloc(struct ibv_context *c, struct ibv_alloc_dm_attr *a)
 
 int dm_free(struct ibv_dm *ibv)
 {
-    struct dm *dm = dm_of(ibv);
+    struct dm *dm = dm_from_ibv(ibv);
     if (atomic_load(&dm->refs))
         return EBUSY;
-    lock_take(&table_lock);
+    spinlock_acquire(&table_lock);
     table[ibv->handle - 1] = NULL;
-    lock_drop(&table_lock);
+    spinlock_release(&table_lock);
     munmap(dm->memory, dm->length);
     atomic_fetch_sub(&used, dm->length);
     free(dm);
@@ -134,7 +135,7 @@ int dm_free(struct ibv_dm *ibv)
 struct ibv_mr *dm_register(struct ibv_pd *pd, struct ibv_dm *ibv, uint64_t offset, size_t length,
                            unsigned access)
 {
-    struct dm *dm = dm_of(ibv);
+    struct dm *dm = dm_from_ibv(ibv);
     const unsigned writes = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
     if (access & ~(unsigned)DM_ACCESS || !(access & IBV_ACCESS_ZERO_BASED) ||
         !dm_contains(dm, offset, length) || ((access & writes) && !(access & IBV_ACCESS_LOCAL_WRITE))) {
@@ -150,19 +151,19 @@ struct ibv_mr *dm_register(struct ibv_pd *pd, struct ibv_dm *ibv, uint64_t offse
 /* Of this process alone: memory of another one's device is not mapped here. */
 SOFTIB_API struct ibv_dm *ibv_import_dm(struct ibv_context *c, uint32_t handle)
 {
-    struct dm *dm = ctx_of(c)->exporter == proc.slot ? calloc(1, sizeof(*dm)) : NULL;
+    struct dm *dm = ctx_from_ibv(c)->exporter == proc.slot ? calloc(1, sizeof(*dm)) : NULL;
     if (!dm) {
-        errno = ctx_of(c)->exporter == proc.slot ? ENOMEM : EOPNOTSUPP;
+        errno = ctx_from_ibv(c)->exporter == proc.slot ? ENOMEM : EOPNOTSUPP;
         return NULL;
     }
-    lock_take(&table_lock);
+    spinlock_acquire(&table_lock);
     struct dm *from = handle && handle <= DM_MAX ? table[handle - 1] : NULL;
     if (from) {
         *dm = (struct dm){.origin = from, .memory = from->memory, .length = from->length, .ibv = from->ibv};
         dm->ibv.context = c;
         atomic_fetch_add(&from->refs, 1);
     }
-    lock_drop(&table_lock);
+    spinlock_release(&table_lock);
     if (from)
         return &dm->ibv;
     free(dm);
@@ -172,7 +173,7 @@ SOFTIB_API struct ibv_dm *ibv_import_dm(struct ibv_context *c, uint32_t handle)
 
 SOFTIB_API void ibv_unimport_dm(struct ibv_dm *ibv)
 {
-    struct dm *dm = dm_of(ibv);
+    struct dm *dm = dm_from_ibv(ibv);
     atomic_fetch_sub(&dm->origin->refs, 1);
     free(dm);
 }

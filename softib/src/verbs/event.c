@@ -7,7 +7,7 @@
 
 SOFTIB_API int ibv_get_async_event(struct ibv_context *ctx, struct ibv_async_event *event)
 {
-    struct ctx *c = ctx_of(ctx);
+    struct ctx *c = ctx_from_ibv(ctx);
     for (;;) {
         uint64_t token;
         if (read(ctx->async_fd, &token, sizeof(token)) != sizeof(token))
@@ -56,19 +56,19 @@ struct lock contexts_lock;
 
 static void event_notify_contexts(uint32_t hca, const struct ibv_async_event *e)
 {
-    lock_take(&contexts_lock);
+    spinlock_acquire(&contexts_lock);
     for (struct ctx *c = contexts; c; c = c->next)
         if (c->hca == hca)
             async_report(c, e, NULL);
-    lock_drop(&contexts_lock);
+    spinlock_release(&contexts_lock);
 }
 
 /* Handles the removal of an adapter: posted requests of the QP are flushed, and it can only be destroyed. */
-static void lose_adapter(struct qp *q, uint32_t hca)
+static void fail_qp_of_adapter(struct qp *q, uint32_t hca)
 {
     sq_lock(q);
-    if (ctx_of(qp_ibv(q)->context)->hca == hca && qp_ibv(q)->state != IBV_QPS_ERR &&
-        qp_ibv(q)->state != IBV_QPS_RESET)
+    if (ctx_from_ibv(qp_to_ibv(q)->context)->hca == hca && qp_to_ibv(q)->state != IBV_QPS_ERR &&
+        qp_to_ibv(q)->state != IBV_QPS_RESET)
         qp_to_error(q);
     sq_unlock(q);
 }
@@ -77,13 +77,13 @@ void hca_removed(uint32_t hca)
 {
     struct ibv_async_event e = {.event_type = IBV_EVENT_DEVICE_FATAL};
     event_notify_contexts(hca, &e);
-    qp_each(lose_adapter, hca);
+    qp_for_each(fail_qp_of_adapter, hca);
 }
 
 void port_changed(uint32_t linear, bool up)
 {
     struct fab_place at = {0};
-    fabric_locate(&proc.fab, fabric_lid(&proc.fab, linear), &at);
+    fabric_find_lid(&proc.fab, fabric_port_lid(&proc.fab, linear), &at);
     struct ibv_async_event e = {.event_type = up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR};
     e.element.port_num = (int)at.port;
     event_notify_contexts(at.hca, &e);

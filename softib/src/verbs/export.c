@@ -39,6 +39,6 @@ bool export_read(int fd, uint32_t *slot, uint32_t *hca)
     const struct reg_member *m = &proc.reg->member[e.slot];
     *slot = e.slot;
     *hca = e.hca;
-    return member_alive(e.slot) && atomic_load(&m->gen) == e.generation && m->nonce == e.nonce &&
+    return member_is_alive(e.slot) && atomic_load(&m->gen) == e.generation && m->nonce == e.nonce &&
            m->node == proc.fab.node;
 }

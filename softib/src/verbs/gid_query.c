@@ -6,7 +6,7 @@
 
 static uint32_t gid_linear_index(struct ibv_context *ctx, uint32_t port)
 {
-    return fabric_linear(&proc.fab, proc.fab.node, ctx_of(ctx)->hca, port);
+    return fabric_port_index(&proc.fab, proc.fab.node, ctx_from_ibv(ctx)->hca, port);
 }
 
 static bool gid_find(struct ibv_context *ctx, uint32_t port, uint32_t index, struct gid *out)
@@ -84,13 +84,13 @@ SOFTIB_API int ibv_resolve_eth_l2_from_gid(struct ibv_context *ctx, struct ibv_a
     struct gid mine;
     struct fab_place at;
     struct path p;
-    if (!path_attr_legal(a, ctx_of(ctx)->hca) || !gid_find(ctx, a->port_num, a->grh.sgid_index, &mine) ||
-        mine.type == GID_INFINIBAND)
+    if (!path_attr_legal(a, ctx_from_ibv(ctx)->hca) ||
+        !gid_find(ctx, a->port_num, a->grh.sgid_index, &mine) || mine.type == GID_INFINIBAND)
         return -EINVAL;
-    path_from_attr(a, ctx_of(ctx)->hca, &p);
-    if (!fabric_locate(&proc.fab, p.dlid, &at))
+    path_from_attr(a, ctx_from_ibv(ctx)->hca, &p);
+    if (!fabric_find_lid(&proc.fab, p.dlid, &at))
         return -EHOSTUNREACH;
-    gid_mac(at.linear, mac);
+    gid_get_mac(at.linear, mac);
     if (vid)
         *vid = mine.vlan ? mine.vlan : 0xffff;
     return 0;

@@ -27,8 +27,9 @@ SOFTIB_API struct ibv_context *ibv_import_device(int fd)
         errno = EBADF;
     else if (list && proc_join(&machine)) {
         const bool known = export_read(fd, &slot, &hca);
-        const bool can = known && !fabric_lacks(&proc.fab, fabric_linear(&proc.fab, proc.fab.node, hca, 1),
-                                                FEATURE_IMPORT);
+        const bool can =
+            known && !fabric_lacks_feature(&proc.fab, fabric_port_index(&proc.fab, proc.fab.node, hca, 1),
+                                           FEATURE_IMPORT);
         c = can ? ctx_open((struct device *)list[hca], fd) : NULL;
         if (c)
             c->exporter = slot;
@@ -59,7 +60,7 @@ static bool read_region(struct peer *owner, uint32_t idx, struct sh_mr *out)
 }
 
 /* Imports a region of this process: the same region, seen through another context. */
-static struct ibv_mr *import_own(struct ibv_pd *pd, const struct sh_mr *s, uint32_t idx)
+static struct ibv_mr *import_own_region(struct ibv_pd *pd, const struct sh_mr *s, uint32_t idx)
 {
     struct mr *mr = calloc(1, sizeof(*mr));
     if (!mr)
@@ -72,14 +73,15 @@ static struct ibv_mr *import_own(struct ibv_pd *pd, const struct sh_mr *s, uint3
 }
 
 /* Maps the owner's memory here. */
-static bool map_shared(const struct peer *owner, const struct sh_mr *s, struct mr_import *at, char **addr)
+static bool map_owner_memory(const struct peer *owner, const struct sh_mr *s, struct mr_import *at,
+                             char **addr)
 {
     const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), skip = s->file_off & (page - 1);
     if (s->fd < 0) {
         errno = EOPNOTSUPP;
         return false;
     }
-    const int fd = shared_open_part(owner->pid, s->fd, s->file_off, s->length);
+    const int fd = shared_open_checked(owner->pid, s->fd, s->file_off, s->length);
     if (fd < 0)
         return false;
     at->length = s->length + skip;
@@ -95,7 +97,7 @@ static struct ibv_mr *import_of_peer(struct ibv_pd *pd, const struct peer *owner
 {
     char *addr;
     struct mr_import *at = calloc(1, sizeof(*at));
-    if (!at || !map_shared(owner, s, at, &addr)) {
+    if (!at || !map_owner_memory(owner, s, at, &addr)) {
         const int why = at ? errno : ENOMEM;
         free(at);
         errno = why;
@@ -113,18 +115,18 @@ static struct ibv_mr *import_of_peer(struct ibv_pd *pd, const struct peer *owner
 
 SOFTIB_API struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 {
-    const uint32_t slot = ctx_of(pd->context)->exporter;
+    const uint32_t slot = ctx_from_ibv(pd->context)->exporter;
     struct sh_mr s;
     struct peer *owner = handle && handle < MR_MAX ? peer_get(slot) : NULL;
     if (!owner || !read_region(owner, handle, &s) || s.pd != pd_key(pd)) {
         if (owner)
-            peer_put(owner);
+            peer_release(owner);
         errno = ENOENT;
         return NULL;
     }
-    struct ibv_mr *ibv = owner->self ? import_own(pd, &s, handle) : import_of_peer(pd, owner, &s);
+    struct ibv_mr *ibv = owner->self ? import_own_region(pd, &s, handle) : import_of_peer(pd, owner, &s);
     const int why = errno;
-    peer_put(owner);
+    peer_release(owner);
     errno = why;
     return ibv;
 }

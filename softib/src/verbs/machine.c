@@ -26,7 +26,7 @@ static void handle_event(const struct sh_event *e)
         break;
     case SHEV_QP_PATH:
         if ((q = qp_lookup(e->index))) {
-            migrate_event(q, (enum ibv_event_type)e->detail);
+            migrate_handle_event(q, (enum ibv_event_type)e->detail);
             qp_release(q);
         }
         break;
@@ -46,20 +46,20 @@ static void check_ports(void)
 {
     static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&one_at_a_time);
-    uint64_t next = ports_check(port_changed);
+    uint64_t next = ports_report_changes(port_changed);
     ports_removed(hca_removed);
     pthread_mutex_unlock(&one_at_a_time);
     if (next != NEVER)
         engine_defer(&plan, next);
 }
 
-static void run_plan(struct task *t)
+static void run_port_plan(struct task *t)
 {
     (void)t;
     check_ports();
 }
 
-static void machine_on_bell(struct watch *w, uint32_t ev)
+static void machine_on_doorbell(struct watch *w, uint32_t ev)
 {
     char buf[16];
     (void)w, (void)ev;
@@ -92,17 +92,17 @@ static bool machine_listen(uint32_t slot)
 
 static bool machine_start(void)
 {
-    static struct watch bell = {machine_on_bell};
-    plan = (struct task){.run = run_plan};
+    static struct watch bell = {machine_on_doorbell};
+    plan = (struct task){.run = run_port_plan};
     if (!engine_open() || !engine_add(proc.bell_fd, &bell, EPOLLIN))
         return false;
     wire_near = &local_wire;
-    engine_attend(&local_attendant);
+    engine_add_attendant(&local_attendant);
     if (machine_has_remote_nodes()) {
         if (!net_start())
             return false;
         wire_far = &net_wire;
-        engine_attend(&net_attendant);
+        engine_add_attendant(&net_attendant);
     }
     check_ports();
     return engine_run();

@@ -36,7 +36,7 @@ static void mcast_remove_dead(struct reg_group *g)
 {
     for (int i = 0; i < GROUP_QPS; i++) {
         uint32_t qpn = atomic_load(&g->qpn[i]), slot = qpn >> QP_BITS;
-        if (qpn && slot != proc.slot && !member_alive(slot))
+        if (qpn && slot != proc.slot && !member_is_alive(slot))
             atomic_store(&g->qpn[i], 0);
     }
 }
@@ -54,27 +54,27 @@ static int group_put(struct reg_group *g, struct ibv_qp *v)
     }
     if (room < 0 || !lane_open(mcast_row(g), room, v))
         return ENOMEM;
-    atomic_store(&g->port[room], qp_of(v)->linear);
+    atomic_store(&g->port[room], qp_from_ibv(v)->linear);
     atomic_store(&g->qpn[room], qpn);
-    lane_settle(mcast_row(g));
+    lane_renumber_members(mcast_row(g));
     return 0;
 }
 
 SOFTIB_API int ibv_attach_mcast(struct ibv_qp *v, const union ibv_gid *gid, uint16_t lid)
 {
     (void)lid;
-    if (!ctx_has(ctx_of(v->context), FEATURE_MCAST))
+    if (!ctx_has_feature(ctx_from_ibv(v->context), FEATURE_MCAST))
         return EOPNOTSUPP;
     if (v->qp_type != IBV_QPT_UD || !gid_is_multicast(gid->raw))
         return EINVAL;
-    shlock_take(&proc.reg->lock);
+    shlock_lock(&proc.reg->lock);
     struct reg_group *g = group_find(gid, true);
     int r = g ? group_put(g, v) : ENOMEM;
     if (g && r) {
         mcast_remove_dead(g);
         r = group_put(g, v);
     }
-    shlock_drop(&proc.reg->lock);
+    shlock_unlock(&proc.reg->lock);
     if (!r && wire_far)
         wire_far->group(gid->raw, true);
     return r;
@@ -85,7 +85,7 @@ SOFTIB_API int ibv_detach_mcast(struct ibv_qp *v, const union ibv_gid *gid, uint
     int r = EINVAL;
     bool left = false;
     (void)lid;
-    shlock_take(&proc.reg->lock);
+    shlock_lock(&proc.reg->lock);
     struct reg_group *g = group_find(gid, false);
     for (int i = 0; g && i < GROUP_QPS; i++) {
         uint32_t at = atomic_load(&g->qpn[i]);
@@ -98,10 +98,10 @@ SOFTIB_API int ibv_detach_mcast(struct ibv_qp *v, const union ibv_gid *gid, uint
         }
     }
     if (g)
-        lane_settle(mcast_row(g));
+        lane_renumber_members(mcast_row(g));
     if (g && !left)
         atomic_store(&g->used, 0);
-    shlock_drop(&proc.reg->lock);
+    shlock_unlock(&proc.reg->lock);
     if (!r && wire_far)
         wire_far->group(gid->raw, false);
     return r;

@@ -59,46 +59,46 @@ static uint32_t mr_window_allocate(void)
 
 uint32_t mr_number_allocate(void)
 {
-    lock_take(&table_lock);
+    spinlock_acquire(&table_lock);
     if (!window_start)
         window_start = 1 + (uint32_t)(random_u64() % (MR_MAX - 1)); /* the first key is nobody's guess */
     if (2 * regions >= window && window < MR_MAX)
         window *= 2;
     uint32_t found = mr_window_allocate();
-    lock_drop(&table_lock);
+    spinlock_release(&table_lock);
     return found;
 }
 
 /* Claims this entry of the table if it is free: an imported region has the key of the exported one. */
-static bool table_claim(uint32_t idx)
+static bool claim_table_entry(uint32_t idx)
 {
     if (!idx || idx >= MR_MAX)
         return false;
-    lock_take(&table_lock);
+    spinlock_acquire(&table_lock);
     bool mine = !taken[idx];
     taken[idx] = true;
     regions += mine;
-    lock_drop(&table_lock);
+    spinlock_release(&table_lock);
     return mine;
 }
 
 void mr_table_release(uint32_t idx)
 {
-    lock_take(&table_lock);
+    spinlock_acquire(&table_lock);
     taken[idx] = false;
     regions--;
-    lock_drop(&table_lock);
+    spinlock_release(&table_lock);
 }
 
 /* A key that the entry did not have before. */
 uint32_t mr_key_make(uint32_t idx)
 {
-    lock_take(&table_lock);
+    spinlock_acquire(&table_lock);
     uint16_t old = variant[idx];
     while (variant[idx] == old)
         variant[idx] = random_key_bits();
     uint32_t key = idx << MR_SHIFT | variant[idx];
-    lock_drop(&table_lock);
+    spinlock_release(&table_lock);
     return key;
 }
 
@@ -109,17 +109,17 @@ static void mr_publish(struct mr *mr, uint32_t key, uint32_t pd, uint64_t iova, 
     s->pd = pd;
     s->access = access;
     s->iova = iova;
-    lock_take(&table_lock); /* mr_advise_huge_pages may look */
+    spinlock_acquire(&table_lock); /* mr_advise_huge_pages may look */
     s->addr = (uintptr_t)mr->ibv.addr;
     s->length = mr->ibv.length;
-    lock_drop(&table_lock);
+    spinlock_release(&table_lock);
     s->fd = -1;
     atomic_store_explicit(&s->windows, 0, memory_order_relaxed);
     atomic_store_explicit(&s->moved, 0, memory_order_relaxed);
     if (s->length && !(access & (IBV_ACCESS_ON_DEMAND | MR_GPU)) && mapping_find(s->addr, s->length, &m)) {
         if (m.kind == MAP_SHARED_FILE)
             s->fd = mr_open_mapping(&m);
-        else if (m.kind == MAP_PRIVATE_ANON && huge_on_credit(s->length))
+        else if (m.kind == MAP_PRIVATE_ANON && huge_take_credit(s->length))
             huge_pages(s->addr, s->length, m.start, m.end);
         s->file_off = m.offset + (s->addr - m.start);
     }
@@ -136,11 +136,11 @@ void mr_advise_huge_pages(uint32_t idx, uint32_t key)
         return;
     struct sh_mr *s = &proc.arena->mr[idx];
     struct mapping m;
-    lock_take(&table_lock);
+    spinlock_acquire(&table_lock);
     bool there = atomic_load(&s->rkey) == key;
     uint64_t addr = there ? s->addr : 0, length = there ? s->length : 0;
-    lock_drop(&table_lock);
-    huge_renew(length);
+    spinlock_release(&table_lock);
+    huge_renew_credit(length);
     if (there && mapping_find(addr, length, &m) && m.kind == MAP_PRIVATE_ANON &&
         !huge_pages(addr, length, m.start, m.end))
         atomic_store_explicit(&s->moved, 0, memory_order_relaxed);
@@ -157,18 +157,18 @@ void mr_retract(struct sh_mr *s)
         wire_far->retract(s);
         wire_far->unlock();
     }
-    qp_fence();
+    qp_wait_lock_holders();
     if (hold_wait(idx))
-        share_bury();
+        share_release_dead();
     if (s->fd >= 0)
         close(s->fd);
     s->fd = -1;
 }
 
-static bool access_offered(struct ibv_pd *pd, uint64_t access)
+static bool is_access_supported(struct ibv_pd *pd, uint64_t access)
 {
-    return (!(access & IBV_ACCESS_ON_DEMAND) || ctx_has(ctx_of(pd->context), FEATURE_ODP)) &&
-           (!(access & IBV_ACCESS_MW_BIND) || ctx_has(ctx_of(pd->context), FEATURE_MW));
+    return (!(access & IBV_ACCESS_ON_DEMAND) || ctx_has_feature(ctx_from_ibv(pd->context), FEATURE_ODP)) &&
+           (!(access & IBV_ACCESS_MW_BIND) || ctx_has_feature(ctx_from_ibv(pd->context), FEATURE_MW));
 }
 
 static bool access_legal(uint64_t access)
@@ -192,7 +192,7 @@ struct ibv_mr *mr_make(struct ibv_pd *pd, void *addr, size_t length, uint64_t io
                        uint32_t key)
 {
     struct mr *mr = slab_new(sizeof(*mr));
-    bool claimed = mr && key && table_claim(key >> MR_SHIFT);
+    bool claimed = mr && key && claim_table_entry(key >> MR_SHIFT);
     uint32_t idx = claimed ? key >> MR_SHIFT : mr ? mr_number_allocate() : 0;
     if (!idx) {
         slab_free(mr, sizeof(*mr));
@@ -207,9 +207,9 @@ struct ibv_mr *mr_make(struct ibv_pd *pd, void *addr, size_t length, uint64_t io
     mr->ibv.length = length;
     mr->ibv.handle = idx;
     if (claimed) {
-        lock_take(&table_lock);
+        spinlock_acquire(&table_lock);
         variant[idx] = key & MR_VARIANT;
-        lock_drop(&table_lock);
+        spinlock_release(&table_lock);
     }
     mr_publish(mr, claimed ? key : mr_key_make(idx), pd_key(pd), iova, access);
     atomic_fetch_add(&((struct pd *)pd)->refs, 1);
@@ -231,7 +231,7 @@ static struct ibv_mr *register_gpu(struct ibv_pd *pd, void *addr, size_t length,
         errno = errno ? errno : ENOMEM;
         return NULL;
     }
-    memcpy(peer_at(proc.self, at), &handle, sizeof(handle));
+    memcpy(peer_arena_address(proc.self, at), &handle, sizeof(handle));
     struct ibv_mr *ibv = mr_make(pd, addr, length, access & IBV_ACCESS_ZERO_BASED ? 0 : iova,
                                  (uint32_t)(access & ~(uint64_t)MR_GPU) | MR_GPU, 0);
     if (!ibv) {
@@ -246,7 +246,7 @@ static struct ibv_mr *register_gpu(struct ibv_pd *pd, void *addr, size_t length,
 static struct ibv_mr *mr_register(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
                                   uint64_t access)
 {
-    if (!access_offered(pd, access)) {
+    if (!is_access_supported(pd, access)) {
         errno = EOPNOTSUPP;
         return NULL;
     }
@@ -254,10 +254,10 @@ static struct ibv_mr *mr_register(struct ibv_pd *pd, void *addr, size_t length, 
         errno = EINVAL;
         return NULL;
     }
-    if (length && gpu_owns((uintptr_t)addr))
+    if (length && gpu_is_device_memory((uintptr_t)addr))
         return register_gpu(pd, addr, length, iova, access);
     const bool on_demand = access & IBV_ACCESS_ON_DEMAND;
-    if (!on_demand && !mapping_present((uintptr_t)addr, length)) { /* as pinning would fail */
+    if (!on_demand && !mapping_is_present((uintptr_t)addr, length)) { /* as pinning would fail */
         errno = EFAULT;
         return NULL;
     }
@@ -290,7 +290,7 @@ SOFTIB_API struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t
 SOFTIB_API struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t off, size_t length, uint64_t iova,
                                             int fd, int access)
 {
-    if (!access_offered(pd, (unsigned)access)) {
+    if (!is_access_supported(pd, (unsigned)access)) {
         errno = EOPNOTSUPP;
         return NULL;
     }
@@ -303,7 +303,7 @@ SOFTIB_API struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t off, siz
         return NULL;
     }
     void *map = mmap(NULL, length + skip, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)(off - skip));
-    if (map == MAP_FAILED && errno != EBADF && gpu_owns(iova))
+    if (map == MAP_FAILED && errno != EBADF && gpu_is_device_memory(iova))
         return register_gpu(pd, (void *)(uintptr_t)iova, length, iova, (unsigned)access);
     if (map == MAP_FAILED) {
         errno = errno == EBADF ? EBADF : EOPNOTSUPP;
@@ -328,7 +328,7 @@ SOFTIB_API int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, vo
     struct mr *mr = CONTAINER_OF(ibv, struct mr, ibv);
     if (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || !flags || mr->map || mr->gpu_handle ||
         ((flags & IBV_REREG_MR_CHANGE_ACCESS) && !access_legal((unsigned)access)) ||
-        ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) && !mapping_present((uintptr_t)addr, length))) {
+        ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) && !mapping_is_present((uintptr_t)addr, length))) {
         errno = EINVAL;
         return IBV_REREG_MR_ERR_INPUT;
     }

@@ -40,7 +40,7 @@ static int copy_if_mapped(int n, const struct mapping *m)
 
 /* Searches the descriptors just below `free`, the lowest unused one: memory is usually registered soon after its file
  * was opened. */
-static int find_recent(const struct mapping *m, int free)
+static int find_recent_descriptor(const struct mapping *m, int free)
 {
     int fd = -1;
     for (int n = free - 1; fd < 0 && n >= 0 && n >= free - OPENED_LAST; n--)
@@ -49,7 +49,7 @@ static int find_recent(const struct mapping *m, int free)
 }
 
 /* Opens the mapping through /proc/self/map_files, which the kernel permits to privileged processes only. */
-static int open_itself(const struct mapping *m)
+static int open_map_file(const struct mapping *m)
 {
     char path[96];
     snprintf(path, sizeof(path), "/proc/self/map_files/%llx-%llx", (unsigned long long)m->start,
@@ -63,7 +63,7 @@ static int open_itself(const struct mapping *m)
 }
 
 /* Searches all descriptors, of which a program may have thousands. */
-static int find_any(const struct mapping *m, DIR *all)
+static int find_any_descriptor(const struct mapping *m, DIR *all)
 {
     int fd = -1;
     for (struct dirent *e; fd < 0 && (e = readdir(all));)
@@ -77,11 +77,11 @@ int mr_open_mapping(const struct mapping *m)
     const int folder = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0)
         return -1;
-    int fd = find_recent(m, folder);
-    fd = fd >= 0 ? fd : open_itself(m);
+    int fd = find_recent_descriptor(m, folder);
+    fd = fd >= 0 ? fd : open_map_file(m);
     DIR *all = fd < 0 ? fdopendir(folder) : NULL;
     if (all) {
-        fd = find_any(m, all);
+        fd = find_any_descriptor(m, all);
         closedir(all);
     } else {
         close(folder);

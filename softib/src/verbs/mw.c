@@ -17,7 +17,7 @@ static void mw_publish(struct sh_mr *s, uint32_t pd, enum ibv_mw_type type)
 struct ibv_mw *mw_alloc(struct ibv_pd *pd, enum ibv_mw_type type)
 {
     const bool known = type == IBV_MW_TYPE_1 || type == IBV_MW_TYPE_2,
-               offered = ctx_has(ctx_of(pd->context), FEATURE_MW);
+               offered = ctx_has_feature(ctx_from_ibv(pd->context), FEATURE_MW);
     struct mw *mw = known && offered ? slab_new(sizeof(*mw)) : NULL;
     uint32_t idx = mw ? mr_number_allocate() : 0;
     if (!idx) {
@@ -49,22 +49,22 @@ int mw_dealloc(struct ibv_mw *ibv)
 
 int mw_bind(struct ibv_qp *v, struct ibv_mw *mw, struct ibv_mw_bind *b)
 {
-    struct qp *q = qp_of(v);
+    struct qp *q = qp_from_ibv(v);
     const uint32_t rkey = ibv_inc_rkey(mw->rkey);
     int err = b->bind_info.mw_access_flags & IBV_ACCESS_ZERO_BASED ? EINVAL : 0;
     if (err)
         return err;
-    sq_enter(q);
-    struct wqe *w = sq_begin(q, &err);
+    sq_begin_posting(q);
+    struct wqe *w = sq_begin_request(q, &err);
     if (w) {
         w->wr_id = b->wr_id;
         w->opcode = IBV_WR_BIND_MW;
         w->flags = (uint8_t)b->send_flags;
-        err = sq_bind(q, w, mw, rkey, &b->bind_info);
-        err = err ? err : sq_commit(q, w);
+        err = sq_set_bind(q, w, mw, rkey, &b->bind_info);
+        err = err ? err : sq_commit_request(q, w);
     }
     if (!err)
         mw->rkey = rkey;
-    sq_leave(q);
+    sq_end_posting(q);
     return err;
 }

@@ -51,7 +51,7 @@ int odp_advise(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t fla
                uint32_t n)
 {
     const bool write = advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE;
-    if (!ctx_has(ctx_of(pd->context), FEATURE_ODP))
+    if (!ctx_has_feature(ctx_from_ibv(pd->context), FEATURE_ODP))
         return EOPNOTSUPP;
     if ((unsigned)advice > IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT ||
         flags & ~(uint32_t)IBV_ADVISE_MR_FLAG_FLUSH || !n)

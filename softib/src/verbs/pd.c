@@ -26,29 +26,29 @@ static struct ibv_pd *pd_create(struct ibv_context *c, uint32_t handle, struct p
 SOFTIB_API struct ibv_pd *ibv_alloc_pd(struct ibv_context *c)
 {
     static atomic_uint next;
-    if (ctx_of(c)->wires) { /* nor any memory or queue pair then */
+    if (ctx_from_ibv(c)->wires) { /* nor any memory or queue pair then */
         errno = EOPNOTSUPP;
         return NULL;
     }
     const uint32_t count = (atomic_fetch_add(&next, 1) + 1) & ((1u << COUNT_BITS) - 1);
     struct ibv_pd *v = pd_create(c, proc.slot << COUNT_BITS | count, NULL);
     struct pd *p = (struct pd *)v;
-    lock_take(&lock);
+    spinlock_acquire(&lock);
     if (p) {
         p->next = domains;
         domains = p;
     }
-    lock_drop(&lock);
+    spinlock_release(&lock);
     return v;
 }
 
-static bool is_allocated(uint32_t handle)
+static bool is_handle_allocated(uint32_t handle)
 {
-    lock_take(&lock);
+    spinlock_acquire(&lock);
     struct pd *p = domains;
     while (p && p->ibv.handle != handle)
         p = p->next;
-    lock_drop(&lock);
+    spinlock_release(&lock);
     return p != NULL;
 }
 
@@ -56,7 +56,7 @@ static bool is_allocated(uint32_t handle)
 SOFTIB_API struct ibv_pd *ibv_import_pd(struct ibv_context *c, uint32_t handle)
 {
     const uint32_t slot = handle >> COUNT_BITS;
-    if (slot == proc.slot ? !is_allocated(handle) : slot != ctx_of(c)->exporter) {
+    if (slot == proc.slot ? !is_handle_allocated(handle) : slot != ctx_from_ibv(c)->exporter) {
         errno = ENOENT;
         return NULL;
     }
@@ -85,13 +85,13 @@ SOFTIB_API int ibv_dealloc_pd(struct ibv_pd *ibv)
         return EBUSY;
     if (p->parent)
         atomic_fetch_sub(&p->parent->refs, 1);
-    lock_take(&lock);
+    spinlock_acquire(&lock);
     for (struct pd **at = &domains; *at; at = &(*at)->next)
         if (*at == p) {
             *at = p->next;
             break;
         }
-    lock_drop(&lock);
+    spinlock_release(&lock);
     free(p);
     return 0;
 }

@@ -7,7 +7,7 @@
 #include "hca/migrate.h"
 #include <stdlib.h>
 
-static int caps_check(struct ibv_qp_cap *c, enum ibv_qp_type t, const struct ibv_srq *srq)
+static int check_caps(struct ibv_qp_cap *c, enum ibv_qp_type t, const struct ibv_srq *srq)
 {
     if (c->max_send_wr > MAX_WR || c->max_recv_wr > MAX_WR || c->max_send_sge > MAX_SGE ||
         c->max_recv_sge > MAX_SGE || c->max_inline_data > MAX_INLINE)
@@ -35,7 +35,7 @@ static struct ibv_context *init_context(const struct ibv_qp_init_attr_ex *a)
 }
 
 /* Checks the objects passed for a type of QP: an XRC receive QP needs only a domain, an XRC send QP no receive queue. */
-static int objects_check(const struct ibv_qp_init_attr_ex *a)
+static int check_objects(const struct ibv_qp_init_attr_ex *a)
 {
     if (a->qp_type == IBV_QPT_XRC_RECV)
         return a->comp_mask & IBV_QP_INIT_ATTR_XRCD && a->xrcd && !a->srq ? 0 : EINVAL;
@@ -50,25 +50,25 @@ static void qp_publish(struct qp *q, const struct ibv_qp_init_attr_ex *a)
     struct srq *srq = (struct srq *)a->srq;
     memset(s, 0, sizeof(*s));
     atomic_store(&s->state, QP_NONE);
-    atomic_store(&s->qpn, qp_ibv(q)->qp_num);
+    atomic_store(&s->qpn, qp_to_ibv(q)->qp_num);
     atomic_store(&s->type, a->qp_type);
-    atomic_store(&s->pd, qp_ibv(q)->pd ? pd_key(a->pd) : 0);
-    atomic_store(&s->rcq, qp_ibv(q)->recv_cq ? cq_of(a->recv_cq)->idx : 0);
+    atomic_store(&s->pd, qp_to_ibv(q)->pd ? pd_key(a->pd) : 0);
+    atomic_store(&s->rcq, qp_to_ibv(q)->recv_cq ? cq_from_ibv(a->recv_cq)->idx : 0);
     atomic_store(&s->domain, q->xrcd ? q->xrcd->key : 0);
     atomic_store(&s->is_srq, srq != NULL);
     atomic_store(&s->rq, srq ? QP_MAX + srq->idx : q->idx);
     atomic_store(&s->state, IBV_QPS_RESET);
 }
 
-static void hold_objects(struct qp *q, int n)
+static void add_object_references(struct qp *q, int n)
 {
-    struct ibv_qp *v = qp_ibv(q);
+    struct ibv_qp *v = qp_to_ibv(q);
     if (v->pd)
         atomic_fetch_add(&((struct pd *)v->pd)->refs, n);
     if (v->send_cq)
-        atomic_fetch_add(&cq_of(v->send_cq)->refs, n);
+        atomic_fetch_add(&cq_from_ibv(v->send_cq)->refs, n);
     if (v->recv_cq)
-        atomic_fetch_add(&cq_of(v->recv_cq)->refs, n);
+        atomic_fetch_add(&cq_from_ibv(v->recv_cq)->refs, n);
     if (q->xrcd)
         atomic_fetch_add(&q->xrcd->refs, n);
     if (v->srq)
@@ -77,12 +77,13 @@ static void hold_objects(struct qp *q, int n)
 
 static struct ibv_qp *qp_create(struct ibv_qp_init_attr_ex *a)
 {
-    int err = objects_check(a);
+    int err = check_objects(a);
     if (!err)
-        err = caps_check(&a->cap, a->qp_type, a->srq);
-    if (!err && type_peer(a->qp_type) != a->qp_type && !ctx_has(ctx_of(init_context(a)), FEATURE_XRC))
+        err = check_caps(&a->cap, a->qp_type, a->srq);
+    if (!err && type_peer(a->qp_type) != a->qp_type &&
+        !ctx_has_feature(ctx_from_ibv(init_context(a)), FEATURE_XRC))
         err = EOPNOTSUPP;
-    if (!err && a->cap.max_inline_data && !ctx_has(ctx_of(init_context(a)), FEATURE_INLINE))
+    if (!err && a->cap.max_inline_data && !ctx_has_feature(ctx_from_ibv(init_context(a)), FEATURE_INLINE))
         err = EINVAL; /* as an adapter refuses more than its limit, which is 0 */
     struct qp *q = err ? NULL : slab_new(sizeof(*q));
     if (!q) {
@@ -95,15 +96,15 @@ static struct ibv_qp *qp_create(struct ibv_qp_init_attr_ex *a)
         room = a->cap.max_inline_data;
     q->stride = (sizeof(struct wqe) + room + CACHELINE - 1) & ~(size_t)(CACHELINE - 1);
     /* Adapters grant as much inline data as their requests have room for, and programs that ask for none use it. */
-    if (ctx_has(ctx_of(init_context(a)), FEATURE_INLINE))
+    if (ctx_has_feature(ctx_from_ibv(init_context(a)), FEATURE_INLINE))
         a->cap.max_inline_data = (uint32_t)min_u64(q->stride - sizeof(struct wqe), MAX_INLINE);
     q->sq = slab_new(q->stride * a->cap.max_send_wr);
     q->idx = q->sq ? qp_number_allocate(&nth) : 0;
-    struct ibv_qp *v = qp_ibv(q);
+    struct ibv_qp *v = qp_to_ibv(q);
     v->qp_type = a->qp_type;
     v->srq = a->srq;
-    if (!q->idx ||
-        (qp_has_rq(q) && !rq_make(&proc.arena->rq[q->idx], a->cap.max_recv_wr, a->cap.max_recv_sge))) {
+    if (!q->idx || (qp_has_receive_queue(q) &&
+                    !rq_make(&proc.arena->rq[q->idx], a->cap.max_recv_wr, a->cap.max_recv_sge))) {
         if (q->idx)
             qp_number_free(q->idx);
         slab_free(q->sq, q->stride * a->cap.max_send_wr);
@@ -128,11 +129,11 @@ static struct ibv_qp *qp_create(struct ibv_qp_init_attr_ex *a)
     q->cap = q->attr.cap = a->cap;
     q->sig_all = a->sq_sig_all;
     q->wire = wire_near;
-    q->task.run = sq_run;
+    q->task.run = sq_run_task;
     q->sh = &proc.arena->qp[q->idx];
     q->rng = (proc.fab.seed * 0x9E3779B97F4A7C15ull) ^ (((uint64_t)proc.slot << QP_BITS | nth) << 20 | 1);
     qp_publish(q, a);
-    hold_objects(q, 1);
+    add_object_references(q, 1);
     qp_table_add(q);
     return v;
 }
@@ -162,14 +163,15 @@ struct ibv_qp *qp_create_ex(struct ibv_context *c, struct ibv_qp_init_attr_ex *a
     uint32_t owner = a->qp_type == IBV_QPT_XRC_RECV ? IBV_QP_INIT_ATTR_XRCD : IBV_QP_INIT_ATTR_PD;
     if (a->comp_mask & ~known || !(a->comp_mask & owner) ||
         (flags && a->create_flags & ~(uint32_t)IBV_QP_CREATE_BLOCK_SELF_MCAST_LB) ||
-        (ops && (a->send_ops_flags & ~(uint64_t)SEND_OPS || !ctx_has(ctx_of(c), FEATURE_QP_EX)))) {
+        (ops &&
+         (a->send_ops_flags & ~(uint64_t)SEND_OPS || !ctx_has_feature(ctx_from_ibv(c), FEATURE_QP_EX)))) {
         errno = EOPNOTSUPP;
         return NULL;
     }
     struct ibv_qp *v = qp_create(a);
     if (!v)
         return NULL;
-    struct qp *q = qp_of(v);
+    struct qp *q = qp_from_ibv(v);
     q->no_self_mcast = flags && a->create_flags;
     q->has_ex = ops;
     if (ops)
@@ -179,44 +181,44 @@ struct ibv_qp *qp_create_ex(struct ibv_context *c, struct ibv_qp_init_attr_ex *a
 
 SOFTIB_API struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *v)
 {
-    return qp_of(v)->has_ex ? &qp_of(v)->ex : NULL;
+    return qp_from_ibv(v)->has_ex ? &qp_from_ibv(v)->ex : NULL;
 }
 
 static void qp_reset(struct qp *q)
 {
     struct rwqe w;
     atomic_store(&q->sh->state, IBV_QPS_RESET);
-    lock_take(&q->lock);
+    spinlock_acquire(&q->lock);
     q->wire->detach(q);
     q->wire = wire_near;
-    qp_ibv(q)->state = IBV_QPS_RESET;
+    qp_to_ibv(q)->state = IBV_QPS_RESET;
     q->tail = q->posted = q->next = q->done = 0;
-    lock_drop(&q->lock);
-    qp_quiet(q);
-    engine_forsake(&q->task); /* again: its wire may have deferred it meanwhile */
-    lock_take(&q->lock);
+    spinlock_release(&q->lock);
+    qp_wait_deliveries(q);
+    engine_cancel_task(&q->task); /* again: its wire may have deferred it meanwhile */
+    spinlock_acquire(&q->lock);
     atomic_store(&q->freed, 0);
     q->wait_until = 0;
     migrate_reset(q);
-    ud_release_held(q);
-    peer_put(q->peer);
+    ud_free_held(q);
+    peer_release(q->peer);
     q->peer = NULL;
-    while (qp_has_rq(q) && rq_pop(proc.self, q->idx, false, &w))
+    while (qp_has_receive_queue(q) && rq_pop(proc.self, q->idx, false, &w))
         ;
     atomic_store(&q->sh->drained, 0);
-    lock_drop(&q->lock);
-    cq_purge(cq_of(qp_ibv(q)->send_cq), qp_ibv(q)->qp_num);
-    if (qp_ibv(q)->recv_cq != qp_ibv(q)->send_cq)
-        cq_purge(cq_of(qp_ibv(q)->recv_cq), qp_ibv(q)->qp_num);
+    spinlock_release(&q->lock);
+    cq_purge(cq_from_ibv(qp_to_ibv(q)->send_cq), qp_to_ibv(q)->qp_num);
+    if (qp_to_ibv(q)->recv_cq != qp_to_ibv(q)->send_cq)
+        cq_purge(cq_from_ibv(qp_to_ibv(q)->recv_cq), qp_to_ibv(q)->qp_num);
     struct ibv_qp_cap cap = q->cap;
     q->attr = (struct ibv_qp_attr){.cap = cap};
 }
 
-static int attrs_check(struct qp *q, const struct ibv_qp_attr *a, int mask)
+static int check_attributes(struct qp *q, const struct ibv_qp_attr *a, int mask)
 {
     struct fab_place at;
     struct path p;
-    const uint32_t hca = ctx_of(qp_ibv(q)->context)->hca;
+    const uint32_t hca = ctx_from_ibv(qp_to_ibv(q)->context)->hca;
     if (mask & IBV_QP_PORT && (a->port_num < 1 || a->port_num > proc.fab.ports))
         return EINVAL;
     if (mask & IBV_QP_PKEY_INDEX && a->pkey_index)
@@ -232,17 +234,18 @@ static int attrs_check(struct qp *q, const struct ibv_qp_attr *a, int mask)
         (mask & IBV_QP_RNR_RETRY && a->rnr_retry > 7) ||
         (mask & IBV_QP_DEST_QPN && a->dest_qp_num > 0xffffff))
         return EINVAL;
-    if (mask & IBV_QP_CUR_STATE && a->cur_qp_state != qp_ibv(q)->state)
+    if (mask & IBV_QP_CUR_STATE && a->cur_qp_state != qp_to_ibv(q)->state)
         return EINVAL;
     if (mask & IBV_QP_AV) {
         if (!path_attr_legal(&a->ah_attr, hca))
             return EINVAL;
         path_from_attr(&a->ah_attr, hca, &p);
-        if (!fabric_locate(&proc.fab, p.dlid, &at))
+        if (!fabric_find_lid(&proc.fab, p.dlid, &at))
             return p.gid_type == GID_INFINIBAND ? EINVAL : EHOSTUNREACH;
     }
     if (mask & (IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE) &&
-        (!ctx_has(ctx_of(qp_ibv(q)->context), FEATURE_APM) || !migrate_attrs_fit(q, a, mask)))
+        (!ctx_has_feature(ctx_from_ibv(qp_to_ibv(q)->context), FEATURE_APM) ||
+         !migrate_attrs_fit(q, a, mask)))
         return EINVAL;
     return 0;
 }
@@ -253,7 +256,8 @@ static void qp_set_attrs(struct qp *q, const struct ibv_qp_attr *a, int mask)
     struct sh_qp *s = q->sh;
     if (mask & IBV_QP_PORT) {
         d->port_num = a->port_num;
-        q->linear = fabric_linear(&proc.fab, proc.fab.node, ctx_of(qp_ibv(q)->context)->hca, a->port_num);
+        q->linear = fabric_port_index(&proc.fab, proc.fab.node, ctx_from_ibv(qp_to_ibv(q)->context)->hca,
+                                      a->port_num);
         atomic_store(&s->port, q->linear);
     }
     if (mask & IBV_QP_ACCESS_FLAGS)
@@ -270,7 +274,7 @@ static void qp_set_attrs(struct qp *q, const struct ibv_qp_attr *a, int mask)
         atomic_store(&s->rnr_timer, d->min_rnr_timer = a->min_rnr_timer);
     if (mask & IBV_QP_AV) {
         d->ah_attr = a->ah_attr;
-        path_from_attr(&a->ah_attr, ctx_of(qp_ibv(q)->context)->hca, &q->path);
+        path_from_attr(&a->ah_attr, ctx_from_ibv(qp_to_ibv(q)->context)->hca, &q->path);
         atomic_store(&s->roce_v2, q->path.gid_type == GID_ROCE_V2);
         atomic_store(&s->dlid, q->path.dlid);
     }
@@ -293,32 +297,32 @@ static void qp_set_attrs(struct qp *q, const struct ibv_qp_attr *a, int mask)
 }
 
 /* Attaches the wire that leads to the QP's peer, which is known now. */
-static int attach_wire(struct qp *q)
+static int attach_peer_wire(struct qp *q)
 {
     struct fab_place at;
-    if (qp_ibv(q)->qp_type == IBV_QPT_UD || !fabric_locate(&proc.fab, q->path.dlid, &at))
+    if (qp_to_ibv(q)->qp_type == IBV_QPT_UD || !fabric_find_lid(&proc.fab, q->path.dlid, &at))
         return 0;
-    lock_take(&q->lock);
-    bool ok = wire_to(at.node)->attach(q, at.node);
-    lock_drop(&q->lock);
+    spinlock_acquire(&q->lock);
+    bool ok = wire_to_node(at.node)->attach(q, at.node);
+    spinlock_release(&q->lock);
     return ok ? 0 : ENOMEM;
 }
 
-static int enter_state(struct qp *q, enum ibv_qp_state from, enum ibv_qp_state to)
+static int change_state(struct qp *q, enum ibv_qp_state from, enum ibv_qp_state to)
 {
-    int r = to == IBV_QPS_RTR ? attach_wire(q) : 0;
+    int r = to == IBV_QPS_RTR ? attach_peer_wire(q) : 0;
     if (r)
         return r;
     sq_lock(q);
     if (to == IBV_QPS_ERR) {
         qp_to_error(q);
     } else {
-        q->attr.qp_state = qp_ibv(q)->state = to;
+        q->attr.qp_state = qp_to_ibv(q)->state = to;
         atomic_store(&q->sh->state, to);
         if (to == IBV_QPS_RTS && from != IBV_QPS_RTS)
             q->wire->progress(q, 0);
         if (to == IBV_QPS_SQD && q->done == q->next)
-            qp_drained(q);
+            qp_report_drained(q);
     }
     sq_unlock(q);
     return 0;
@@ -327,53 +331,53 @@ static int enter_state(struct qp *q, enum ibv_qp_state from, enum ibv_qp_state t
 /* Only the process that created an XRC queue pair changes it, also through handles of ibv_open_qp. */
 static int modify_opened(struct qp *q, struct ibv_qp_attr *a, int mask)
 {
-    if (qp_ibv(q)->qp_num >> QP_BITS != proc.slot)
+    if (qp_to_ibv(q)->qp_num >> QP_BITS != proc.slot)
         return EOPNOTSUPP;
-    struct qp *created = xrc_local(q);
+    struct qp *created = xrc_find_local_qp(q);
     if (!created)
         return EINVAL;
-    int r = ibv_modify_qp(qp_ibv(created), a, mask);
+    int r = ibv_modify_qp(qp_to_ibv(created), a, mask);
     qp_release(created);
     return r;
 }
 
 SOFTIB_API int ibv_modify_qp(struct ibv_qp *v, struct ibv_qp_attr *a, int mask)
 {
-    struct qp *q = qp_of(v);
+    struct qp *q = qp_from_ibv(v);
     if (UNLIKELY(q->opened))
         return modify_opened(q, a, mask);
     enum ibv_qp_state from = v->state, to = mask & IBV_QP_STATE ? a->qp_state : from;
     if (!qp_transition_legal(v->qp_type, from, to, mask))
         return EINVAL;
-    int r = attrs_check(q, a, mask);
+    int r = check_attributes(q, a, mask);
     if (r)
         return r;
-    if (to != IBV_QPS_RESET && to != IBV_QPS_ERR && hca_gone(ctx_of(v->context)->hca))
+    if (to != IBV_QPS_RESET && to != IBV_QPS_ERR && hca_is_removed(ctx_from_ibv(v->context)->hca))
         return EIO;
     if (to == IBV_QPS_RESET) {
-        engine_forsake(&q->task);
+        engine_cancel_task(&q->task);
         qp_reset(q);
         return 0;
     }
     if (to != IBV_QPS_ERR)
         qp_set_attrs(q, a, mask);
-    return to == from && to != IBV_QPS_ERR ? 0 : enter_state(q, from, to);
+    return to == from && to != IBV_QPS_ERR ? 0 : change_state(q, from, to);
 }
 
 static int query_opened(struct qp *q, struct ibv_qp_attr *a, int mask, struct ibv_qp_init_attr *init)
 {
-    struct qp *created = xrc_local(q);
+    struct qp *created = xrc_find_local_qp(q);
     if (!created)
         return xrc_query_remote(q, a, init);
-    int r = ibv_query_qp(qp_ibv(created), a, mask, init);
+    int r = ibv_query_qp(qp_to_ibv(created), a, mask, init);
     qp_release(created);
-    init->qp_context = qp_ibv(q)->qp_context;
+    init->qp_context = qp_to_ibv(q)->qp_context;
     return r;
 }
 
 SOFTIB_API int ibv_query_qp(struct ibv_qp *v, struct ibv_qp_attr *a, int mask, struct ibv_qp_init_attr *init)
 {
-    struct qp *q = qp_of(v);
+    struct qp *q = qp_from_ibv(v);
     if (q->opened)
         return query_opened(q, a, mask, init);
     sq_lock(q); /* the engine may be failing it just now */
@@ -398,12 +402,12 @@ SOFTIB_API int ibv_query_qp(struct ibv_qp *v, struct ibv_qp_attr *a, int mask, s
 
 SOFTIB_API int ibv_destroy_qp(struct ibv_qp *v)
 {
-    struct qp *q = qp_of(v);
+    struct qp *q = qp_from_ibv(v);
     if (q->opened)
         return xrc_release(q);
     if (mcast_attached(v->qp_num))
         return EBUSY;
-    engine_forsake(&q->task);
+    engine_cancel_task(&q->task);
     qp_reset(q);
     atomic_store(&q->sh->state, QP_NONE);
     atomic_store(&q->sh->qpn, 0);
@@ -411,11 +415,11 @@ SOFTIB_API int ibv_destroy_qp(struct ibv_qp *v)
     unsigned turn = 0;
     while (atomic_load(&q->task.busy))
         spin_wait(&turn);
-    async_purge(ctx_of(v->context), &q->async_delivered);
+    async_purge(ctx_from_ibv(v->context), &q->async_delivered);
     async_wait(&v->events_completed, &q->async_delivered, &v->mutex, &v->cond);
-    if (qp_has_rq(q))
+    if (qp_has_receive_queue(q))
         rq_destroy(&proc.arena->rq[q->idx]);
-    hold_objects(q, -1);
+    add_object_references(q, -1);
     pthread_mutex_destroy(&v->mutex);
     pthread_cond_destroy(&v->cond);
     qp_number_free(q->idx);
@@ -426,9 +430,9 @@ SOFTIB_API int ibv_destroy_qp(struct ibv_qp *v)
 
 int qp_post_recv(struct ibv_qp *v, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
-    struct qp *q = qp_of(v);
+    struct qp *q = qp_from_ibv(v);
     int r = 0;
-    if (!qp_has_rq(q)) {
+    if (!qp_has_receive_queue(q)) {
         *bad = wr;
         return EINVAL;
     }

@@ -31,14 +31,14 @@ static bool is_atomic(enum ibv_wr_opcode op)
     return op == IBV_WR_ATOMIC_CMP_AND_SWP || op == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 
-void sq_enter(struct qp *q)
+void sq_begin_posting(struct qp *q)
 {
     sq_lock(q);
-    q->posting_in = qp_ibv(q)->state;
+    q->posting_in = qp_to_ibv(q)->state;
     q->tail = q->posted;
 }
 
-struct wqe *sq_begin(struct qp *q, int *err)
+struct wqe *sq_begin_request(struct qp *q, int *err)
 {
     unsigned state = q->posting_in;
     if (UNLIKELY(state != IBV_QPS_RTS && state != IBV_QPS_SQD && state != IBV_QPS_ERR &&
@@ -50,7 +50,7 @@ struct wqe *sq_begin(struct qp *q, int *err)
         *err = ENOMEM;
         return NULL;
     }
-    struct wqe *w = sq_at(q, q->tail);
+    struct wqe *w = sq_get_wqe(q, q->tail);
     w->due = w->ack_at = 0;
     w->length = w->got = 0;
     w->nsge = w->is_inline = w->executed = w->settled = 0;
@@ -59,14 +59,14 @@ struct wqe *sq_begin(struct qp *q, int *err)
     return w;
 }
 
-void sq_path(struct wqe *w, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
+void sq_set_path(struct wqe *w, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
 {
     w->path = ((struct ah *)ah)->path;
     w->remote_qpn = qpn;
     w->remote_qkey = qkey;
 }
 
-int sq_sges(struct qp *q, struct wqe *w, const struct ibv_sge *sge, size_t n)
+int sq_set_sge_list(struct qp *q, struct wqe *w, const struct ibv_sge *sge, size_t n)
 {
     uint64_t total = 0;
     if (n > q->cap.max_send_sge)
@@ -80,7 +80,7 @@ int sq_sges(struct qp *q, struct wqe *w, const struct ibv_sge *sge, size_t n)
     return 0;
 }
 
-int sq_inline(struct qp *q, struct wqe *w, const struct ibv_data_buf *buf, size_t n)
+int sq_set_inline(struct qp *q, struct wqe *w, const struct ibv_data_buf *buf, size_t n)
 {
     size_t at = 0;
     for (size_t i = 0; i < n; i++) {
@@ -94,9 +94,10 @@ int sq_inline(struct qp *q, struct wqe *w, const struct ibv_data_buf *buf, size_
     return 0;
 }
 
-int sq_bind(struct qp *q, struct wqe *w, struct ibv_mw *mw, uint32_t rkey, const struct ibv_mw_bind_info *i)
+int sq_set_bind(struct qp *q, struct wqe *w, struct ibv_mw *mw, uint32_t rkey,
+                const struct ibv_mw_bind_info *i)
 {
-    if (mw->pd != qp_ibv(q)->pd || (i->length && (!i->mr || i->mr->pd != mw->pd)))
+    if (mw->pd != qp_to_ibv(q)->pd || (i->length && (!i->mr || i->mr->pd != mw->pd)))
         return EINVAL;
     w->compare = (uintptr_t)mw;
     w->rkey = rkey;
@@ -108,14 +109,15 @@ int sq_bind(struct qp *q, struct wqe *w, struct ibv_mw *mw, uint32_t rkey, const
 }
 
 /* The checks that need the whole request; a message too long for the HCA completes in error, as there. */
-int sq_commit(struct qp *q, struct wqe *w)
+int sq_commit_request(struct qp *q, struct wqe *w)
 {
     enum ibv_wr_opcode op = w->opcode;
-    if (UNLIKELY(!opcode_legal(qp_ibv(q)->qp_type, op)))
+    if (UNLIKELY(!opcode_legal(qp_to_ibv(q)->qp_type, op)))
         return EINVAL;
     if (UNLIKELY(w->is_inline && (op == IBV_WR_RDMA_READ || is_atomic(op))))
         return EINVAL;
-    if (UNLIKELY(is_atomic(op) && (w->length != 8 || !ctx_has(ctx_of(qp_ibv(q)->context), FEATURE_ATOMICS))))
+    if (UNLIKELY(is_atomic(op) &&
+                 (w->length != 8 || !ctx_has_feature(ctx_from_ibv(qp_to_ibv(q)->context), FEATURE_ATOMICS))))
         return EINVAL;
     if (UNLIKELY((op == IBV_WR_RDMA_READ || is_atomic(op)) && !q->attr.max_rd_atomic))
         return EINVAL;
@@ -130,17 +132,17 @@ int sq_commit(struct qp *q, struct wqe *w)
 static int send_wqe_from_wr(struct qp *q, const struct ibv_send_wr *wr)
 {
     int err = 0;
-    struct wqe *w = sq_begin(q, &err);
+    struct wqe *w = sq_begin_request(q, &err);
     if (!w)
         return err;
     w->wr_id = wr->wr_id;
     w->opcode = (uint8_t)((unsigned)wr->opcode < 32 ? wr->opcode : 31);
     w->flags = (uint8_t)wr->send_flags;
     w->imm = wr->imm_data;
-    if (qp_ibv(q)->qp_type == IBV_QPT_UD) {
+    if (qp_to_ibv(q)->qp_type == IBV_QPT_UD) {
         if (!wr->wr.ud.ah)
             return EINVAL;
-        sq_path(w, wr->wr.ud.ah, wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey);
+        sq_set_path(w, wr->wr.ud.ah, wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey);
     } else if (is_atomic(wr->opcode)) {
         w->raddr = wr->wr.atomic.remote_addr;
         w->rkey = wr->wr.atomic.rkey;
@@ -150,16 +152,16 @@ static int send_wqe_from_wr(struct qp *q, const struct ibv_send_wr *wr)
         w->raddr = wr->wr.rdma.remote_addr;
         w->rkey = wr->wr.rdma.rkey;
     }
-    if (UNLIKELY(qp_ibv(q)->qp_type == IBV_QPT_XRC_SEND))
+    if (UNLIKELY(qp_to_ibv(q)->qp_type == IBV_QPT_XRC_SEND))
         w->srqn = wr->qp_type.xrc.remote_srqn;
     if (UNLIKELY(wr->opcode == IBV_WR_BIND_MW)) {
         const struct ibv_mw *mw = wr->bind_mw.mw;
         if (!mw || mw->type != IBV_MW_TYPE_2)
             return EINVAL;
-        err = sq_bind(q, w, wr->bind_mw.mw, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
+        err = sq_set_bind(q, w, wr->bind_mw.mw, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
     }
     if (err || UNLIKELY(window_request(w->opcode)))
-        return err ? err : sq_commit(q, w);
+        return err ? err : sq_commit_request(q, w);
     if (wr->num_sge < 0)
         return EINVAL;
     if (wr->send_flags & IBV_SEND_INLINE) {
@@ -171,15 +173,15 @@ static int send_wqe_from_wr(struct qp *q, const struct ibv_send_wr *wr)
             w->length += (uint32_t)n;
         }
         w->is_inline = 1;
-    } else if ((err = sq_sges(q, w, wr->sg_list, (size_t)wr->num_sge))) {
+    } else if ((err = sq_set_sge_list(q, w, wr->sg_list, (size_t)wr->num_sge))) {
         return err;
     }
-    return sq_commit(q, w);
+    return sq_commit_request(q, w);
 }
 
-void sq_leave(struct qp *q)
+void sq_end_posting(struct qp *q)
 {
-    unsigned state = qp_ibv(q)->state;
+    unsigned state = qp_to_ibv(q)->state;
     q->posted = q->tail;
     if (UNLIKELY(state == IBV_QPS_ERR || state == IBV_QPS_SQE))
         sq_flush(q);
@@ -190,14 +192,14 @@ void sq_leave(struct qp *q)
 
 int qp_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
-    struct qp *q = qp_of(ibv);
+    struct qp *q = qp_from_ibv(ibv);
     int r = 0;
-    sq_enter(q);
+    sq_begin_posting(q);
     for (; wr; wr = wr->next)
         if (UNLIKELY((r = send_wqe_from_wr(q, wr)))) {
             *bad = wr;
             break;
         }
-    sq_leave(q);
+    sq_end_posting(q);
     return r;
 }

@@ -6,15 +6,16 @@
 
 #include "hca/hca.h"
 
-void sq_enter(struct qp *q); /* takes the locks: requests may be built now */
-void sq_leave(struct qp *q); /* posts what was built, runs the queue and drops the locks */
+void sq_begin_posting(struct qp *q); /* takes the locks: requests may be built now */
+void sq_end_posting(struct qp *q);   /* posts what was built, runs the queue and drops the locks */
 
-struct wqe *sq_begin(struct qp *q, int *err); /* NULL: full, or the QP does not send in this state */
-void sq_path(struct wqe *w, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey);
-int sq_sges(struct qp *q, struct wqe *w, const struct ibv_sge *sge, size_t n);
-int sq_inline(struct qp *q, struct wqe *w, const struct ibv_data_buf *buf, size_t n);
+struct wqe *sq_begin_request(struct qp *q, int *err); /* NULL: full, or the QP does not send in this state */
+void sq_set_path(struct wqe *w, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey);
+int sq_set_sge_list(struct qp *q, struct wqe *w, const struct ibv_sge *sge, size_t n);
+int sq_set_inline(struct qp *q, struct wqe *w, const struct ibv_data_buf *buf, size_t n);
 /* EINVAL: the protection domains differ. */
-int sq_bind(struct qp *q, struct wqe *w, struct ibv_mw *mw, uint32_t rkey, const struct ibv_mw_bind_info *i);
-int sq_commit(struct qp *q, struct wqe *w);
+int sq_set_bind(struct qp *q, struct wqe *w, struct ibv_mw *mw, uint32_t rkey,
+                const struct ibv_mw_bind_info *i);
+int sq_commit_request(struct qp *q, struct wqe *w);
 
 #endif

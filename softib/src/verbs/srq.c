@@ -13,7 +13,7 @@ static bool taken[SRQ_MAX];
 static uint32_t srq_number_allocate(void)
 {
     uint32_t found = SRQ_MAX;
-    lock_take(&table_lock);
+    spinlock_acquire(&table_lock);
     for (uint32_t i = 0; i < SRQ_MAX && found == SRQ_MAX; i++)
         if (!taken[(table_hint + i) % SRQ_MAX])
             found = (table_hint + i) % SRQ_MAX;
@@ -21,22 +21,22 @@ static uint32_t srq_number_allocate(void)
         taken[found] = true;
         table_hint = found + 1;
     }
-    lock_drop(&table_lock);
+    spinlock_release(&table_lock);
     return found;
 }
 
 /* Adds the queue to the table by which events find it, or removes it. */
-static void table_set(uint32_t idx, struct srq *s)
+static void set_table_entry(uint32_t idx, struct srq *s)
 {
-    lock_take(&table_lock);
+    spinlock_acquire(&table_lock);
     table[idx] = s;
     taken[idx] = s != NULL;
-    lock_drop(&table_lock);
+    spinlock_release(&table_lock);
 }
 
 static struct srq *srq_create(struct ibv_pd *pd, struct ibv_srq_init_attr *a)
 {
-    if (!ctx_has(ctx_of(pd->context), FEATURE_SRQ)) {
+    if (!ctx_has_feature(ctx_from_ibv(pd->context), FEATURE_SRQ)) {
         errno = EOPNOTSUPP;
         return NULL;
     }
@@ -63,13 +63,13 @@ static struct srq *srq_create(struct ibv_pd *pd, struct ibv_srq_init_attr *a)
     pthread_mutex_init(&s->ibv.mutex, NULL);
     pthread_cond_init(&s->ibv.cond, NULL);
     if (!rq_make(s->sh, a->attr.max_wr, a->attr.max_sge)) {
-        table_set(idx, NULL);
+        set_table_entry(idx, NULL);
         free(s);
         errno = ENOMEM;
         return NULL;
     }
     atomic_fetch_add(&((struct pd *)pd)->refs, 1);
-    table_set(idx, s);
+    set_table_entry(idx, s);
     return s;
 }
 
@@ -80,7 +80,7 @@ SOFTIB_API struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init
 }
 
 /* Adds the queue to its domain, where senders find it by number. */
-static void join_domain(struct srq *s, struct xrcd *x, struct cq *cq)
+static void add_to_domain(struct srq *s, struct xrcd *x, struct cq *cq)
 {
     s->xrc = &proc.arena->xrc[s->idx];
     s->xrcd = x;
@@ -94,7 +94,7 @@ static void join_domain(struct srq *s, struct xrcd *x, struct cq *cq)
 }
 
 /* Removes the queue from its domain and waits until no sender uses it. */
-static void leave_domain(struct srq *s)
+static void remove_from_domain(struct srq *s)
 {
     atomic_store(&s->xrc->domain, 0);
     atomic_store(&s->xrc->number, 0);
@@ -126,7 +126,7 @@ struct ibv_srq *srq_create_ex(struct ibv_context *c, struct ibv_srq_init_attr_ex
         return NULL;
     a->attr = plain.attr;
     if (type == IBV_SRQT_XRC)
-        join_domain(s, (struct xrcd *)a->xrcd, cq_of(a->cq));
+        add_to_domain(s, (struct xrcd *)a->xrcd, cq_from_ibv(a->cq));
     return &s->ibv;
 }
 
@@ -157,7 +157,7 @@ SOFTIB_API int ibv_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *a, int m
     /* Armed below the limit already: the event comes at once. */
     if (a->srq_limit && atomic_load(&s->sh->tail) - atomic_load(&s->sh->head) < a->srq_limit &&
         atomic_exchange(&s->sh->srq_limit, 0))
-        peer_event(proc.self, SHEV_SRQ_LIMIT, s->idx, 0);
+        peer_post_event(proc.self, SHEV_SRQ_LIMIT, s->idx, 0);
     return 0;
 }
 
@@ -175,15 +175,15 @@ SOFTIB_API int ibv_destroy_srq(struct ibv_srq *ibv)
     struct srq *s = (struct srq *)ibv;
     if (atomic_load(&s->refs))
         return EBUSY;
-    lock_take(&table_lock);
+    spinlock_acquire(&table_lock);
     table[s->idx] = NULL; /* the number stays taken until the ring is gone */
-    lock_drop(&table_lock);
-    async_purge(ctx_of(ibv->context), &s->async_delivered);
+    spinlock_release(&table_lock);
+    async_purge(ctx_from_ibv(ibv->context), &s->async_delivered);
     async_wait(&ibv->events_completed, &s->async_delivered, &ibv->mutex, &ibv->cond);
     if (s->xrc)
-        leave_domain(s);
+        remove_from_domain(s);
     rq_destroy(s->sh);
-    table_set(s->idx, NULL);
+    set_table_entry(s->idx, NULL);
     atomic_fetch_sub(&((struct pd *)ibv->pd)->refs, 1);
     pthread_mutex_destroy(&ibv->mutex);
     pthread_cond_destroy(&ibv->cond);
@@ -205,12 +205,12 @@ int srq_post(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **b
 
 void srq_limit_event(uint32_t idx)
 {
-    lock_take(&table_lock);
+    spinlock_acquire(&table_lock);
     struct srq *s = idx < SRQ_MAX ? table[idx] : NULL;
     if (s) {
         struct ibv_async_event e = {.event_type = IBV_EVENT_SRQ_LIMIT_REACHED};
         e.element.srq = &s->ibv;
-        async_report(ctx_of(s->ibv.context), &e, &s->async_delivered);
+        async_report(ctx_from_ibv(s->ibv.context), &e, &s->async_delivered);
     }
-    lock_drop(&table_lock);
+    spinlock_release(&table_lock);
 }

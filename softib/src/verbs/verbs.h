@@ -54,7 +54,7 @@ struct ibv_xrcd *xrc_open_domain(struct ibv_context *c, struct ibv_xrcd_init_att
 int xrc_close_domain(struct ibv_xrcd *x);
 struct ibv_qp *xrc_open_qp(struct ibv_context *c, struct ibv_qp_open_attr *a);
 /* The queue pair that the opened handle q stands for if this process created it (released with qp_release), else NULL. */
-struct qp *xrc_local(struct qp *q);
+struct qp *xrc_find_local_qp(struct qp *q);
 int xrc_query_remote(struct qp *q, struct ibv_qp_attr *a, struct ibv_qp_init_attr *init);
 int xrc_release(struct qp *q);
 

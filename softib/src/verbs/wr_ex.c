@@ -12,20 +12,20 @@ static struct qp *wr_ex_qp(struct ibv_qp_ex *e)
 }
 
 /* Completes the open request: the next one begins, or the batch ends, and no further setter can be called for it. */
-static void commit_open(struct qp *q)
+static void commit_open_request(struct qp *q)
 {
     if (q->build_wqe && !q->build_err)
-        q->build_err = sq_commit(q, q->build_wqe);
+        q->build_err = sq_commit_request(q, q->build_wqe);
     q->build_wqe = NULL;
 }
 
 static struct wqe *wr_ex_begin(struct ibv_qp_ex *e, enum ibv_wr_opcode op)
 {
     struct qp *q = wr_ex_qp(e);
-    commit_open(q);
+    commit_open_request(q);
     if (q->build_err)
         return NULL;
-    struct wqe *w = sq_begin(q, &q->build_err);
+    struct wqe *w = sq_begin_request(q, &q->build_err);
     if (!w)
         return NULL;
     w->wr_id = e->wr_id;
@@ -40,9 +40,9 @@ static struct wqe *wr_ex_begin(struct ibv_qp_ex *e, enum ibv_wr_opcode op)
 static void wr_ex_start(struct ibv_qp_ex *e)
 {
     struct qp *q = wr_ex_qp(e);
-    sq_enter(q);
-    atomic_store_explicit(&q->builder, thread_mark(), memory_order_relaxed);
-    sq_give_wire(q); /* until the batch ends: the program may do anything in between */
+    sq_begin_posting(q);
+    atomic_store_explicit(&q->builder, thread_unique_mark(), memory_order_relaxed);
+    sq_unlock_wire(q); /* until the batch ends: the program may do anything in between */
     q->build_err = 0;
     q->build_wqe = NULL;
 }
@@ -50,13 +50,13 @@ static void wr_ex_start(struct ibv_qp_ex *e)
 static int wr_ex_complete(struct ibv_qp_ex *e)
 {
     struct qp *q = wr_ex_qp(e);
-    commit_open(q);
+    commit_open_request(q);
     int r = q->build_err;
-    sq_take_wire(q);
+    sq_lock_wire(q);
     if (r)
         q->tail = q->posted;
     atomic_store_explicit(&q->builder, NULL, memory_order_relaxed);
-    sq_leave(q);
+    sq_end_posting(q);
     return r;
 }
 
@@ -64,10 +64,10 @@ static void wr_ex_discard(struct ibv_qp_ex *e)
 {
     struct qp *q = wr_ex_qp(e);
     q->build_wqe = NULL;
-    sq_take_wire(q);
+    sq_lock_wire(q);
     q->tail = q->posted;
     atomic_store_explicit(&q->builder, NULL, memory_order_relaxed);
-    sq_leave(q);
+    sq_end_posting(q);
 }
 
 static void wr_ex_set_remote(struct wqe *w, uint32_t rkey, uint64_t addr)
@@ -136,7 +136,7 @@ static void wr_fadd(struct ibv_qp_ex *e, uint32_t rkey, uint64_t addr, uint64_t 
 static void set_ud(struct ibv_qp_ex *e, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
 {
     if (wr_ex_qp(e)->build_wqe)
-        sq_path(wr_ex_qp(e)->build_wqe, ah, qpn, qkey);
+        sq_set_path(wr_ex_qp(e)->build_wqe, ah, qpn, qkey);
 }
 
 static void wr_ex_record_error(struct qp *q, int err)
@@ -149,7 +149,7 @@ static void set_inline_list(struct ibv_qp_ex *e, size_t n, const struct ibv_data
 {
     struct qp *q = wr_ex_qp(e);
     if (q->build_wqe)
-        wr_ex_record_error(q, sq_inline(q, q->build_wqe, buf, n));
+        wr_ex_record_error(q, sq_set_inline(q, q->build_wqe, buf, n));
 }
 
 static void set_inline(struct ibv_qp_ex *e, void *addr, size_t length)
@@ -162,7 +162,7 @@ static void set_sge_list(struct ibv_qp_ex *e, size_t n, const struct ibv_sge *sg
 {
     struct qp *q = wr_ex_qp(e);
     if (q->build_wqe)
-        wr_ex_record_error(q, sq_sges(q, q->build_wqe, sge, n));
+        wr_ex_record_error(q, sq_set_sge_list(q, q->build_wqe, sge, n));
 }
 
 static void set_sge(struct ibv_qp_ex *e, uint32_t lkey, uint64_t addr, uint32_t length)
@@ -173,7 +173,7 @@ static void set_sge(struct ibv_qp_ex *e, uint32_t lkey, uint64_t addr, uint32_t 
 
 static void wr_ex_unsupported(struct qp *q)
 {
-    commit_open(q);
+    commit_open_request(q);
     wr_ex_record_error(q, EOPNOTSUPP);
 }
 
@@ -190,7 +190,7 @@ static void wr_bind_mw(struct ibv_qp_ex *e, struct ibv_mw *mw, uint32_t rkey,
     struct qp *q = wr_ex_qp(e);
     struct wqe *w = wr_ex_begin(e, IBV_WR_BIND_MW);
     if (w)
-        wr_ex_record_error(q, mw->type == IBV_MW_TYPE_2 ? sq_bind(q, w, mw, rkey, i) : EINVAL);
+        wr_ex_record_error(q, mw->type == IBV_MW_TYPE_2 ? sq_set_bind(q, w, mw, rkey, i) : EINVAL);
 }
 
 static void wr_tso(struct ibv_qp_ex *e, void *hdr, uint16_t hdr_sz, uint16_t mss)

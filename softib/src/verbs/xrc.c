@@ -11,12 +11,12 @@
 #include <sys/stat.h>
 
 /* True if a live process has the domain open: the registry counts the open handles of each process. Its lock is held. */
-static bool row_live(const struct reg_xrcd *r)
+static bool is_domain_open(const struct reg_xrcd *r)
 {
-    return r->key && atomic_load(&proc.reg->member[r->slot].gen) == r->gen && member_alive(r->slot);
+    return r->key && atomic_load(&proc.reg->member[r->slot].gen) == r->gen && member_is_alive(r->slot);
 }
 
-static bool row_mine(const struct reg_xrcd *r, uint64_t key)
+static bool is_own_domain_row(const struct reg_xrcd *r, uint64_t key)
 {
     return r->key == key && r->slot == proc.slot && r->gen == atomic_load(&proc.reg->member[proc.slot].gen);
 }
@@ -29,9 +29,9 @@ static int row_open(uint64_t key, int oflags)
     for (struct reg_xrcd *r = proc.reg->xrcd; r < proc.reg->xrcd + XRCDS; r++) {
         if (r->key && r->key != key)
             continue;
-        if (row_mine(r, key))
+        if (is_own_domain_row(r, key))
             mine = r;
-        bool live = row_live(r);
+        bool live = is_domain_open(r);
         exists |= live;
         if (!live && !free)
             free = r;
@@ -45,7 +45,7 @@ static int row_open(uint64_t key, int oflags)
         return 0;
     }
     for (struct reg_xrcd *r = proc.reg->xrcd; !free && r < proc.reg->xrcd + XRCDS; r++)
-        if (!row_live(r)) /* its process has died */
+        if (!is_domain_open(r)) /* its process has died */
             free = r;
     if (!free)
         return ENOMEM;
@@ -56,7 +56,7 @@ static int row_open(uint64_t key, int oflags)
 static void row_close(uint64_t key)
 {
     for (struct reg_xrcd *r = proc.reg->xrcd; r < proc.reg->xrcd + XRCDS; r++)
-        if (row_mine(r, key) && !--r->opened)
+        if (is_own_domain_row(r, key) && !--r->opened)
             r->key = 0;
 }
 
@@ -68,25 +68,25 @@ static uint64_t domain_key(struct ibv_context *c, int fd)
         return random_u64() | 1;
     if (fstat(fd, &st))
         return 0;
-    uint64_t name[] = {st.st_dev, st.st_ino, proc.fab.node, ctx_of(c)->hca};
+    uint64_t name[] = {st.st_dev, st.st_ino, proc.fab.node, ctx_from_ibv(c)->hca};
     return hash_bytes(name, sizeof(name), 14695981039346656037ull) | 1;
 }
 
 struct ibv_xrcd *xrc_open_domain(struct ibv_context *c, struct ibv_xrcd_init_attr *a)
 {
     const uint32_t both = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
-    int err = a->comp_mask & ~both || !ctx_has(ctx_of(c), FEATURE_XRC)      ? EOPNOTSUPP
-              : a->comp_mask != both || a->oflags & ~(O_CREAT | O_EXCL)     ? EINVAL
-              : (a->fd == -1 && !(a->oflags & O_CREAT)) || ctx_of(c)->wires ? EINVAL
-                                                                            : 0;
+    int err = a->comp_mask & ~both || !ctx_has_feature(ctx_from_ibv(c), FEATURE_XRC) ? EOPNOTSUPP
+              : a->comp_mask != both || a->oflags & ~(O_CREAT | O_EXCL)              ? EINVAL
+              : (a->fd == -1 && !(a->oflags & O_CREAT)) || ctx_from_ibv(c)->wires    ? EINVAL
+                                                                                     : 0;
     uint64_t key = err ? 0 : domain_key(c, a->fd);
     struct xrcd *x = key ? calloc(1, sizeof(*x)) : NULL;
     if (!err && !x)
         err = key ? ENOMEM : EBADF;
     if (!err) {
-        shlock_take(&proc.reg->lock);
+        shlock_lock(&proc.reg->lock);
         err = row_open(key, a->oflags);
-        shlock_drop(&proc.reg->lock);
+        shlock_unlock(&proc.reg->lock);
     }
     if (err) {
         free(x);
@@ -103,9 +103,9 @@ int xrc_close_domain(struct ibv_xrcd *ibv)
     struct xrcd *x = (struct xrcd *)ibv;
     if (atomic_load(&x->refs))
         return EBUSY;
-    shlock_take(&proc.reg->lock);
+    shlock_lock(&proc.reg->lock);
     row_close(x->key);
-    shlock_drop(&proc.reg->lock);
+    shlock_unlock(&proc.reg->lock);
     free(x);
     return 0;
 }
@@ -122,7 +122,7 @@ static struct sh_qp *xrc_find_qp(uint32_t qpn, uint64_t key, struct peer **owner
     if (atomic_load(&s->state) != QP_NONE && atomic_load(&s->qpn) == qpn &&
         atomic_load(&s->type) == IBV_QPT_XRC_RECV && atomic_load(&s->domain) == key)
         return s;
-    peer_put(*owner);
+    peer_release(*owner);
     return NULL;
 }
 
@@ -140,7 +140,7 @@ struct ibv_qp *xrc_open_qp(struct ibv_context *c, struct ibv_qp_open_attr *a)
         errno = EINVAL;
         return NULL;
     }
-    peer_put(owner);
+    peer_release(owner);
     struct qp *q = slab_new(sizeof(*q));
     if (!q) {
         errno = ENOMEM;
@@ -149,7 +149,7 @@ struct ibv_qp *xrc_open_qp(struct ibv_context *c, struct ibv_qp_open_attr *a)
     q->opened = true;
     q->wire = wire_near;
     q->xrcd = x;
-    struct ibv_qp *v = qp_ibv(q);
+    struct ibv_qp *v = qp_to_ibv(q);
     v->context = c;
     v->qp_context = a->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT ? a->qp_context : NULL;
     v->qp_num = a->qp_num;
@@ -161,15 +161,15 @@ struct ibv_qp *xrc_open_qp(struct ibv_context *c, struct ibv_qp_open_attr *a)
     return v;
 }
 
-struct qp *xrc_local(struct qp *q)
+struct qp *xrc_find_local_qp(struct qp *q)
 {
-    uint32_t qpn = qp_ibv(q)->qp_num;
+    uint32_t qpn = qp_to_ibv(q)->qp_num;
     return qpn >> QP_BITS == proc.slot ? qp_lookup(qpn) : NULL;
 }
 
 int xrc_query_remote(struct qp *q, struct ibv_qp_attr *a, struct ibv_qp_init_attr *init)
 {
-    uint32_t qpn = qp_ibv(q)->qp_num;
+    uint32_t qpn = qp_to_ibv(q)->qp_num;
     struct peer *owner;
     struct sh_qp *s = xrc_find_qp(qpn, q->xrcd->key, &owner);
     if (!s)
@@ -181,16 +181,16 @@ int xrc_query_remote(struct qp *q, struct ibv_qp_attr *a, struct ibv_qp_init_att
                               .max_dest_rd_atomic = (uint8_t)atomic_load(&s->max_dest_rd),
                               .path_mig_state = (enum ibv_mig_state)atomic_load(&s->mig)};
     a->qp_state = a->cur_qp_state = (enum ibv_qp_state)atomic_load(&s->state);
-    *init = (struct ibv_qp_init_attr){.qp_context = qp_ibv(q)->qp_context, .qp_type = IBV_QPT_XRC_RECV};
-    peer_put(owner);
+    *init = (struct ibv_qp_init_attr){.qp_context = qp_to_ibv(q)->qp_context, .qp_type = IBV_QPT_XRC_RECV};
+    peer_release(owner);
     return 0;
 }
 
 int xrc_release(struct qp *q)
 {
     atomic_fetch_sub(&q->xrcd->refs, 1);
-    pthread_mutex_destroy(&qp_ibv(q)->mutex);
-    pthread_cond_destroy(&qp_ibv(q)->cond);
+    pthread_mutex_destroy(&qp_to_ibv(q)->mutex);
+    pthread_cond_destroy(&qp_to_ibv(q)->cond);
     slab_free(q, sizeof(*q));
     return 0;
 }

@@ -8,15 +8,15 @@
 static void doubling_exchange(struct sched *s, const struct fold *f, struct partial *p, struct loc out,
                               int64_t n)
 {
-    (void)out; /* partial_settle leaves it there */
+    (void)out; /* partial_copy_to_result leaves it there */
     for (int mask = 1; mask < f->pof2; mask *= 2) {
         int partner = fold_rank(f, f->index ^ mask);
-        sched_recv(s, partner, partial_theirs(p), n);
-        sched_send(s, partner, partial_mine(p), n);
+        sched_recv(s, partner, partial_peer_data(p), n);
+        sched_send(s, partner, partial_own_data(p), n);
         sched_fence(s);
         partial_merge(s, p, (f->index & mask) == 0, 0, n);
     }
-    partial_settle(s, p, 0, n);
+    partial_copy_to_result(s, p, 0, n);
 }
 
 static void allreduce_doubling_generate(const struct coll_shape *shape, struct sched *s)

@@ -25,7 +25,7 @@ static void halving_exchange(struct sched *s, const struct fold *f, struct parti
 {
     struct halving h;
     halving_reduce(s, f, p, n, &h);
-    partial_settle(s, p, h.lo[h.steps], h.hi[h.steps] - h.lo[h.steps]);
+    partial_copy_to_result(s, p, h.lo[h.steps], h.hi[h.steps] - h.lo[h.steps]);
     halving_allgather(s, f, &h, out);
 }
 

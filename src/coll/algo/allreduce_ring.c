@@ -9,11 +9,12 @@ static void allreduce_ring_generate(const struct coll_shape *shape, struct sched
     const int size = shape->size, rank = shape->rank;
     const int64_t n = shape->count;
     const struct loc in = shape_input(shape), out = loc_make(BUF_RECV, 0);
-    if (alone(shape, s, in, out, n))
+    if (copy_if_single_rank(shape, s, in, out, n))
         return;
     struct loc temp = sched_temp(s, part_size(n, size, 0));
     for (int k = 0; k < size - 1; k++) {
-        int give = ring(rank - k, size), take = ring(rank - k - 1, size), idle = ring_idle(give, take, n);
+        int give = ring(rank - k, size), take = ring(rank - k - 1, size),
+            idle = ring_return_when_idle(give, take, n);
         if (idle >= 0) {
             k += idle;
             continue;

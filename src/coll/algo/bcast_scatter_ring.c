@@ -12,7 +12,7 @@ static int scatter_count_parts(int me, int size)
     return (int)(me + low < size ? low : size - me);
 }
 
-static void scatter_parts(const struct coll_shape *shape, struct sched *s, int me, struct loc data)
+static void generate_scatter(const struct coll_shape *shape, struct sched *s, int me, struct loc data)
 {
     const int size = shape->size;
     if (me != 0) {
@@ -36,9 +36,10 @@ static void bcast_scatter_ring_generate(const struct coll_shape *shape, struct s
     const int size = shape->size, me = ring(shape->rank - shape->root, size);
     const int left = ring(me - 1, size), right = ring(me + 1, size);
     struct loc data = loc_make(BUF_RECV, 0);
-    scatter_parts(shape, s, me, data);
+    generate_scatter(shape, s, me, data);
     for (int k = 0; k < size - 1; k++) {
-        int out = ring(me - k, size), in = ring(me - k - 1, size), idle = ring_idle(out, in, shape->count);
+        int out = ring(me - k, size), in = ring(me - k - 1, size),
+            idle = ring_return_when_idle(out, in, shape->count);
         if (idle >= 0) {
             k += idle;
             continue;

@@ -14,7 +14,7 @@ static void reduce_linear_generate(const struct coll_shape *shape, struct sched 
         sched_send(s, shape->root, in, n);
         return;
     }
-    if (alone(shape, s, in, out, n))
+    if (copy_if_single_rank(shape, s, in, out, n))
         return;
     /* In place, the root's contribution occupies the result buffer, so partial sums go to temporary memory. */
     struct loc sum = shape->in_place ? sched_temp(s, n) : out;

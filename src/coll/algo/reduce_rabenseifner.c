@@ -31,7 +31,7 @@ static void halving_gather(struct sched *s, const struct fold *f, const struct h
 static void reduce_rabenseifner_generate(const struct coll_shape *shape, struct sched *s)
 {
     const int64_t n = shape->count;
-    struct fold f = fold_make(shape->rank, shape->size), root = fold_make(shape->root, shape->size);
+    struct fold f = fold_init(shape->rank, shape->size), root = fold_init(shape->root, shape->size);
     struct loc in = shape_input(shape), out = loc_make(BUF_RECV, 0);
     const bool root_folded = root.index < 0;
     const int root_index = root_folded ? shape->root / 2 : root.index;
@@ -40,9 +40,9 @@ static void reduce_rabenseifner_generate(const struct coll_shape *shape, struct 
         struct loc buf0 = result_here ? out : sched_temp(s, n);
         struct partial p = partial_start(shape, in, buf0, sched_temp(s, n));
         struct halving h;
-        fold_in(s, &f, shape->rank, &p, n);
+        fold_generate_reduce(s, &f, shape->rank, &p, n);
         halving_reduce(s, &f, &p, n, &h);
-        partial_settle(s, &p, h.lo[h.steps], h.hi[h.steps] - h.lo[h.steps]);
+        partial_copy_to_result(s, &p, h.lo[h.steps], h.hi[h.steps] - h.lo[h.steps]);
         halving_gather(s, &f, &h, root_index, p.buf[0]);
         if (root_folded && f.index == root_index)
             sched_send(s, shape->root, p.buf[0], n);

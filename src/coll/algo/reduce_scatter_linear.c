@@ -9,7 +9,7 @@ static void reduce_scatter_linear_generate(const struct coll_shape *shape, struc
     const int size = shape->size, rank = shape->rank;
     const int64_t *starts = shape->starts;
     const struct blocks b = shape_blocks(shape);
-    if (alone(shape, s, b.own, b.out, b.mine))
+    if (copy_if_single_rank(shape, s, b.own, b.out, b.mine))
         return;
     struct loc slots = sched_temp(s, size * b.mine), sum = loc_add(slots, (size - 1) * b.mine);
     for (int k = 1; k < size; k++) {

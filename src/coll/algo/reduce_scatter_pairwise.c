@@ -9,7 +9,7 @@ static void reduce_scatter_pairwise_generate(const struct coll_shape *shape, str
     const int size = shape->size, rank = shape->rank;
     const int64_t *starts = shape->starts;
     const struct blocks b = shape_blocks(shape);
-    if (alone(shape, s, b.own, b.out, b.mine))
+    if (copy_if_single_rank(shape, s, b.own, b.out, b.mine))
         return;
     struct loc temp = sched_temp(s, b.mine), sum = shape->in_place ? sched_temp(s, b.mine) : b.out;
     for (int k = 1; k < size; k++) {

@@ -9,7 +9,7 @@ static void reduce_scatter_ring_generate(const struct coll_shape *shape, struct 
     const int size = shape->size, rank = shape->rank;
     const int64_t *starts = shape->starts, mine = starts[rank + 1] - starts[rank];
     const struct loc in = shape_input(shape), out = loc_make(BUF_RECV, 0);
-    if (alone(shape, s, in, out, mine))
+    if (copy_if_single_rank(shape, s, in, out, mine))
         return;
     int64_t longest = 0;
     for (int r = 0; r < size; r++)

@@ -11,7 +11,7 @@ static int binomial_subtree_size(int me, int size)
     return me + low < size ? low : size - me;
 }
 
-static void at_root(const struct coll_shape *shape, struct sched *s, bool gather)
+static void generate_root(const struct coll_shape *shape, struct sched *s, bool gather)
 {
     const int size = shape->size, root = shape->root;
     const enum sched_buf all = gather ? BUF_RECV : BUF_SEND;
@@ -23,12 +23,12 @@ static void at_root(const struct coll_shape *shape, struct sched *s, bool gather
         sched_move(s, gather, first, loc_make(all, 0), n - head);
     }
     if (!shape->in_place)
-        copy_own(shape, s, gather);
+        copy_root_block(shape, s, gather);
 }
 
 /* Moves blocks between this rank's packed blocks and its children. */
-static void with_children(const struct coll_shape *shape, struct sched *s, bool gather, const struct tree *t,
-                          struct loc data)
+static void move_with_children(const struct coll_shape *shape, struct sched *s, bool gather,
+                               const struct tree *t, struct loc data)
 {
     const int size = shape->size, me = ring(shape->rank - shape->root, size);
     for (int c = t->nchildren - 1; c >= 0; c--) {
@@ -37,8 +37,8 @@ static void with_children(const struct coll_shape *shape, struct sched *s, bool 
     }
 }
 
-static void with_parent(const struct coll_shape *shape, struct sched *s, bool gather, const struct tree *t,
-                        struct loc data, int n)
+static void move_with_parent(const struct coll_shape *shape, struct sched *s, bool gather,
+                             const struct tree *t, struct loc data, int n)
 {
     int head = t->parent != shape->root || shape->rank + n <= shape->size ? n : shape->size - shape->rank;
     sched_move(s, !gather, t->parent, data, head);
@@ -48,7 +48,7 @@ static void with_parent(const struct coll_shape *shape, struct sched *s, bool ga
 static void gather_binomial_generate(const struct coll_shape *shape, struct sched *s)
 {
     if (shape->rank == shape->root) {
-        at_root(shape, s, true);
+        generate_root(shape, s, true);
         return;
     }
     struct loc data = loc_make(BUF_SEND, 0);
@@ -56,17 +56,17 @@ static void gather_binomial_generate(const struct coll_shape *shape, struct sche
     const int n = binomial_subtree_size(ring(shape->rank - shape->root, shape->size), shape->size);
     if (n > 1) {
         data = sched_temp(s, n);
-        with_children(shape, s, true, &t, data);
+        move_with_children(shape, s, true, &t, data);
         sched_copy(s, loc_make(BUF_SEND, 0), data, 1);
         sched_fence(s);
     }
-    with_parent(shape, s, true, &t, data, n);
+    move_with_parent(shape, s, true, &t, data, n);
 }
 
 static void scatter_binomial_generate(const struct coll_shape *shape, struct sched *s)
 {
     if (shape->rank == shape->root) {
-        at_root(shape, s, false);
+        generate_root(shape, s, false);
         return;
     }
     struct loc data = loc_make(BUF_RECV, 0);
@@ -74,9 +74,9 @@ static void scatter_binomial_generate(const struct coll_shape *shape, struct sch
     const int n = binomial_subtree_size(ring(shape->rank - shape->root, shape->size), shape->size);
     if (n > 1)
         data = sched_temp(s, n);
-    with_parent(shape, s, false, &t, data, n);
+    move_with_parent(shape, s, false, &t, data, n);
     sched_fence(s);
-    with_children(shape, s, false, &t, data);
+    move_with_children(shape, s, false, &t, data);
     sched_copy(s, data, loc_make(BUF_RECV, 0), 1);
 }
 

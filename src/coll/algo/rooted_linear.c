@@ -20,7 +20,7 @@ static void rooted_linear_generate(const struct coll_shape *shape, struct sched 
         sched_move(s, gather, r, loc_make(all, r), 1);
     }
     if (!shape->in_place)
-        copy_own(shape, s, gather);
+        copy_root_block(shape, s, gather);
 }
 
 static void gather_linear_generate(const struct coll_shape *shape, struct sched *s)

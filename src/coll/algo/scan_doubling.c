@@ -24,9 +24,9 @@ static void scan_doubling_generate(const struct coll_shape *shape, struct sched 
         int partner = shape->rank ^ mask;
         if (partner >= shape->size)
             continue;
-        struct loc theirs = partial_theirs(&sum);
+        struct loc theirs = partial_peer_data(&sum);
         sched_recv(s, partner, theirs, n);
-        sched_send(s, partner, partial_mine(&sum), n);
+        sched_send(s, partner, partial_own_data(&sum), n);
         sched_fence(s);
         if (partner < shape->rank) {
             if (have_prefix)

@@ -14,18 +14,18 @@ static LABORATORY_INT(
     "communicators live for one or two barriers only. 0: at the first barrier. Must be the "
     "same on all ranks.");
 
-static bool hbarrier_fits(const struct call *call, const struct coll_choice *choice)
+static bool hbarrier_is_applicable(const struct call *call, const struct coll_choice *choice)
 {
     return call->args->kind == COLL_BARRIER && call->where.nodes &&
            ((choice->algorithm->needs & NEED_NODES) || choice->by_node);
 }
 
-static int number_run(struct coll_state *state, const struct call *call)
+static int make_run_tag(struct coll_state *state, const struct call *call)
 {
-    return coll_tag_of(COLL_BARRIER, 0, call->form, coll_number(state, call->args, call->form, 0));
+    return coll_make_tag(COLL_BARRIER, 0, call->form, coll_number_call(state, call->args, call->form, 0));
 }
 
-static bool same_choice(const struct coll_choice *a, const struct coll_choice *b)
+static bool choices_are_equal(const struct coll_choice *a, const struct coll_choice *b)
 {
     return a->algorithm == b->algorithm && a->by_node == b->by_node && a->named == b->named &&
            memcmp(a->parameter, b->parameter, sizeof(a->parameter)) == 0;
@@ -40,8 +40,8 @@ static struct hbarrier *get_hbarrier(struct coll_state *state, const struct call
     const enum coll_form form =
         call->form == FORM_NONBLOCKING && !choice->named ? FORM_NONBLOCKING : FORM_BLOCKING;
     struct hbarrier **w = &state->hbarrier[form];
-    if (unlikely(*w && !same_choice(&(*w)->choice, choice))) {
-        hbarrier_drop(*w); /* every rank changes its choice at the same call */
+    if (unlikely(*w && !choices_are_equal(&(*w)->choice, choice))) {
+        hbarrier_release(*w); /* every rank changes its choice at the same call */
         *w = NULL;
         state->cached[COLL_BARRIER] = NULL;
     }
@@ -56,7 +56,7 @@ static struct hbarrier *get_hbarrier(struct coll_state *state, const struct call
 }
 
 /* Whether the next barrier uses multicast. The first one uses messages, which also carry the setup. */
-static bool is_by_multicast(struct hbarrier *w)
+static bool uses_multicast(struct hbarrier *w)
 {
     return w->calls++ > 0 && w->multicast;
 }
@@ -73,10 +73,10 @@ static int run_blocking(const struct call *call, struct hbarrier *w)
     r.w = w;
     r.comm = state->comm;
     r.lane = r.pending = r.error = 0;
-    r.tree = is_by_multicast(w);
+    r.tree = uses_multicast(w);
     r.over = r.crossed = false;
     r.method = METHOD_SETUP; /* until its turn comes */
-    r.tag = number_run(state, call);
+    r.tag = make_run_tag(state, call);
     list_append(&w->lane[0].runs, &r.link);
     hbarrier_advance(&r);
     if (!r.over)
@@ -130,7 +130,7 @@ static int barrier_start(struct request *base)
 static void free_run(struct request *base)
 {
     struct hbarrier_run *r = container_of(base, struct hbarrier_run, base);
-    hbarrier_drop(r->w);
+    hbarrier_release(r->w);
     objmem_free(r);
 }
 
@@ -139,7 +139,7 @@ const struct request_ops hbarrier_persistent_ops = {
     .name = "persistent barrier", .start = barrier_start, .release = free_run};
 
 /* True if a persistent barrier has a lane of its own. They are started in any order, so none can be the first barrier. */
-static bool has_lane(const struct hbarrier *w)
+static bool has_free_lane(const struct hbarrier *w)
 {
     return w->calls > 0 && w->lanes < HBARRIER_LANES;
 }
@@ -156,16 +156,16 @@ static int make_request(const struct call *call, struct hbarrier *w, struct requ
     r->base.comm = comm_retain(state->comm);
     w->refs++;
     list_init(&r->hook.link);
-    r->tag = number_run(state, call);
+    r->tag = make_run_tag(state, call);
     if (persistent) {
         r->lane = w->lanes++;
         r->base.persistent = true;
         r->base.active = false;
         atomic_store_explicit(&r->base.complete, 1, memory_order_relaxed);
     } else {
-        r->tree = is_by_multicast(w);
+        r->tree = uses_multicast(w);
         page_comm_count(state->page);
-        page_comm_kind(state->page, COLL_BARRIER);
+        page_comm_record_kind(state->page, COLL_BARRIER);
         r->number = state->page->calls;
         barrier_begin(r);
     }
@@ -177,7 +177,7 @@ static bool hbarrier_run(struct call *call, const struct coll_choice *choice, st
                          int *rc)
 {
     struct hbarrier *w = get_hbarrier(call->state, call, choice, rc);
-    if (!w || (call->form == FORM_PERSISTENT && !has_lane(w)))
+    if (!w || (call->form == FORM_PERSISTENT && !has_free_lane(w)))
         return *rc != 0;
     *rc = request ? make_request(call, w, request) : run_blocking(call, w);
     return true;
@@ -190,7 +190,7 @@ static void hbarrier_reselect(struct coll_state *state)
 }
 
 const struct coll_executor hbarrier_executor = {.name = "barrier between nodes",
-                                                .fits = hbarrier_fits,
+                                                .fits = hbarrier_is_applicable,
                                                 .run = hbarrier_run,
                                                 .reselect = hbarrier_reselect,
                                                 .close = hbarrier_close};

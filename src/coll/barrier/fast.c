@@ -23,12 +23,12 @@ bool hbarrier_can_run_fast(const struct hbarrier *w)
 }
 
 /* False if progress may be needed, or another thread or rank needs the processor. */
-static bool can_hurry(const struct hbarrier *w)
+static bool can_skip_progress(const struct hbarrier *w)
 {
     return list_empty(&w->lane[0].runs) && !w->busy && !w->net->oversubscribed && !w->net->lock;
 }
 
-static bool is_set(const struct hbarrier *w, int partner)
+static bool is_partner_flag_set(const struct hbarrier *w, int partner)
 {
     return barrier_flag_is_set(
         atomic_load_explicit(&w->flags[partner * HBARRIER_LANES], memory_order_acquire),
@@ -39,7 +39,7 @@ static bool is_set(const struct hbarrier *w, int partner)
 static bool poll_flags(const struct hbarrier *w, int first, int end)
 {
     for (int looks = 0; looks < LOOKS; looks++) {
-        while (first < end && (w->partner_at[first].from < 0 || is_set(w, first)))
+        while (first < end && (w->partner_at[first].from < 0 || is_partner_flag_set(w, first)))
             first++;
         if (first == end)
             return true;
@@ -64,10 +64,10 @@ static __attribute__((noinline)) int continue_in_rounds(struct coll_state *state
 }
 
 /* Counts the call while the first flags are in flight, when no rank waits for this one. */
-static void count_call(const struct coll_args *args, struct coll_state *state)
+static void count_barrier_call(const struct coll_args *args, struct coll_state *state)
 {
-    page_comm_kind(state->page, COLL_BARRIER);
-    coll_number(state, args, FORM_BLOCKING, 0);
+    page_comm_record_kind(state->page, COLL_BARRIER);
+    coll_number_call(state, args, FORM_BLOCKING, 0);
     counter_add(&quick, 1);
     state->hbarrier[FORM_BLOCKING]->calls++;
 }
@@ -81,17 +81,17 @@ bool hbarrier_run_fast(const struct coll_args *args, struct coll_state *state, i
     int next = 0, error = 0;
     if (unlikely(w->calls % PROGRESS == 0))
         net_progress(w->net);
-    if (unlikely(!can_hurry(w)))
+    if (unlikely(!can_skip_progress(w)))
         return false;
     barrier_machine_next(m, &shape, true); /* nobody is expected */
     while (barrier_machine_next(m, &shape, true) == BARRIER_ROUND) {
         const int first = next;
         for (; next < w->partners && w->partner_at[next].round == m->round; next++) {
-            const int failed = w->partner_at[next].to < 0 ? 0 : hbarrier_flag(w, next, 0);
+            const int failed = w->partner_at[next].to < 0 ? 0 : hbarrier_set_partner_flag(w, next, 0);
             error = error ? error : failed;
         }
         if (first == 0)
-            count_call(args, state);
+            count_barrier_call(args, state);
         if (unlikely(error || !poll_flags(w, first, next))) {
             *rc = continue_in_rounds(state, error);
             return true;

@@ -4,7 +4,7 @@
 #include "coll/barrier/internal.h"
 
 /* Sets flag `i` of a partner. A full send queue is emptied by polling completions, since the partner waits. */
-int hbarrier_flag(struct hbarrier *w, int i, int lane)
+int hbarrier_set_partner_flag(struct hbarrier *w, int i, int lane)
 {
     const struct hbarrier_partner *p = &w->partner[i];
     const uint8_t turn = w->lane[lane].machine.turn;
@@ -21,7 +21,7 @@ void hbarrier_write_round(struct hbarrier_run *r, int round)
 {
     for (int i = 0; i < r->w->partners; i++)
         if (r->w->partner_at[i].round == round && r->w->partner_at[i].to >= 0)
-            hbarrier_record_error(r, hbarrier_flag(r->w, i, r->lane));
+            hbarrier_record_error(r, hbarrier_set_partner_flag(r->w, i, r->lane));
 }
 
 bool hbarrier_round_written(const struct hbarrier_run *r, int round)

@@ -129,7 +129,7 @@ struct hbarrier {
 
 /* Prepares the barrier except for the agreement with the other ranks. */
 int hbarrier_open(struct coll_state *state, const struct coll_choice *choice, struct hbarrier **out);
-void hbarrier_drop(struct hbarrier *w);
+void hbarrier_release(struct hbarrier *w);
 
 /* The messages of all leaders have arrived. Returns before the other leaders have received theirs. */
 void hbarrier_join(struct hbarrier *w);
@@ -146,7 +146,7 @@ void hbarrier_advance(struct hbarrier_run *r);
 /* True if `run` (a struct hbarrier_run) can advance. */
 bool hbarrier_can_advance(void *run);
 /* Writes the number of the barrier that is under way in that lane to the flag of partner i. */
-int hbarrier_flag(struct hbarrier *w, int i, int lane);
+int hbarrier_set_partner_flag(struct hbarrier *w, int i, int lane);
 /* Sets the flags of this leader's partners of a round, or checks its own. */
 void hbarrier_write_round(struct hbarrier_run *r, int round);
 bool hbarrier_round_written(const struct hbarrier_run *r, int round);

@@ -18,7 +18,7 @@ int barrier_partners(int leader, int leaders, int n, struct barrier_partner *out
     return count;
 }
 
-int barrier_pairs(int leader, int leaders, struct barrier_partner *out, int most, int *rounds)
+int barrier_partners_pairs(int leader, int leaders, struct barrier_partner *out, int most, int *rounds)
 {
     int half = 1, levels = 0, count = 0;
     for (; 2 * half <= leaders; half *= 2)
@@ -59,7 +59,7 @@ int barrier_tree(int leader, int leaders, int fan, int first, struct barrier_par
     return count;
 }
 
-int barrier_star(int leader, int leaders, int first, struct barrier_partner *out, int most)
+int barrier_partners_star(int leader, int leaders, int first, struct barrier_partner *out, int most)
 {
     if ((leader == 0 ? leaders - 1 : 1) > most)
         return -1;

@@ -55,8 +55,8 @@ static inline enum barrier_machine_action barrier_machine_begin(struct barrier_m
 }
 
 /* Called when all members, or the partners of the round, have arrived. Returns the next action. */
-static inline enum barrier_machine_action barrier_machine_go_on(struct barrier_machine *m,
-                                                                const struct barrier_machine_shape *shape)
+static inline enum barrier_machine_action barrier_machine_advance(struct barrier_machine *m,
+                                                                  const struct barrier_machine_shape *shape)
 {
     if (++m->round < shape->rounds) {
         m->stage = BARRIER_LEADERS;
@@ -75,9 +75,9 @@ barrier_machine_next(struct barrier_machine *m, const struct barrier_machine_sha
     case BARRIER_IDLE:
         return barrier_machine_begin(m, shape);
     case BARRIER_GATHER:
-        return ready || shape->alone ? barrier_machine_go_on(m, shape) : BARRIER_WAIT;
+        return ready || shape->alone ? barrier_machine_advance(m, shape) : BARRIER_WAIT;
     case BARRIER_LEADERS:
-        return ready ? barrier_machine_go_on(m, shape) : BARRIER_WAIT;
+        return ready ? barrier_machine_advance(m, shape) : BARRIER_WAIT;
     case BARRIER_RELEASE:
         if (!ready && !shape->leads)
             return BARRIER_WAIT;
@@ -97,12 +97,12 @@ struct barrier_partner {
 int barrier_partners(int leader, int leaders, int n, struct barrier_partner *out, int most, int *rounds);
 /* Pairwise exchange with recursive doubling among the largest power of two; each leader above that reports to one below it in the
  * first round and is released by it in the last. */
-int barrier_pairs(int leader, int leaders, struct barrier_partner *out, int most, int *rounds);
+int barrier_partners_pairs(int leader, int leaders, struct barrier_partner *out, int most, int *rounds);
 /* The first half of a barrier: in round `first` a leader waits for its children in a tree, in the next one it sets the flag of its
  * parent [Liu04 figure 3.2]. */
 int barrier_tree(int leader, int leaders, int fan, int first, struct barrier_partner *out, int most);
 /* The second half: in round `first` leader 0 sets the flags of all others. */
-int barrier_star(int leader, int leaders, int first, struct barrier_partner *out, int most);
+int barrier_partners_star(int leader, int leaders, int first, struct barrier_partner *out, int most);
 
 /* True if the flag was set for this barrier. A flag holds the number of the last barrier for which it was set. Its
  * writer is at most one barrier ahead of the reader, since it cannot leave a barrier that the reader has not entered.

@@ -21,7 +21,7 @@ static void barrier_watch_request(struct hbarrier_run *r, int rc, struct request
     hbarrier_record_error(r, rc);
     if (rc)
         return;
-    if (request_leave(m, message_done, r)) {
+    if (request_detach(m, message_done, r)) {
         r->pending++;
         return;
     }
@@ -34,7 +34,7 @@ void hbarrier_send(struct hbarrier_run *r, int rank, const void *data, size_t by
     struct comm *c = r->comm;
     struct request *m = NULL;
     struct peer *peer;
-    int rc = comm_peer(c, rank, &peer);
+    int rc = comm_get_peer(c, rank, &peer);
     if (!rc)
         rc = p2p_isend(c->proc->p2p, data, (MPI_Count)bytes, byte_type(), peer,
                        comm_coll_envelope(c, c->rank, r->tag), SEND_STANDARD, &m);

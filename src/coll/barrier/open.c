@@ -81,7 +81,7 @@ static int find_leaders(struct hbarrier *w)
 }
 
 /* Splits the schedule into rounds at its fences. */
-static int cut_rounds(struct hbarrier *w)
+static int split_into_rounds(struct hbarrier *w)
 {
     struct sched *s = &w->sched;
     sched_fence(s);
@@ -114,7 +114,7 @@ static int make_schedule(struct hbarrier *w, const struct coll_choice *choice, i
         shape.parameter[0] = n;
     sched_init(&w->sched);
     a->generate(&shape, &w->sched);
-    return cut_rounds(w);
+    return split_into_rounds(w);
 }
 
 /* The transport that reaches all partners, or NULL. */
@@ -125,7 +125,8 @@ static struct transport *find_transport(struct hbarrier *w)
         struct peer *to;
         if (w->partner_at[i].to < 0)
             continue;
-        if (comm_peer(w->comm, w->leader_rank[w->partner_at[i].to], &to) != 0 || (t && to->transport != t))
+        if (comm_get_peer(w->comm, w->leader_rank[w->partner_at[i].to], &to) != 0 ||
+            (t && to->transport != t))
             return NULL;
         t = to->transport;
         w->partner[i].to = to;
@@ -134,7 +135,7 @@ static struct transport *find_transport(struct hbarrier *w)
 }
 
 /* True if this leader can write to its partners, and they to its memory, without notification. */
-static bool can_write(struct hbarrier *w)
+static bool can_write_flags(struct hbarrier *w)
 {
     for (int i = 0; i < w->partners; i++) {
         const struct peer *to = w->partner[i].to;
@@ -146,7 +147,7 @@ static bool can_write(struct hbarrier *w)
     w->flags = w->memory.at;
     w->counters = (_Atomic uint64_t *)(void *)((char *)w->memory.at + FLAGS_SIZE);
     int rc = w->transport->ops->mem_register(w->transport, w->memory.at, MEMORY_SIZE, &w->mem, &w->key);
-    mapping_settle(&w->memory);
+    mapping_close_file(&w->memory);
     for (int i = 0; rc == 0 && i < w->partners; i++)
         w->partner[i].offer = (struct hbarrier_address){
             .address = (uintptr_t)w->flags + (uint64_t)i * HBARRIER_LANES, .key = w->key};
@@ -154,12 +155,12 @@ static bool can_write(struct hbarrier *w)
 }
 
 /* True if the adapter reaches the counter of the first leader by fetch-and-add. */
-static bool can_add(struct hbarrier *w)
+static bool can_use_counter(struct hbarrier *w)
 {
     struct peer *first;
     return w->may_count && w->transport->adds &&
            (w->leader == 0 ||
-            (comm_peer(w->comm, w->leader_rank[0], &first) == 0 && first->transport == w->transport));
+            (comm_get_peer(w->comm, w->leader_rank[0], &first) == 0 && first->transport == w->transport));
 }
 
 /* Describes what this leader supports. Ranks that share a processor must be scheduled once in each round, so unless
@@ -175,8 +176,8 @@ static void barrier_describe_leader(struct hbarrier *w)
     if (!w->transport)
         return;
     if (!turns) {
-        w->mine.all_write = can_write(w);
-        w->mine.all_add = w->mine.all_write && can_add(w);
+        w->mine.all_write = can_write_flags(w);
+        w->mine.all_add = w->mine.all_write && can_use_counter(w);
         if (w->leader == 0 && w->mine.all_add)
             w->mine.counter = (struct hbarrier_address){.address = (uintptr_t)w->counters, .key = w->key};
     }
@@ -223,7 +224,7 @@ static void make_plan(struct hbarrier *w, int n)
     struct barrier_partner *at = w->partner_at;
     int rounds = 0, more = 0;
     if (w->choice.algorithm == &barrier_rdma_pairs)
-        w->partners = barrier_pairs(w->leader, w->leaders, at, HBARRIER_PARTNERS, &rounds);
+        w->partners = barrier_partners_pairs(w->leader, w->leaders, at, HBARRIER_PARTNERS, &rounds);
     else
         do /* as few as have places */
             w->partners = barrier_partners(w->leader, w->leaders, n, at, HBARRIER_PARTNERS / 2, &rounds);
@@ -232,7 +233,8 @@ static void make_plan(struct hbarrier *w, int n)
         more = barrier_tree(w->leader, w->leaders, w->fan, rounds, at + w->partners,
                             HBARRIER_PARTNERS - w->partners);
     else if (w->may_count)
-        more = barrier_star(w->leader, w->leaders, rounds, at + w->partners, HBARRIER_PARTNERS - w->partners);
+        more = barrier_partners_star(w->leader, w->leaders, rounds, at + w->partners,
+                                     HBARRIER_PARTNERS - w->partners);
     w->partners += more;
     w->rounds[METHOD_WRITE] = rounds;
 }
@@ -286,7 +288,7 @@ int hbarrier_open(struct coll_state *state, const struct coll_choice *choice, st
     if (!rc && w->leads)
         rc = make_schedule(w, choice, n);
     if (rc) {
-        hbarrier_drop(w);
+        hbarrier_release(w);
         return err_set(MPI_ERR_NO_MEM, "out of memory for the barrier of a communicator of %d ranks",
                        state->comm->size);
     }
@@ -307,7 +309,7 @@ void hbarrier_adopt_result(struct hbarrier *w)
 }
 
 /* Leaves the node's block; the last rank frees it. */
-static void block_leave(struct hbarrier *w)
+static void block_release(struct hbarrier *w)
 {
     if (w->block && w->net->area && atomic_fetch_sub_explicit(&w->block->users, 1, memory_order_acq_rel) == 1)
         net_area_free(w->net, w->block_offset, block_length(w));
@@ -315,11 +317,11 @@ static void block_leave(struct hbarrier *w)
 
 /* Frees the barrier. All writes of others into this rank's memory have arrived: a rank leaves a barrier only when all
  * its flags are set. */
-void hbarrier_drop(struct hbarrier *w)
+void hbarrier_release(struct hbarrier *w)
 {
     if (--w->refs > 0)
         return;
-    block_leave(w);
+    block_release(w);
     hbarrier_close_multicast(w);
     if (w->member)
         w->unit->leave(w->unit, w->member);
@@ -338,7 +340,7 @@ void hbarrier_close(struct coll_state *state)
 {
     for (int form = 0; form < FORM_PERSISTENT; form++) {
         if (state->hbarrier[form])
-            hbarrier_drop(state->hbarrier[form]);
+            hbarrier_release(state->hbarrier[form]);
         state->hbarrier[form] = NULL;
     }
     state->cached[COLL_BARRIER] = NULL;

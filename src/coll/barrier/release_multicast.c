@@ -71,7 +71,7 @@ void hbarrier_tree_round(struct hbarrier_run *r, int round)
             hbarrier_recv(r, w->leader_rank[child], NULL, 0);
     } else if (w->leader > 0) {
         r->want = (struct net_group_want){.channel = (uint32_t)r->lane, .message = &r->byte, .length = 1};
-        net_group_want(w->multicast->group, &r->want);
+        net_group_post_receive(w->multicast->group, &r->want);
         if (by_writes)
             hbarrier_write_round(r, w->rounds[METHOD_WRITE] + 1);
         else

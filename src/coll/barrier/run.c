@@ -48,7 +48,7 @@ static void merge_setups(struct hbarrier *w, int round)
 
 /* Synchronises after the group was joined: messages now say that their senders have joined. No rank may enter the
  * barrier before. */
-static void sync_joined(struct hbarrier_run *r, int round)
+static void synchronize_join(struct hbarrier_run *r, int round)
 {
     struct hbarrier *w = r->w;
     if (round == 0) {
@@ -84,7 +84,7 @@ static void send_setups(struct hbarrier_run *r, int round)
         return;
     }
     if (round >= w->setup_rounds) {
-        sync_joined(r, round - w->setup_rounds);
+        synchronize_join(r, round - w->setup_rounds);
         return;
     }
     merge_setups(w, round - 1);
@@ -97,7 +97,7 @@ static void send_setups(struct hbarrier_run *r, int round)
 
 /* ---- within a node ---- */
 
-static bool by_flags(const struct hbarrier_run *r)
+static bool uses_node_flags(const struct hbarrier_run *r)
 {
     return r->w->block && r->method != METHOD_SETUP;
 }
@@ -111,7 +111,7 @@ static bool all_reported(const struct hbarrier *w, int lane, uint8_t turn)
     return true;
 }
 
-static struct doorbell *bell_of(const struct hbarrier *w, int place)
+static struct doorbell *local_doorbell(const struct hbarrier *w, int place)
 {
     return net_bell_local(w->net, group_job_rank(w->comm->group, w->local[place]));
 }
@@ -121,15 +121,15 @@ static struct doorbell *bell_of(const struct hbarrier *w, int place)
 static void barrier_report_arrival(struct hbarrier_run *r)
 {
     struct hbarrier *w = r->w;
-    struct doorbell *bell = bell_of(w, 0);
+    struct doorbell *bell = local_doorbell(w, 0);
     const uint8_t turn = hbarrier_lane_of(r)->machine.turn;
     atomic_store_explicit(&w->block->report[w->place].turn[r->lane], turn, memory_order_release);
-    net_order_local(w->net);
+    net_fence_before_sleep_check(w->net);
     if (likely(atomic_load_explicit(&bell->sleepers, memory_order_relaxed) == 0))
         return;
     atomic_thread_fence(memory_order_seq_cst);
     if (all_reported(w, r->lane, turn))
-        net_wake_local(bell);
+        net_wake_doorbell(bell);
 }
 
 static void barrier_release_node(struct hbarrier_run *r)
@@ -138,7 +138,7 @@ static void barrier_release_node(struct hbarrier_run *r)
     atomic_store_explicit(&w->block->release.turn[r->lane], hbarrier_lane_of(r)->machine.turn,
                           memory_order_release);
     for (int i = 1; i < w->nlocal; i++)
-        net_ring_bell_local(w->net, bell_of(w, i));
+        net_ring_bell_local(w->net, local_doorbell(w, i));
 }
 
 static void report_by_message(struct hbarrier_run *r)
@@ -179,7 +179,7 @@ static void send_round(struct hbarrier_run *r, int round)
     }
 }
 
-static void added(struct net_op *op, int status)
+static void on_add_completed(struct net_op *op, int status)
 {
     struct hbarrier_run *r = container_of(op, struct hbarrier_run, add);
     hbarrier_record_error(r, status);
@@ -193,8 +193,8 @@ static void count_arrival(struct hbarrier_run *r)
     const struct net_atomic one = {.operand = 1};
     uint64_t *previous = (uint64_t *)(uintptr_t)&w->counters[r->lane];
     struct peer *first;
-    int rc = comm_peer(w->comm, w->leader_rank[0], &first);
-    r->add = (struct net_op){.done = added, .once = true};
+    int rc = comm_get_peer(w->comm, w->leader_rank[0], &first);
+    r->add = (struct net_op){.done = on_add_completed, .once = true};
     r->pending++;
     w->busy = true; /* progress may come back here */
     while (!rc && (rc = first->ops->atomic(first, &one, previous, &w->mem,
@@ -205,7 +205,7 @@ static void count_arrival(struct hbarrier_run *r)
     }
     w->busy = false;
     if (rc)
-        added(&r->add, rc);
+        on_add_completed(&r->add, rc);
 }
 
 static void counter_round(struct hbarrier_run *r, int round)
@@ -219,7 +219,7 @@ static void counter_round(struct hbarrier_run *r, int round)
         hbarrier_lane_of(r)->arrivals += (uint64_t)w->leaders - 1;
 }
 
-static bool counter_over(const struct hbarrier_run *r, int round)
+static bool is_counter_round_over(const struct hbarrier_run *r, int round)
 {
     const struct hbarrier *w = r->w;
     if (round > 0)
@@ -231,14 +231,14 @@ static bool counter_over(const struct hbarrier_run *r, int round)
 /* ---- the run ---- */
 
 /* True if it is this run's turn. Persistent ones have flags of their own, but the first barrier must be complete. */
-static bool is_first(const struct hbarrier_run *r)
+static bool is_next_to_run(const struct hbarrier_run *r)
 {
     return list_first(&hbarrier_lane_of(r)->runs) == &r->link &&
            (r->lane == 0 || r->w->method != METHOD_SETUP) && !r->w->busy;
 }
 
 /* True when the switch has completed the barrier, which the network reports once. */
-static bool is_switched(struct hbarrier_run *r)
+static bool has_switch_completed(struct hbarrier_run *r)
 {
     if (!r->crossed)
         r->crossed = r->w->unit->over(r->w->unit, r->w->member);
@@ -253,14 +253,14 @@ static bool barrier_stage_is_ready(struct hbarrier_run *r)
     if (m->stage == BARRIER_LEADERS && r->method == METHOD_WRITE)
         return hbarrier_round_written(r, m->round);
     if (m->stage == BARRIER_LEADERS && r->method == METHOD_SWITCH)
-        return is_switched(r);
+        return has_switch_completed(r);
     if (m->stage == BARRIER_LEADERS && r->method == METHOD_MULTICAST)
         return r->pending == 0 && hbarrier_tree_over(r, m->round);
     if (m->stage == BARRIER_LEADERS && r->method == METHOD_COUNTER)
-        return r->pending == 0 && counter_over(r, m->round);
-    if (m->stage == BARRIER_GATHER && by_flags(r))
+        return r->pending == 0 && is_counter_round_over(r, m->round);
+    if (m->stage == BARRIER_GATHER && uses_node_flags(r))
         return all_reported(w, r->lane, m->turn);
-    if (m->stage == BARRIER_RELEASE && by_flags(r) && !w->leads)
+    if (m->stage == BARRIER_RELEASE && uses_node_flags(r) && !w->leads)
         return barrier_flag_is_set(
             atomic_load_explicit(&w->block->release.turn[r->lane], memory_order_acquire), m->turn);
     return r->pending == 0;
@@ -269,7 +269,8 @@ static bool barrier_stage_is_ready(struct hbarrier_run *r)
 bool hbarrier_can_advance(void *arg)
 {
     struct hbarrier_run *r = arg;
-    return is_first(r) && (hbarrier_lane_of(r)->machine.stage == BARRIER_IDLE || barrier_stage_is_ready(r));
+    return is_next_to_run(r) &&
+           (hbarrier_lane_of(r)->machine.stage == BARRIER_IDLE || barrier_stage_is_ready(r));
 }
 
 void hbarrier_count(const struct hbarrier *w, enum hbarrier_method method)
@@ -295,7 +296,7 @@ static void barrier_finish(struct hbarrier_run *r)
     r->over = true;
 }
 
-static void barrier_cross_round(struct hbarrier_run *r, int round)
+static void barrier_start_round(struct hbarrier_run *r, int round)
 {
     struct hbarrier *w = r->w;
     r->crossed = false;
@@ -313,23 +314,23 @@ static void barrier_cross_round(struct hbarrier_run *r, int round)
         send_setups(r, round);
 }
 
-static void barrier_act(struct hbarrier_run *r, enum barrier_machine_action action)
+static void barrier_perform_action(struct hbarrier_run *r, enum barrier_machine_action action)
 {
     struct hbarrier *w = r->w;
     const int round = hbarrier_lane_of(r)->machine.round;
-    if (action == BARRIER_EXPECT && !by_flags(r)) {
+    if (action == BARRIER_EXPECT && !uses_node_flags(r)) {
         for (int i = 1; i < w->nlocal; i++)
             hbarrier_recv(r, w->local[i], NULL, 0);
     } else if (action == BARRIER_REPORT) {
-        by_flags(r) ? barrier_report_arrival(r) : report_by_message(r);
+        uses_node_flags(r) ? barrier_report_arrival(r) : report_by_message(r);
     } else if (action == BARRIER_RELEASE_NODE) {
-        by_flags(r) ? barrier_release_node(r) : release_by_message(r);
+        uses_node_flags(r) ? barrier_release_node(r) : release_by_message(r);
     } else if (action == BARRIER_ROUND) {
-        barrier_cross_round(r, round);
+        barrier_start_round(r, round);
     }
 }
 
-static enum hbarrier_method method_of(const struct hbarrier_run *r)
+static enum hbarrier_method run_method(const struct hbarrier_run *r)
 {
     if (r->tree)
         return METHOD_MULTICAST;
@@ -339,13 +340,13 @@ static enum hbarrier_method method_of(const struct hbarrier_run *r)
 /* Advances the barrier as far as possible without waiting. */
 void hbarrier_advance(struct hbarrier_run *r)
 {
-    while (!r->over && is_first(r)) {
+    while (!r->over && is_next_to_run(r)) {
         struct barrier_machine *m = &hbarrier_lane_of(r)->machine;
         /* Sends must have completed before the memory is released. */
         if (m->stage == BARRIER_RELEASE && r->w->leads && r->pending > 0)
             return;
         if (m->stage == BARRIER_IDLE)
-            r->method = method_of(r);
+            r->method = run_method(r);
         const struct barrier_machine_shape shape = {r->w->leads, r->w->nlocal == 1, r->w->rounds[r->method]};
         enum barrier_machine_action action =
             barrier_machine_next(m, &shape, m->stage != BARRIER_IDLE && barrier_stage_is_ready(r));
@@ -354,12 +355,12 @@ void hbarrier_advance(struct hbarrier_run *r)
         if (action == BARRIER_DONE)
             barrier_finish(r);
         else
-            barrier_act(r, action);
+            barrier_perform_action(r, action);
     }
 }
 
 /* True if the run waits for flags of other nodes, which are written without a doorbell. */
-static bool is_unrung(const struct hbarrier_run *r)
+static bool waits_without_doorbell(const struct hbarrier_run *r)
 {
     return (r->method == METHOD_WRITE || r->method == METHOD_SWITCH || r->method == METHOD_COUNTER ||
             (r->method == METHOD_MULTICAST && r->w->method == METHOD_WRITE)) &&
@@ -372,7 +373,7 @@ void hbarrier_wait(struct hbarrier_run *r)
     struct net_waiter waiter = {.ready = hbarrier_can_advance, .arg = r, .what = NET_MEMBERS, .of = r->comm};
     while (!r->over) {
         if (!hbarrier_can_advance(r)) {
-            const uint32_t unrung = is_unrung(r);
+            const uint32_t unrung = waits_without_doorbell(r);
             net->unrung += unrung;
             net_wait_step(net, &waiter);
             net->unrung -= unrung;

@@ -72,33 +72,33 @@ static int gathering_make(struct gathering *g, struct coll_state *state, struct 
     return 0;
 }
 
-static struct coll_side bytes_at(void *buf, size_t len)
+static struct coll_side make_bytes_side(void *buf, size_t len)
 {
     return (struct coll_side){.buf = buf, .count = (MPI_Count)len, .type = byte_type()};
 }
 
 /* Gathers the node's blocks at the leader, the first rank of its node. */
-static int within_node(struct gathering *g, char *mine)
+static int gather_within_node(struct gathering *g, char *mine)
 {
     struct comm *node = g->m->node;
     char *blocks = g->all + g->start[g->me];
     const struct coll_args args = {.kind = COLL_GATHER,
                                    .name = "MPI_Allgather",
                                    .comm = node,
-                                   .send = bytes_at(mine, g->block),
-                                   .recv = bytes_at(blocks, g->block)};
+                                   .send = make_bytes_side(mine, g->block),
+                                   .recv = make_bytes_side(blocks, g->block)};
     if (node->size > 1)
         return coll_run(&args);
     memcpy(blocks, mine, g->block);
     return 0;
 }
 
-static int to_node(struct gathering *g)
+static int broadcast_to_node(struct gathering *g)
 {
     const struct coll_args args = {.kind = COLL_BCAST,
                                    .name = "MPI_Allgather",
                                    .comm = g->m->node,
-                                   .recv = bytes_at(g->all, g->start[g->members])};
+                                   .recv = make_bytes_side(g->all, g->start[g->members])};
     return g->m->node->size > 1 ? coll_run(&args) : 0;
 }
 
@@ -108,7 +108,7 @@ static bool is_my_turn(void *arg)
     return list_first(&g->m->runs) == &g->link;
 }
 
-static bool has_all(const struct gathering *g)
+static bool has_all_blocks(const struct gathering *g)
 {
     for (uint32_t i = 0; i < g->members; i++)
         if (i != g->me && !g->want[i].complete)
@@ -116,11 +116,12 @@ static bool has_all(const struct gathering *g)
     return true;
 }
 
-static bool can_go_on(void *arg)
+static bool can_advance(void *arg)
 {
     const struct gathering *g = arg;
     const bool sends = g->at < bytes_of(g, g->me);
-    return sends ? (!g->m->sending || g->m->sending == g) && net_group_may_send(g->m->group) : has_all(g);
+    return sends ? (!g->m->sending || g->m->sending == g) && net_group_can_send(g->m->group)
+                 : has_all_blocks(g);
 }
 
 /* True if this node's blocks are in the window. */
@@ -146,17 +147,17 @@ static void wait_until(struct gathering *g, bool (*ready)(void *), bool (*done)(
     net_wait_end(net, &w);
 }
 
-static bool has_turn(struct gathering *g)
+static bool is_first_run(struct gathering *g)
 {
     return is_my_turn(g);
 }
 
 static bool is_done(struct gathering *g)
 {
-    return gathering_is_sent(g) && has_all(g);
+    return gathering_is_sent(g) && has_all_blocks(g);
 }
 
-static int between_nodes(struct gathering *g)
+static int exchange_between_nodes(struct gathering *g)
 {
     int rc = 0;
     if (!g->m->group)
@@ -165,9 +166,9 @@ static int between_nodes(struct gathering *g)
         g->want[i] = (struct net_group_want){
             .from = i, .message = g->all + g->start[i], .length = bytes_of(g, i), .complete = i == g->me};
         if (i != g->me)
-            net_group_want(g->m->group, &g->want[i]);
+            net_group_post_receive(g->m->group, &g->want[i]);
     }
-    wait_until(g, can_go_on, is_done);
+    wait_until(g, can_advance, is_done);
     for (uint32_t i = 0; i < g->members && !rc; i++)
         if (i != g->me && g->want[i].total != g->want[i].length)
             rc = err_set(MPI_ERR_TRUNCATE,
@@ -202,16 +203,16 @@ bool multicast_allgather(const struct call *call, int *rc)
         return false;
     }
     char *mine = block_of(&g, c->rank);
-    coll_number(state, args, FORM_BLOCKING, COLL_PAST_OTHER);
+    coll_number_call(state, args, FORM_BLOCKING, COLL_PAST_OTHER);
     if (args->in_place)
         dt_pack_all(out->type, out->count, (char *)out->buf + (size_t)c->rank * stride, mine);
     else
         dt_pack_all(args->send.type, args->send.count, args->send.buf, mine);
     list_append(&m->runs, &g.link);
-    wait_until(&g, is_my_turn, has_turn); /* also within the node all go in the same order */
-    *rc = within_node(&g, mine);
-    *rc = *rc ? *rc : between_nodes(&g);
-    *rc = *rc ? *rc : to_node(&g);
+    wait_until(&g, is_my_turn, is_first_run); /* also within the node all go in the same order */
+    *rc = gather_within_node(&g, mine);
+    *rc = *rc ? *rc : exchange_between_nodes(&g);
+    *rc = *rc ? *rc : broadcast_to_node(&g);
     list_remove(&g.link);
     for (int r = 0; r < c->size && !*rc; r++)
         dt_unpack_all(out->type, out->count, (char *)out->buf + (size_t)r * stride, block_of(&g, r), block);

@@ -72,7 +72,7 @@ static enum stage multicast_next_stage(const struct multicast_run *r)
 
 /* ---- within the node ---- */
 
-static void node_start(struct multicast_run *r)
+static void start_node_broadcast(struct multicast_run *r)
 {
     struct comm *node = r->m->node;
     const struct coll_args args = {
@@ -130,9 +130,9 @@ static bool multicast_send(struct multicast_run *r)
 static void multicast_enter_stage(struct multicast_run *r)
 {
     if (r->stage == STAGE_RECEIVE)
-        net_group_want(r->m->group, &r->want);
+        net_group_post_receive(r->m->group, &r->want);
     else if (r->stage == STAGE_NODE)
-        node_start(r);
+        start_node_broadcast(r);
 }
 
 static bool stage_done(struct multicast_run *r)
@@ -143,7 +143,7 @@ static bool stage_done(struct multicast_run *r)
     case STAGE_SEND:
         return multicast_send(r);
     case STAGE_FLUSH:
-        return net_group_idle(r->m->group);
+        return net_group_is_idle(r->m->group);
     case STAGE_RECEIVE:
         return multicast_receive(r);
     case STAGE_NODE:
@@ -220,16 +220,16 @@ static void multicast_begin(struct multicast_run *r)
 }
 
 /* True if the broadcast can advance; checked before sleep, since another thread or hook may have made progress. */
-static bool can_go_on(void *arg)
+static bool can_advance(void *arg)
 {
     const struct multicast_run *r = arg;
     switch (r->stage) {
     case STAGE_WAITING:
         return !r->turn || list_first(r->turn) == &r->link;
     case STAGE_SEND:
-        return (!r->m->sending || r->m->sending == r) && net_group_may_send(r->m->group);
+        return (!r->m->sending || r->m->sending == r) && net_group_can_send(r->m->group);
     case STAGE_FLUSH:
-        return net_group_idle(r->m->group);
+        return net_group_is_idle(r->m->group);
     case STAGE_RECEIVE:
         return r->want.complete;
     case STAGE_NODE:
@@ -246,11 +246,11 @@ static bool run_blocking(const struct call *call, const struct coll_choice *choi
     if (!m)
         return *rc != 0;
     struct multicast_run r = {.blocking = true, .turn = &m->runs, .channel = CHANNEL_BLOCKING};
-    coll_number(call->state, args, FORM_BLOCKING, COLL_PAST_OTHER);
+    coll_number_call(call->state, args, FORM_BLOCKING, COLL_PAST_OTHER);
     *rc = multicast_describe(&r, args, m, call->where.bytes, choice);
     if (*rc)
         return true;
-    struct net_waiter waiter = {.ready = can_go_on, .arg = &r, .what = NET_MEMBERS, .of = args->comm};
+    struct net_waiter waiter = {.ready = can_advance, .arg = &r, .what = NET_MEMBERS, .of = args->comm};
     multicast_begin(&r);
     while (r.stage != STAGE_OVER) {
         net_wait_step(args->comm->proc->net, &waiter);
@@ -277,10 +277,10 @@ static int progress_hook(struct net_hook *hook)
     return 1;
 }
 
-static uint64_t multicast_rest_until(struct net_hook *hook, uint64_t now)
+static uint64_t multicast_next_deadline(struct net_hook *hook, uint64_t now)
 {
     (void)now;
-    return can_go_on(container_of(hook, struct multicast_run, hook)) ? 0 : NET_FOREVER;
+    return can_advance(container_of(hook, struct multicast_run, hook)) ? 0 : NET_FOREVER;
 }
 
 static void begin_request(struct multicast_run *r)
@@ -354,10 +354,10 @@ static bool make_request(const struct call *call, const struct coll_choice *choi
         *rc = err_set(MPI_ERR_NO_MEM, "out of memory for the request of a broadcast");
         return true;
     }
-    *r = (struct multicast_run){.hook = {.progress = progress_hook, .rests = multicast_rest_until}};
+    *r = (struct multicast_run){.hook = {.progress = progress_hook, .rests = multicast_next_deadline}};
     r->turn = persistent ? NULL : &m->requests;
     r->channel = persistent ? CHANNEL_PERSISTENT + m->channels++ : CHANNEL_NONBLOCKING;
-    coll_number(state, args, form, COLL_PAST_OTHER);
+    coll_number_call(state, args, form, COLL_PAST_OTHER);
     *rc = multicast_describe(r, args, m, call->where.bytes, choice);
     if (*rc) {
         objmem_free(r);
@@ -377,7 +377,7 @@ static bool make_request(const struct call *call, const struct coll_choice *choi
         }
     } else {
         page_comm_count(state->page);
-        page_comm_kind(state->page, args->kind);
+        page_comm_record_kind(state->page, args->kind);
         begin_request(r);
     }
     *out = &r->base;

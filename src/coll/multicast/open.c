@@ -53,21 +53,21 @@ static int make_comm(struct comm *parent, int color, struct comm **out)
     return rc;
 }
 
-static struct coll_side bytes_at(void *buf, size_t len)
+static struct coll_side make_bytes_side(void *buf, size_t len)
 {
     return (struct coll_side){.buf = buf, .count = (MPI_Count)len, .type = byte_type()};
 }
 
-static int multicast_send_terms(struct comm *c, void *what, size_t len)
+static int multicast_broadcast_terms(struct comm *c, void *what, size_t len)
 {
     const struct coll_args args = {
-        .kind = COLL_BCAST, .name = "MPI_Bcast", .comm = c, .recv = bytes_at(what, len)};
+        .kind = COLL_BCAST, .name = "MPI_Bcast", .comm = c, .recv = make_bytes_side(what, len)};
     return coll_run(&args);
 }
 
-static int peer_of(void *arg, uint32_t member, struct peer **out)
+static int get_member_peer(void *arg, uint32_t member, struct peer **out)
 {
-    return comm_peer(arg, (int)member, out);
+    return comm_get_peer(arg, (int)member, out);
 }
 
 /* The transport that multicasts to all other leaders, or NULL. *packet: the payload of its frames. */
@@ -79,7 +79,7 @@ static struct transport *find_transport(struct comm *leaders, size_t *packet)
         struct peer *to;
         if (r == leaders->rank)
             continue;
-        if (comm_peer(leaders, r, &to) != 0 || (t && to->transport != t))
+        if (comm_get_peer(leaders, r, &to) != 0 || (t && to->transport != t))
             return NULL;
         t = to->transport;
         *packet = MIN(*packet, to->caps.frame_max);
@@ -107,14 +107,14 @@ static int multicast_join(struct multicast *m, const struct multicast_terms *ter
         .me = (uint32_t)leaders->rank,
         .collectors = MIN(terms->collectors, members),
         .deliver = terms->deliver,
-        .rules = net_group_rules(terms->window, terms->aggregate, terms->skew, terms->timeout_us),
-        .by_write = !net_thread_wanted(), /* it sleeps, and nobody rings for what is written */
-        .peer = peer_of,
+        .rules = net_group_make_rules(terms->window, terms->aggregate, terms->skew, terms->timeout_us),
+        .by_write = !net_thread_is_enabled(), /* it sleeps, and nobody rings for what is written */
+        .peer = get_member_peer,
         .arg = leaders};
     *card = (struct net_group_card){0};
     setup.rules.piggyback = terms->piggyback;
     setup.id = leaders->rank == 0 ? name_group() : 0;
-    int rc = multicast_send_terms(leaders, &setup.id, sizeof(setup.id));
+    int rc = multicast_broadcast_terms(leaders, &setup.id, sizeof(setup.id));
     if (rc)
         return rc;
     if (!t)
@@ -122,7 +122,7 @@ static int multicast_join(struct multicast *m, const struct multicast_terms *ter
     else if (setup.id == 0)
         err_set(MPI_ERR_OTHER, "the kernel gave no random bytes (getrandom) for the name of the group");
     else if (net_group_open(leaders->proc->net, t, &setup, &m->group) == 0) {
-        net_group_card(m->group, card);
+        net_group_fill_card(m->group, card);
         card->packet = (uint32_t)MIN(card->packet, packet);
     }
     return 0;
@@ -139,16 +139,16 @@ static int multicast_agree_joined(struct multicast *m, const char *otherwise, st
     const struct coll_args args = {.kind = COLL_ALLGATHER,
                                    .name = "MPI_Allgather",
                                    .comm = leaders,
-                                   .send = bytes_at(mine, sizeof(*mine)),
-                                   .recv = bytes_at(cards, sizeof(*mine))};
+                                   .send = make_bytes_side(mine, sizeof(*mine)),
+                                   .recv = make_bytes_side(cards, sizeof(*mine))};
     int rc = cards ? coll_run(&args) : err_set(MPI_ERR_NO_MEM, "out of memory for %d leaders", members);
     int first = 0;
     while (!rc && first < members && cards[first].receives > 0)
         first++;
     if (!rc && first == members) {
-        net_group_meet(m->group, cards);
-        found[0] = net_group_payload(m->group);
-        found[1] = net_group_burst(m->group);
+        net_group_connect_members(m->group, cards);
+        found[0] = net_group_max_payload(m->group);
+        found[1] = net_group_max_burst(m->group);
         return 0;
     }
     const bool known = leaders->proc->net->multicast_refused; /* said before, of another communicator */
@@ -175,7 +175,7 @@ int multicast_open(struct comm *c, const struct multicast_terms *terms, struct m
         rc = multicast_join(m, terms, &card);
         rc = rc ? rc : multicast_agree_joined(m, terms->otherwise, &card, found);
     }
-    rc = rc ? rc : multicast_send_terms(m->node, found, sizeof(found));
+    rc = rc ? rc : multicast_broadcast_terms(m->node, found, sizeof(found));
     if (rc) {
         multicast_free(m);
         return rc;
@@ -198,7 +198,7 @@ void multicast_free(struct multicast *m)
     free(m);
 }
 
-static struct multicast_terms terms_of(const struct coll_choice *choice)
+static struct multicast_terms make_terms(const struct coll_choice *choice)
 {
     return (struct multicast_terms){.otherwise = choice->named ? "Broadcasts go by trees of messages" : NULL,
                                     .window =
@@ -221,7 +221,7 @@ struct multicast *multicast_get(struct coll_state *state, uint64_t bytes, const 
         return NULL;
     if (!state->multicast && open) {
         state->multicast_opening = true;
-        const struct multicast_terms terms = terms_of(choice);
+        const struct multicast_terms terms = make_terms(choice);
         *rc = multicast_open(state->comm, &terms, &state->multicast);
         state->multicast_opening = false;
     }

@@ -12,7 +12,7 @@ static void bind_uniform(struct bound *b, void *base, MPI_Count unit, struct dty
     *b = (struct bound){.base = base, .type = type, .unit = unit, .stride = type ? unit * type->extent : 0};
 }
 
-static void bind_side(struct bound *b, const struct coll_side *side)
+static void bind_side_buffers(struct bound *b, const struct coll_side *side)
 {
     if (!side->counts.p) {
         bind_uniform(b, side->buf, side->count, side->type);
@@ -45,7 +45,7 @@ static int bind_temp_blocks(struct binding *b, int64_t items)
         return err_set(MPI_ERR_NO_MEM, "out of memory for the offsets of %lld blocks", (long long)items);
     int64_t at = 0;
     for (int64_t i = 0; i < items; i++) {
-        struct place p = binding_place(b, BUF_RECV, i, 1);
+        struct place p = binding_get_place(b, BUF_RECV, i, 1);
         b->temp_starts[i] = at;
         at += p.count * p.type->size;
     }
@@ -60,7 +60,7 @@ static int bind_bcast(struct binding *b, const struct coll_args *args, const str
     const struct coll_side *side = &args->recv;
     struct bound *data = &b->buf[BUF_RECV];
     MPI_Aint offset;
-    if (dt_is_block(side->type, side->count, &offset)) {
+    if (dt_is_contiguous_block(side->type, side->count, &offset)) {
         bind_uniform(data, ptr_add(side->buf, offset), 1, byte_type());
         return 0;
     }
@@ -100,8 +100,8 @@ int binding_make(struct binding *b, const struct coll_args *args, const struct c
         b->temp_size = (size_t)dt_span(type, temp_items, &gap);
         return 0;
     }
-    bind_side(&b->buf[BUF_SEND], &args->send);
-    bind_side(&b->buf[BUF_RECV], &args->recv);
+    bind_side_buffers(&b->buf[BUF_SEND], &args->send);
+    bind_side_buffers(&b->buf[BUF_RECV], &args->recv);
     if (temp_items == 0)
         return 0;
     if (args->recv.counts.p)
@@ -128,20 +128,20 @@ void binding_free(struct binding *b)
     b->temp_starts = NULL;
 }
 
-void binding_before(struct binding *b)
+void binding_pack_staged(struct binding *b)
 {
     if (b->staged && b->pack)
         dt_pack_all(b->staged_type, b->staged_count, b->staged_user, b->buf[BUF_RECV].base);
 }
 
-void binding_after(struct binding *b)
+void binding_unpack_staged(struct binding *b)
 {
     if (b->staged && b->unpack)
         dt_unpack_all(b->staged_type, b->staged_count, b->staged_user, b->buf[BUF_RECV].base,
                       (size_t)(b->staged_count * b->staged_type->size));
 }
 
-struct place binding_place(const struct binding *b, int buf, int64_t at, int64_t count)
+struct place binding_get_place(const struct binding *b, int buf, int64_t at, int64_t count)
 {
     const struct bound *t = &b->buf[buf];
     if (buf == BUF_TEMP && b->temp_starts)

@@ -44,10 +44,10 @@ void binding_temp(struct binding *b, void *temp);
 void binding_free(struct binding *b);
 
 /* Called before the first step and after the last. */
-void binding_before(struct binding *b);
-void binding_after(struct binding *b);
+void binding_pack_staged(struct binding *b);
+void binding_unpack_staged(struct binding *b);
 
-struct place binding_place(const struct binding *b, int buf, int64_t at, int64_t count);
+struct place binding_get_place(const struct binding *b, int buf, int64_t at, int64_t count);
 
 static inline struct dtype *byte_type(void)
 {

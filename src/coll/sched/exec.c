@@ -18,12 +18,13 @@ static COUNTER(steps_done, "coll_steps", "Steps of collective schedules executed
 
 static void request_number(struct coll_request *r, const struct coll_args *args, enum coll_form form)
 {
-    const uint32_t number = coll_number(r->state, args, form, 0);
-    r->tag = coll_tag_of(args->kind, coll_past_root(r->state->past[form][number % COLL_PAST]), form, number);
+    const uint32_t number = coll_number_call(r->state, args, form, 0);
+    r->tag =
+        coll_make_tag(args->kind, coll_get_past_root(r->state->past[form][number % COLL_PAST]), form, number);
 }
 
 static int progress_hook(struct net_hook *hook);
-static void request_drop(struct coll_request *r);
+static void request_release_arguments(struct coll_request *r);
 
 static void exec_record_error(struct coll_request *r, int rc)
 {
@@ -33,10 +34,10 @@ static void exec_record_error(struct coll_request *r, int rc)
 
 /* Checks a completed receive. Both ends of a message name the same number of bytes, so a receive that is not filled
  * means an error: calls that do not match, or an earlier error. */
-static void note_message(struct coll_request *r, const struct request *m)
+static void check_received_message(struct coll_request *r, const struct request *m)
 {
     exec_record_error(r, m->error);
-    if (unlikely(!r->error && p2p_is_short(m)))
+    if (unlikely(!r->error && p2p_receive_is_short(m)))
         exec_record_error(
             r, err_set(MPI_ERR_OTHER,
                        "a collective call got %lld bytes from rank %d, fewer than it expects: counts and "
@@ -49,18 +50,18 @@ static void note_message(struct coll_request *r, const struct request *m)
 static void message_done(struct request *m)
 {
     struct coll_request *r = m->user;
-    note_message(r, m);
+    check_received_message(r, m);
     if (--r->pending == 0 && !r->running)
         list_append(&r->comm->proc->net->hooks, &r->hook.link);
 }
 
 static void exec_watch_request(struct coll_request *r, struct request *m)
 {
-    if (request_leave(m, message_done, r)) {
+    if (request_detach(m, message_done, r)) {
         r->pending++;
         return;
     }
-    note_message(r, m);
+    check_received_message(r, m);
     request_free(m);
 }
 
@@ -68,7 +69,7 @@ static void start_message(struct coll_request *r, const struct step *step)
 {
     struct place p = {.type = byte_type()};
     if (step->count > 0) {
-        p = binding_place(&r->binding, step->buf[0], step->at[0], step->count);
+        p = binding_get_place(&r->binding, step->buf[0], step->at[0], step->count);
         if (p.count == 0 || p.type->size == 0)
             return; /* the other side knows it too */
     }
@@ -82,7 +83,7 @@ static void start_message(struct coll_request *r, const struct step *step)
         struct peer *peer;
         if (unlikely(r->error))
             p = (struct place){.type = byte_type()};
-        rc = comm_peer(c, rank, &peer);
+        rc = comm_get_peer(c, rank, &peer);
         if (!rc)
             rc = p2p_isend(r->base.p2p, p.at, p.count, p.type, peer, comm_coll_envelope(c, c->rank, tag),
                            SEND_STANDARD, &m);
@@ -96,8 +97,8 @@ static void start_message(struct coll_request *r, const struct step *step)
 
 static void do_copy(struct coll_request *r, const struct step *step)
 {
-    struct place from = binding_place(&r->binding, step->buf[0], step->at[0], step->count);
-    struct place to = binding_place(&r->binding, step->buf[1], step->at[1], step->count);
+    struct place from = binding_get_place(&r->binding, step->buf[0], step->at[0], step->count);
+    struct place to = binding_get_place(&r->binding, step->buf[1], step->at[1], step->count);
     exec_record_error(r, dt_copy(from.at, from.count, from.type, to.at, to.count, to.type));
     /* What a rank sends to itself, or lays down in its own block of a result, has two descriptions too. */
     if (unlikely(from.count * from.type->size < to.count * to.type->size))
@@ -110,9 +111,9 @@ static void do_copy(struct coll_request *r, const struct step *step)
 
 static void do_reduce(struct coll_request *r, const struct step *step)
 {
-    struct place left = binding_place(&r->binding, step->buf[0], step->at[0], step->count);
-    struct place right = binding_place(&r->binding, step->buf[1], step->at[1], step->count);
-    struct place out = binding_place(&r->binding, step->buf[2], step->at[2], step->count);
+    struct place left = binding_get_place(&r->binding, step->buf[0], step->at[0], step->count);
+    struct place right = binding_get_place(&r->binding, step->buf[1], step->at[1], step->count);
+    struct place out = binding_get_place(&r->binding, step->buf[2], step->at[2], step->count);
     if (unlikely(r->near != NULL)) {
         const bool swap = out.at == left.at;
         exec_record_error(r, op_apply3_on_device(r->op, swap ? right.at : left.at, swap ? left.at : right.at,
@@ -131,7 +132,7 @@ static void do_reduce(struct coll_request *r, const struct step *step)
 
 static void exec_finish(struct coll_request *r)
 {
-    binding_after(&r->binding);
+    binding_unpack_staged(&r->binding);
     if (r->scratch) {
         r->state->scratch_busy = r->scratch = false;
         r->temp = NULL;
@@ -139,7 +140,7 @@ static void exec_finish(struct coll_request *r)
     request_complete(&r->base, r->error);
 }
 
-static bool is_fault(int error)
+static bool is_failure_error(int error)
 {
     return error == MPIX_ERR_PROC_FAILED || error == MPIX_ERR_REVOKED;
 }
@@ -149,7 +150,7 @@ static void exec_advance(struct coll_request *r)
     const struct sched *s = &r->plan->sched;
     r->running = true;
     while (r->next < s->count) {
-        if (unlikely(r->error) && is_fault(r->error)) {
+        if (unlikely(r->error) && is_failure_error(r->error)) {
             r->next = s->count; /* the others hear of it too: nobody awaits a message from here on */
             break;
         }
@@ -224,7 +225,7 @@ static int request_new(struct coll_state *state, const struct coll_args *args, c
         if (unlikely(objmem_watch != NULL))
             objmem_watch(r, sizeof(*r)); /* to the program it is a new one, from another call */
     } else if (!(r = objmem_new(sizeof(*r)))) {
-        plan_drop(plan);
+        plan_release(plan);
         return err_set(MPI_ERR_NO_MEM, "out of memory for a collective request");
     }
     r->base = (struct request){.obj = object_init(MAGIC_REQUEST),
@@ -249,7 +250,7 @@ static int request_new(struct coll_state *state, const struct coll_args *args, c
     r->arrays = NULL;
     int rc = binding_make(&r->binding, args, shape, plan->sched.temp, splits);
     if (rc)
-        request_drop(r);
+        request_release_arguments(r);
     else
         *out = r;
     return rc;
@@ -264,11 +265,11 @@ static void request_begin(struct coll_request *r)
         request_complete(&r->base, r->error);
         return;
     }
-    binding_before(&r->binding);
+    binding_pack_staged(&r->binding);
     exec_advance(r);
 }
 
-static void exec_hold_type(struct coll_request *r, int i, struct dtype *type)
+static void exec_retain_type(struct coll_request *r, int i, struct dtype *type)
 {
     if (type)
         dtype_retain(type);
@@ -276,7 +277,7 @@ static void exec_hold_type(struct coll_request *r, int i, struct dtype *type)
 }
 
 /* Retains the datatype of each block of the w variants. */
-static int hold_blocks(struct coll_request *r, const struct coll_side *side, int n)
+static int retain_block_types(struct coll_request *r, const struct coll_side *side, int n)
 {
     if (!side->types || !side->counts.p || n == 0)
         return 0;
@@ -325,7 +326,7 @@ static char *copy_side(struct bound *b, int n, char *at)
 
 /* Copies the arrays of counts, displacements and types. The standard forbids changing them while the call is under
  * way, but programs and language bindings free them as soon as it returns. */
-static int hold_arrays(struct coll_request *r, const struct coll_args *args, int nsend, int nrecv)
+static int copy_argument_arrays(struct coll_request *r, const struct coll_args *args, int nsend, int nrecv)
 {
     if (!kind_has_blocks(args->kind) || (!args->send.counts.p && !args->recv.counts.p))
         return 0;
@@ -341,7 +342,7 @@ static int hold_arrays(struct coll_request *r, const struct coll_args *args, int
     return 0;
 }
 
-static int request_hold(struct coll_request *r, const struct coll_args *args)
+static int request_retain_arguments(struct coll_request *r, const struct coll_args *args)
 {
     const bool neighbors = args->kind >= COLL_NEIGHBOR_ALLGATHER;
     const int peers = comm_peers(args->comm);
@@ -349,21 +350,21 @@ static int request_hold(struct coll_request *r, const struct coll_args *args)
     const int nrecv = neighbors ? r->state->nsources : peers;
     r->owns = true;
     r->base.comm = comm_retain(args->comm);
-    exec_hold_type(r, 0, args->send.type);
-    exec_hold_type(r, 1, args->recv.type);
+    exec_retain_type(r, 0, args->send.type);
+    exec_retain_type(r, 1, args->recv.type);
     if (r->op)
         op_retain(r->op);
-    int rc = hold_blocks(r, &args->send, nsend);
+    int rc = retain_block_types(r, &args->send, nsend);
     if (!rc)
-        rc = hold_blocks(r, &args->recv, nrecv);
-    return rc ? rc : hold_arrays(r, args, nsend, nrecv);
+        rc = retain_block_types(r, &args->recv, nrecv);
+    return rc ? rc : copy_argument_arrays(r, args, nsend, nrecv);
 }
 
-static void request_drop(struct coll_request *r)
+static void request_release_arguments(struct coll_request *r)
 {
     struct coll_state *state = r->state;
     binding_free(&r->binding);
-    plan_drop(r->plan);
+    plan_release(r->plan);
     free(r->arrays);
     if (r->temp_on_device)
         gpu_put_temporary(r->temp);
@@ -386,7 +387,7 @@ static void request_drop(struct coll_request *r)
 
 static void exec_release(struct request *base)
 {
-    request_drop(container_of(base, struct coll_request, base));
+    request_release_arguments(container_of(base, struct coll_request, base));
 }
 
 static int exec_start(struct request *base)
@@ -414,7 +415,7 @@ static int run_blocking(struct coll_request *r)
     request_begin(r);
     net_wait(r->comm->proc->net, &r->base.complete);
     const int rc = r->base.error;
-    request_drop(r);
+    request_release_arguments(r);
     return rc;
 }
 
@@ -422,7 +423,7 @@ static int run_blocking(struct coll_request *r)
 static int run_as_request(struct coll_request *r, const struct call *call, struct request **out)
 {
     struct coll_state *state = call->state;
-    const int rc = request_hold(r, call->args);
+    const int rc = request_retain_arguments(r, call->args);
     if (rc) {
         request_free(&r->base);
         return rc;
@@ -437,7 +438,7 @@ static int run_as_request(struct coll_request *r, const struct call *call, struc
         return 0;
     }
     page_comm_count(state->page);
-    page_comm_kind(state->page, call->args->kind);
+    page_comm_record_kind(state->page, call->args->kind);
     r->number = state->page->calls;
     request_begin(r);
     return 0;
@@ -451,8 +452,8 @@ static bool schedule_run(struct call *call, const struct coll_choice *choice, st
     call_choose(call, choice);
     *rc = plan_get(&call->state->plans, choice->algorithm, &call->shape, &plan);
     if (!*rc)
-        *rc = request_new(call->state, call->args, &call->shape, plan, call_splits(call, choice->algorithm),
-                          &r);
+        *rc = request_new(call->state, call->args, &call->shape, plan,
+                          call_can_split(call, choice->algorithm), &r);
     if (*rc)
         return true;
     request_number(r, call->messages_of, call->form);

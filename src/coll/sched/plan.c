@@ -14,7 +14,7 @@ static COUNTER(found, "coll_schedules_reused", "Collective schedules taken from 
 COUNTER(coll_bytes, "coll_bytes",
         "Bytes allocated for schedules and barrier flags, summed over all communicators.");
 
-static unsigned slot_of(const struct coll_algorithm *a, const struct coll_shape *shape)
+static unsigned plan_slot(const struct coll_algorithm *a, const struct coll_shape *shape)
 {
     uint64_t h = (uint64_t)(uintptr_t)a >> 4;
     h = h * 31 + (uint64_t)shape->count;
@@ -22,7 +22,7 @@ static unsigned slot_of(const struct coll_algorithm *a, const struct coll_shape 
     h = h * 31 + (uint64_t)shape->segment + (shape->in_place ? 7 : 0);
     return (unsigned)((h * 0x9e3779b97f4a7c15ull) >> 58);
 }
-_Static_assert(PLAN_CACHE_SLOTS == 64, "slot_of gives six bits");
+_Static_assert(PLAN_CACHE_SLOTS == 64, "plan_slot gives six bits");
 
 static bool plan_matches(const struct plan *p, const struct coll_algorithm *a, const struct coll_shape *shape)
 {
@@ -50,7 +50,7 @@ static bool move_to_objmem(struct plan *plan)
 
 /* Releases one reference; the plan is freed when the last call that runs it has completed and the cache has dropped
  * it. */
-void plan_drop(struct plan *plan)
+void plan_release(struct plan *plan)
 {
     if (--plan->refs > 0)
         return;
@@ -82,7 +82,7 @@ static struct plan *plan_make(const struct coll_algorithm *a, const struct coll_
     counter_add(&coll_bytes, sizeof(*plan) + plan->sched.count * sizeof(struct step));
     if (!plan->sched.failed)
         return plan;
-    plan_drop(plan);
+    plan_release(plan);
     return NULL;
 }
 
@@ -91,7 +91,7 @@ int plan_get(struct plan_cache *cache, const struct coll_algorithm *a, const str
 {
     /* Blocks of different sizes make a reduce_scatter's schedule depend on more than the key holds. */
     const bool cacheable = shape->kind != COLL_REDUCE_SCATTER || shape->adjacent;
-    struct plan **slot = &cache->slot[slot_of(a, shape)];
+    struct plan **slot = &cache->slot[plan_slot(a, shape)];
     if (cacheable && *slot && plan_matches(*slot, a, shape)) {
         (*slot)->refs++;
         counter_add(&found, 1);
@@ -104,7 +104,7 @@ int plan_get(struct plan_cache *cache, const struct coll_algorithm *a, const str
                        shape->size);
     if (cacheable && plan->sched.count <= PLAN_CACHE_STEPS_MAX && move_to_objmem(plan)) {
         if (*slot)
-            plan_drop(*slot);
+            plan_release(*slot);
         plan->refs++;
         *slot = plan;
     }
@@ -116,5 +116,5 @@ void plan_cache_close(struct plan_cache *cache)
 {
     for (int i = 0; i < PLAN_CACHE_SLOTS; i++)
         if (cache->slot[i])
-            plan_drop(cache->slot[i]);
+            plan_release(cache->slot[i]);
 }

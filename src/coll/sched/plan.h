@@ -28,10 +28,10 @@ struct plan_cache {
 
 extern struct counter coll_bytes; /* taken for schedules and flags */
 
-/* Finds or makes the schedule for this shape; release it with plan_drop. */
+/* Finds or makes the schedule for this shape; release it with plan_release. */
 int plan_get(struct plan_cache *cache, const struct coll_algorithm *a, const struct coll_shape *shape,
              struct plan **out);
-void plan_drop(struct plan *plan);
+void plan_release(struct plan *plan);
 void plan_cache_close(struct plan_cache *cache);
 
 #endif

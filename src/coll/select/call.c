@@ -9,7 +9,7 @@
 
 #include "obj/topo.h"
 
-static int root_of(const struct coll_args *args)
+static int schedule_root(const struct coll_args *args)
 {
     if (args->comm->remote && args->root == MPI_ROOT)
         return ROOT_SELF;
@@ -43,7 +43,7 @@ static uint64_t block_bytes(const struct coll_args *args, const struct coll_shap
 }
 
 /* Computes the starts of a reduce_scatter's blocks. Those of reduce_scatter_block all have send.count elements. */
-static int make_starts(struct call *call, const struct coll_args *args)
+static int compute_block_starts(struct call *call, const struct coll_args *args)
 {
     struct coll_shape *shape = &call->shape;
     int64_t *starts = call->few;
@@ -118,7 +118,7 @@ static void shape_fill(struct coll_shape *shape, const struct coll_args *args)
     shape->kind = args->kind;
     shape->rank = c->rank;
     shape->size = c->size;
-    shape->root = root_of(args);
+    shape->root = schedule_root(args);
     shape->remote_size = c->remote ? c->remote->size : 0;
     shape->count = 1;
     shape->starts = NULL;
@@ -150,7 +150,7 @@ int call_make(struct call *call, const struct coll_args *args, struct coll_state
         call->shape.count = (int64_t)call->where.bytes;
     } else if (args->kind == COLL_REDUCE_SCATTER) {
         call->shape.count = args->recv.count;
-        return make_starts(call, args);
+        return compute_block_starts(call, args);
     } else if (kind_reduces(args->kind)) {
         call->where.bytes = side_bytes(&args->send);
         call->shape.count = call->where.bytes > 0 ? args->send.count : 0;
@@ -184,7 +184,7 @@ void call_choose(struct call *call, const struct coll_choice *choice)
         shape->segment = 0; /* one and the same plan for all that fits a segment */
 }
 
-bool call_splits(const struct call *call, const struct coll_algorithm *a)
+bool call_can_split(const struct call *call, const struct coll_algorithm *a)
 {
     return a->splits || (a->segment && call->shape.segment > 0);
 }

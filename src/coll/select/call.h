@@ -29,6 +29,6 @@ void call_free(struct call *call);
 void call_choose(struct call *call, const struct coll_choice *choice);
 
 /* True if this choice addresses parts of a broadcast's data. */
-bool call_splits(const struct call *call, const struct coll_algorithm *a);
+bool call_can_split(const struct call *call, const struct coll_algorithm *a);
 
 #endif

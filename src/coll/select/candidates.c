@@ -58,7 +58,7 @@ static double predict_chain(const struct coll_choice *c, int ranks, double bytes
 }
 
 /* The least k with 2^k >= ranks. */
-static int rounds_of_doubling(int ranks)
+static int count_doubling_rounds(int ranks)
 {
     int k = 0;
     while ((int64_t)1 << k < ranks)
@@ -68,7 +68,7 @@ static int rounds_of_doubling(int ranks)
 
 double tuning_predict(const struct coll_choice *c, int ranks, uint64_t bytes, bool turns)
 {
-    const double start = turns ? START_TURNS : START, all = ranks - 1, log = rounds_of_doubling(ranks);
+    const double start = turns ? START_TURNS : START, all = ranks - 1, log = count_doubling_rounds(ranks);
     if (strcmp(c->algorithm->name, "chain") == 0)
         return predict_chain(c, ranks, (double)bytes, start);
     for (size_t i = 0; i < COUNT_OF(equations); i++) {

@@ -16,9 +16,9 @@
 
 static int unknown_kind(const char *word)
 {
-    struct nearest best = nearest_begin(word);
+    struct nearest best = nearest_start_search(word);
     for (int k = 0; k < COLL_KINDS; k++)
-        nearest_consider(&best, coll_kind_name((enum coll_kind)k));
+        nearest_compare_candidate(&best, coll_kind_name((enum coll_kind)k));
     if (best.word)
         return err_set(MPI_ERR_ARG, "FISHPLATE_COLL: there is no operation '%s'; did you mean '%s'?", word,
                        best.word);
@@ -28,12 +28,12 @@ static int unknown_kind(const char *word)
 static int unknown_algorithm(enum coll_kind kind, const char *word)
 {
     char names[256] = "";
-    struct nearest best = nearest_begin(word);
+    struct nearest best = nearest_start_search(word);
     for (size_t i = 0; i < algorithms_count(); i++) {
         const struct coll_algorithm *a = algorithms_get(i);
         if (a->kind != kind || (a->needs & NEED_INTER))
             continue;
-        nearest_consider(&best, a->name);
+        nearest_compare_candidate(&best, a->name);
         if (strlen(names) + strlen(a->name) + 3 < sizeof(names)) {
             strcat(names, names[0] ? ", " : "");
             strcat(names, a->name);

@@ -22,7 +22,8 @@ static bool same_class(const struct result *r, const struct result_shape *s, enu
            r->shape.most == s->most;
 }
 
-static int index_of(const struct results *all, const struct result_shape *s, enum coll_kind kind, int class)
+static int find_result_index(const struct results *all, const struct result_shape *s, enum coll_kind kind,
+                             int class)
 {
     for (int i = 0; all && i < all->count; i++)
         if (same_class(&all->result[i], s, kind, class))
@@ -34,11 +35,11 @@ const struct result *result_find(const struct proc *p, const struct result_shape
                                  int class)
 {
     const struct results *all = p->coll_results;
-    const int i = index_of(all, s, kind, class);
+    const int i = find_result_index(all, s, kind, class);
     return i < 0 ? NULL : &all->result[i];
 }
 
-uint32_t result_of(const struct result *r, const struct coll_choice *choice)
+uint32_t result_get_cost(const struct result *r, const struct coll_choice *choice)
 {
     for (int i = 0; r && i < r->count; i++) {
         const struct coll_choice *c = &r->candidate[i].choice;
@@ -50,14 +51,14 @@ uint32_t result_of(const struct result *r, const struct coll_choice *choice)
 
 /* Stores a result; drops the oldest if there are too many. Without memory it is not stored, which costs another
  * session. */
-void result_keep(struct proc *p, const struct result *r)
+void result_store(struct proc *p, const struct result *r)
 {
     struct results *all = p->coll_results;
     if (!all)
         all = p->coll_results = calloc(1, sizeof(*all));
     if (!all)
         return;
-    int old = index_of(all, &r->shape, r->kind, r->class);
+    int old = find_result_index(all, &r->shape, r->kind, r->class);
     if (old < 0 && all->count == RESULTS)
         old = 0;
     if (old >= 0)

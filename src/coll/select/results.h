@@ -26,9 +26,9 @@ struct result {
 const struct result *result_find(const struct proc *p, const struct result_shape *s, enum coll_kind kind,
                                  int class);
 /* The measured time of the choice in ns; 0: unknown. r may be NULL. */
-uint32_t result_of(const struct result *r, const struct coll_choice *choice);
+uint32_t result_get_cost(const struct result *r, const struct coll_choice *choice);
 /* Stores the results, replacing those of the same class. */
-void result_keep(struct proc *p, const struct result *r);
+void result_store(struct proc *p, const struct result *r);
 
 /* A line for each, the newest first: "bcast of 4096 bytes, 8 ranks on 4 nodes: ...". */
 void results_describe(const struct proc *p, char *out, size_t size);

@@ -44,8 +44,8 @@ static struct settings {
 #define DETERMINISTIC "deterministic"
 #define RULES         "rules"
 
-static bool rule_holds(const struct coll_rule *rule, const struct coll_shape *shape,
-                       const struct coll_where *where)
+static bool rule_applies(const struct coll_rule *rule, const struct coll_shape *shape,
+                         const struct coll_where *where)
 {
     const int size = shape->size;
     if (rule->kind != shape->kind || size < rule->min_size || (rule->max_size && size > rule->max_size))
@@ -84,7 +84,7 @@ static const struct coll_algorithm *algorithm_of(size_t index)
     return known[index];
 }
 
-static size_t first_rule(enum coll_kind kind)
+static size_t find_first_rule(enum coll_kind kind)
 {
     static uint8_t first[COLL_KINDS]; /* index + 1; 0: not computed */
     if (unlikely(first[kind] == 0)) {
@@ -98,12 +98,13 @@ static size_t first_rule(enum coll_kind kind)
 
 /* The choice of a rules file, if it has one. Its rules may depend on nodes, so in deterministic mode they are not used
  * for reductions. */
-static const struct coll_choice *site_choice(const struct coll_shape *shape, const struct coll_where *where,
-                                             bool blocking)
+static const struct coll_choice *find_site_choice(const struct coll_shape *shape,
+                                                  const struct coll_where *where, bool blocking)
 {
     for (size_t i = 0; i < site.count && !(settings.deterministic && kind_is_reduction(shape->kind)); i++) {
         const struct coll_site_rule *rule = &site.rule[i];
-        if (rule->kind == shape->kind && site_holds(rule, shape->size, where->node_count, where->bytes) &&
+        if (rule->kind == shape->kind &&
+            site_rule_applies(rule, shape->size, where->node_count, where->bytes) &&
             algorithm_is_usable(rule->choice.algorithm, shape, where, blocking))
             return &rule->choice;
     }
@@ -116,13 +117,13 @@ struct coll_choice coll_select(const struct coll_shape *shape, const struct coll
     if (unlikely(f->algorithm != NULL) && algorithm_is_usable(f->algorithm, shape, where, blocking))
         return *f;
     if (unlikely(site.count > 0)) {
-        const struct coll_choice *of_site = site_choice(shape, where, blocking);
+        const struct coll_choice *of_site = find_site_choice(shape, where, blocking);
         if (of_site)
             return *of_site;
     }
-    for (size_t i = first_rule(shape->kind); i < coll_rules_count(); i++) {
+    for (size_t i = find_first_rule(shape->kind); i < coll_rules_count(); i++) {
         const struct coll_rule *rule = coll_rules_get(i);
-        if (!rule_holds(rule, shape, where))
+        if (!rule_applies(rule, shape, where))
             continue;
         const struct coll_algorithm *a = algorithm_of(i);
         if (a && algorithm_is_usable(a, shape, where, blocking))
@@ -154,7 +155,7 @@ bool coll_is_deterministic(void)
 uint64_t coll_select_next(enum coll_kind kind, uint64_t bytes)
 {
     uint64_t next = UINT64_MAX;
-    for (size_t i = first_rule(kind); i < coll_rules_count() && coll_rules_get(i)->kind == kind; i++) {
+    for (size_t i = find_first_rule(kind); i < coll_rules_count() && coll_rules_get(i)->kind == kind; i++) {
         const struct coll_rule *rule = coll_rules_get(i);
         if (rule->min_bytes > bytes)
             next = MIN(next, rule->min_bytes);
@@ -184,9 +185,9 @@ static int parse_copy(const char *word, struct settings *out)
 
 static int unknown_item(const char *item)
 {
-    struct nearest best = nearest_begin(item);
-    nearest_consider(&best, DETERMINISTIC);
-    nearest_consider(&best, RULES);
+    struct nearest best = nearest_start_search(item);
+    nearest_compare_candidate(&best, DETERMINISTIC);
+    nearest_compare_candidate(&best, RULES);
     if (best.word)
         return err_set(MPI_ERR_ARG, "FISHPLATE_COLL: '%s' is unknown; did you mean '%s'?", item, best.word);
     return err_set(MPI_ERR_ARG,

@@ -22,7 +22,7 @@ static bool bounds_contain(const struct coll_site_bounds *b, uint64_t value)
 }
 
 /* True if a rule of the file applies. If the nodes are unknown, a rule with a condition on nodes does not. */
-bool site_holds(const struct coll_site_rule *rule, int ranks, int nodes, uint64_t bytes)
+bool site_rule_applies(const struct coll_site_rule *rule, int ranks, int nodes, uint64_t bytes)
 {
     return bounds_contain(&rule->ranks, (uint64_t)ranks) && bounds_contain(&rule->bytes, bytes) &&
            (nodes > 0 ? bounds_contain(&rule->nodes, (uint64_t)nodes)
@@ -98,7 +98,7 @@ static int site_add_rule(struct site *s, const struct coll_site_rule *rule)
 }
 
 /* Puts file name and line number in front of the error text. */
-static int say_where(int rc, const char *name, int line)
+static int prefix_error_place(int rc, const char *name, int line)
 {
     char said[512];
     const char *detail = err_detail(rc);
@@ -122,7 +122,7 @@ int site_parse(char *text, const char *name, struct site *out)
         if (!rc && !empty)
             rc = site_add_rule(out, &rule);
         if (rc)
-            rc = say_where(rc, name, number);
+            rc = prefix_error_place(rc, name, number);
     }
     return rc;
 }

@@ -22,6 +22,6 @@ int site_read(const char *path, struct site *out);
 int site_parse(char *text, const char *name, struct site *out);
 void site_free(struct site *s);
 
-bool site_holds(const struct coll_site_rule *rule, int ranks, int nodes, uint64_t bytes);
+bool site_rule_applies(const struct coll_site_rule *rule, int ranks, int nodes, uint64_t bytes);
 
 #endif

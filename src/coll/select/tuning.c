@@ -86,7 +86,7 @@ static bool has_blocks(enum coll_kind kind)
 }
 
 /* The bytes of each of the two test buffers. */
-static uint64_t memory_compute(const struct comm *c, enum coll_kind kind, uint64_t bytes)
+static uint64_t test_buffer_bytes(const struct comm *c, enum coll_kind kind, uint64_t bytes)
 {
     return bytes * (has_blocks(kind) ? (uint64_t)c->size : 1);
 }
@@ -102,10 +102,10 @@ static int class_of(const struct call *call, const struct coll_choice *choice)
         !call->shape.adjacent || !call->shape.commutative || (kind_reduces(kind) && coll_is_deterministic()))
         return -1;
     const int class = tuning_class(call->where.bytes);
-    return class >= 0 && memory_compute(state->comm, kind, tuning_limit(class)) > MEMORY ? -1 : class;
+    return class >= 0 && test_buffer_bytes(state->comm, kind, tuning_limit(class)) > MEMORY ? -1 : class;
 }
 
-static struct result_shape shape_of(const struct comm *c)
+static struct result_shape make_result_shape(const struct comm *c)
 {
     const struct boot *boot = c->proc->boot;
     struct result_shape s = {.ranks = c->size};
@@ -120,7 +120,7 @@ static struct result_shape shape_of(const struct comm *c)
     return s;
 }
 
-static struct coll_budget *budget_of(struct proc *p)
+static struct coll_budget *get_budget(struct proc *p)
 {
     if (!p->coll_budget) {
         struct coll_budget *b = p->coll_budget = calloc(1, sizeof(*b));
@@ -133,7 +133,7 @@ static struct coll_budget *budget_of(struct proc *p)
 /* The time in ns that this process may spend on samples now; UINT64_MAX: no limit. */
 static uint64_t tuning_allowance(struct proc *p)
 {
-    const struct coll_budget *b = budget_of(p);
+    const struct coll_budget *b = get_budget(p);
     const uint64_t all = (clock_ns() - b->begin_ns) / 100 * (uint64_t)budget.value;
     return budget.value == 100 ? UINT64_MAX : all > b->spent_ns ? all - b->spent_ns : 0;
 }
@@ -165,7 +165,7 @@ static struct coll_args sample_args(const struct call *user, uint64_t bytes, cha
 {
     const struct coll_args *args = user->args;
     struct coll_args one = {.kind = args->kind, .name = args->name, .comm = args->comm};
-    char *const second = buffer ? buffer + memory_compute(args->comm, args->kind, bytes) : NULL;
+    char *const second = buffer ? buffer + test_buffer_bytes(args->comm, args->kind, bytes) : NULL;
     one.send = (struct coll_side){.buf = second, .count = (MPI_Count)bytes, .type = byte_type()};
     one.recv = (struct coll_side){.buf = buffer, .count = (MPI_Count)bytes, .type = byte_type()};
     if (kind_reduces(args->kind))
@@ -203,7 +203,7 @@ static uint64_t sample_ns(const struct tuned *t)
 /* Takes one sample for the tuner. *spent: the time of the slowest rank. */
 static int tuning_sample(const struct call *user, struct tuned *t, char *buffer, uint64_t *spent)
 {
-    struct tune_ticket ticket = tune_pick(&t->tune, UINT32_MAX);
+    struct tune_ticket ticket = tune_pick_candidate(&t->tune, UINT32_MAX);
     const unsigned c = ticket.candidate;
     const uint64_t start = clock_ns();
     uint64_t word[2] = {DECLINED, 0};
@@ -235,13 +235,13 @@ static bool has_measured_all(const struct tuned *t)
 }
 
 /* Stores the result for other communicators and for display. */
-static void keep_result(struct proc *p, struct tuned *t)
+static void store_result(struct proc *p, struct tuned *t)
 {
     struct result *r = &t->result;
     r->best = (int)tune_best(&t->tune);
     for (int i = 0; i < r->count; i++)
         r->ns[i] = t->declined[i] || !t->tune.candidate[i].measured ? 0 : t->tune.candidate[i].cost;
-    result_keep(p, r);
+    result_store(p, r);
     if (t->all_measured)
         return;
     t->all_measured = true;
@@ -254,7 +254,7 @@ static void keep_result(struct proc *p, struct tuned *t)
 static int tuning_run_session(const struct call *user, struct tuned *t, uint64_t may_ns)
 {
     struct proc *p = user->state->comm->proc;
-    const uint64_t memory = memory_compute(user->args->comm, user->args->kind, t->bytes);
+    const uint64_t memory = test_buffer_bytes(user->args->comm, user->args->kind, t->bytes);
     uint64_t spent = 0;
     char *buffer = malloc(2 * memory);
     CHECK_MEMORY(buffer, "measuring algorithms");
@@ -266,10 +266,10 @@ static int tuning_run_session(const struct call *user, struct tuned *t, uint64_t
         rc = tuning_sample(user, t, buffer, &spent);
     }
     free(buffer);
-    budget_of(p)->spent_ns += spent;
+    get_budget(p)->spent_ns += spent;
     counter_add(&spent_us, spent / 1000);
     if (!rc && has_measured_all(t))
-        keep_result(p, t);
+        store_result(p, t);
     return rc;
 }
 
@@ -303,7 +303,7 @@ static int open_tuner(const struct call *user, struct tuned *t)
     uint64_t word[TUNE_CANDIDATES];
     uint32_t prior[TUNE_CANDIDATES] = {0};
     for (int i = 0; i < r->count; i++) {
-        const uint32_t ns = result_of(known, &r->candidate[i].choice);
+        const uint32_t ns = result_get_cost(known, &r->candidate[i].choice);
         word[i] = ns ? ns : UINT64_MAX;
     }
     const int rc = tuning_agree_maximum(user, word, r->count);
@@ -321,8 +321,8 @@ static int tuning_begin(const struct call *user, int class, bool turns, bool ref
 {
     struct tuned *t = calloc(1, sizeof(*t));
     CHECK_MEMORY(t, "measuring algorithms");
-    t->result =
-        (struct result){.shape = shape_of(user->state->comm), .kind = user->args->kind, .class = class};
+    t->result = (struct result){
+        .shape = make_result_shape(user->state->comm), .kind = user->args->kind, .class = class};
     t->bytes = user->where.bytes; /* the same at all ranks: rules go by it */
     t->turns = turns;
     int rc = list_candidates(user, t, refused);
@@ -347,7 +347,7 @@ static void close_unused_group(struct coll_state *state)
     executors_reselect(state);
 }
 
-static int hold_session(const struct call *user, int class, struct tuned **t)
+static int run_session(const struct call *user, int class, struct tuned **t)
 {
     struct coll_state *state = user->state;
     struct proc *p = state->comm->proc;
@@ -366,7 +366,7 @@ static int hold_session(const struct call *user, int class, struct tuned **t)
 
 /* ---- interface ---- */
 
-static struct coll_tuning *tuning_of(struct coll_state *state)
+static struct coll_tuning *get_tuning(struct coll_state *state)
 {
     if (!state->tuning) {
         struct coll_tuning *t = state->tuning = calloc(1, sizeof(*t));
@@ -380,7 +380,7 @@ static struct coll_tuning *tuning_of(struct coll_state *state)
 }
 
 /* True if the call can use this choice: multicast allgathers and allreduces only block. */
-static bool can_use(const struct call *call, const struct coll_choice *best)
+static bool is_choice_usable(const struct call *call, const struct coll_choice *best)
 {
     if (best->algorithm->needs & NEED_NODES)
         return call->form == FORM_BLOCKING || call->args->kind == COLL_BCAST;
@@ -393,19 +393,19 @@ int tuning_select(struct call *call, struct coll_choice *choice)
     if (class < 0)
         return 0;
     const enum coll_kind kind = call->args->kind;
-    struct coll_tuning *all = tuning_of(call->state);
+    struct coll_tuning *all = get_tuning(call->state);
     struct tuned **t = &all->class[kind - COLL_BCAST][class].tuned;
     uint32_t *calls = &all->class[kind - COLL_BCAST][class].calls;
     uint32_t *next = &all->class[kind - COLL_BCAST][class].next;
     if (call->form == FORM_BLOCKING && budget.value != 0 && ++*calls >= *next) {
         *next += MAX(APART, *calls / 4);
-        const int rc = hold_session(call, class, t);
+        const int rc = run_session(call, class, t);
         if (rc)
             return rc;
     }
     if (*t) {
         const struct coll_choice *best = &(*t)->result.candidate[tune_best(&(*t)->tune)].choice;
-        if (can_use(call, best))
+        if (is_choice_usable(call, best))
             *choice = *best;
     }
     return 0;

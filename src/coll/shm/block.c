@@ -47,7 +47,7 @@ static int block_agree_offset(struct comm *c, const struct coll_args *args, uint
 {
     struct p2p *p2p = c->proc->p2p;
     const struct envelope env =
-        comm_coll_envelope(c, 0, coll_tag_of(COLL_KIND_AGREE, 0, FORM_BLOCKING, number));
+        comm_coll_envelope(c, 0, coll_make_tag(COLL_KIND_AGREE, 0, FORM_BLOCKING, number));
     struct coll_agreement agreement = {.offset = OFFSET_NONE, .kind = args->kind, .root = args->root};
     if (c->rank != 0) {
         int rc = p2p_recv(p2p, &agreement, sizeof(agreement), byte_type(), env, NULL);
@@ -64,7 +64,7 @@ static int block_agree_offset(struct comm *c, const struct coll_args *args, uint
     *offset = agreement.offset;
     for (int r = 1; r < c->size; r++) {
         struct peer *peer;
-        int rc = comm_peer(c, r, &peer);
+        int rc = comm_get_peer(c, r, &peer);
         if (!rc)
             rc = p2p_send(p2p, &agreement, sizeof(agreement), byte_type(), peer, env, SEND_STANDARD);
         if (rc)
@@ -128,7 +128,7 @@ int shared_read(struct shared *b, int rank, void *to, uint64_t from, size_t len)
     struct shared_get get = {.op.done = block_read_completed};
     const struct net_key key = {{0}};
     struct peer *peer;
-    int rc = comm_peer(b->comm, rank, &peer);
+    int rc = comm_get_peer(b->comm, rank, &peer);
     if (!rc)
         rc = peer->ops->get(peer, to, NULL, from, &key, len, &get.op);
     return rc ? rc : get.status;
@@ -139,7 +139,7 @@ int shared_write(struct shared *b, int rank, uint64_t to, const void *from, size
     struct shared_get put = {.op.done = block_read_completed};
     const struct net_key key = {{0}};
     struct peer *peer;
-    int rc = comm_peer(b->comm, rank, &peer);
+    int rc = comm_get_peer(b->comm, rank, &peer);
     if (!rc && !peer->caps.put)
         rc = err_set(MPI_ERR_OTHER, "the memory of rank %d cannot be written", rank);
     if (!rc)

@@ -43,16 +43,17 @@
 #define SHARED_SCRATCH   131072     /* bytes of memory of others that are read at a time */
 #define SHARED_EVERYONE  SLOTS_EVERYONE
 
-_Static_assert(SHARED_SHORT / SHARED_PART <= 1u << SLOT_PART_BITS, "see slot_part");
+_Static_assert(SHARED_SHORT / SHARED_PART <= 1u << SLOT_PART_BITS, "see slot_pack_parts");
 _Static_assert(SHARED_LAG <= SHARED_DEPTH_FEW && SHARED_LAG <= SHARED_DEPTH_ONE, "see slots_must_report");
 _Static_assert(SHARED_DEPTH_BIG <= SHARED_DEPTH, "a slot without a flag would never be used");
 
 /* Two lines apart: processors fetch lines in pairs, and the next flag is about to be written while this one
  * is read. */
 struct shared_flag {
-    alignas(2 *
-            CACHE_LINE) _Atomic uint64_t posted; /* step, way, and the marks of two calls: see shared_word */
-    _Atomic uint64_t part; /* of a small slot, before `posted`: how much of it is there, see slot_part */
+    alignas(2 * CACHE_LINE) _Atomic uint64_t
+        posted; /* step, way, and the marks of two calls: see shared_pack_word */
+    _Atomic uint64_t
+        part; /* of a small slot, before `posted`: how much of it is there, see slot_pack_parts */
     alignas(16) char data[SHARED_INLINE];
 };
 
@@ -62,7 +63,7 @@ struct shared_rank {
     alignas(CACHE_LINE) _Atomic uint64_t done; /* the last step of which it has read all it wanted */
     alignas(CACHE_LINE) _Atomic uint64_t what; /* the call it is in; read only when marks differ */
     _Atomic uint64_t before;                   /* the call before that */
-    /* The number of its call: see shared_entry. Written in every call, so far from what others look at: processors
+    /* The number of its call: see shared_pack_entry. Written in every call, so far from what others look at: processors
      * fetch lines in pairs. */
     alignas(2 * CACHE_LINE) _Atomic uint64_t entered;
     /* Contributions that their owner helps to move: see split_copy.h. As a reader: for which step it accepts help, in
@@ -75,7 +76,7 @@ struct shared_rank {
     _Atomic uint32_t units;
     /* The cost of calls at this rank, read by rank 0 (method.h). */
     alignas(2 * CACHE_LINE) _Atomic uint64_t cost[COLL_SCAN][SHARED_CLASSES];
-    /* Calls of coll_device_least bytes so far (upper 48 bits), and in which of the last 16 all data of this rank was in GPU memory:
+    /* Calls of coll_device_min_bytes bytes so far (upper 48 bits), and in which of the last 16 all data of this rank was in GPU memory:
      * bit 0 is the last one. */
     alignas(CACHE_LINE) _Atomic uint64_t devices;
     alignas(CACHE_LINE) char small[SHARED_DEPTH_ONE][SHARED_SMALL];
@@ -143,12 +144,12 @@ extern struct counter shared_runs;
 #define SHARED_MARK_BITS  10
 #define SHARED_MARKS_BITS (2 * SHARED_MARK_BITS - 1)
 #define SHARED_WORD_BITS  (SHARED_MARKS_BITS + 2)
-static inline uint64_t shared_word(uint64_t step, enum shared_method way, uint64_t marks)
+static inline uint64_t shared_pack_word(uint64_t step, enum shared_method way, uint64_t marks)
 {
     return step << SHARED_WORD_BITS | (uint64_t)way << SHARED_MARKS_BITS | marks;
 }
 
-static inline uint64_t shared_mark(uint64_t what)
+static inline uint64_t shared_hash_mark(uint64_t what)
 {
     return what * 0x9e3779b97f4a7c15u >> (64 - SHARED_MARK_BITS);
 }
@@ -156,7 +157,7 @@ static inline uint64_t shared_mark(uint64_t what)
 #define SHARED_WHAT_KIND ((uint64_t)0xffffff << 40) /* without the bytes */
 
 /* The number and kind of a call on its communicator, for ranks that are about to sleep. Never 0. */
-static inline uint64_t shared_entry(uint32_t number, enum coll_kind kind, int root)
+static inline uint64_t shared_pack_entry(uint32_t number, enum coll_kind kind, int root)
 {
     return (uint64_t)number << 32 | (uint64_t)(kind + 1) << 16 | (uint64_t)(root & 0xffff);
 }
@@ -174,11 +175,11 @@ static inline bool shared_is_barrier(uint64_t what)
     return what >> 56 == COLL_BARRIER + 1;
 }
 
-static inline void shared_enter(struct shared *b, enum coll_kind kind, int root, uint64_t bytes,
-                                uint32_t number)
+static inline void shared_enter_call(struct shared *b, enum coll_kind kind, int root, uint64_t bytes,
+                                     uint32_t number)
 {
     struct shared_rank *me = &b->head->rank[b->comm->rank];
-    atomic_store_explicit(&me->entered, shared_entry(number, kind, root), memory_order_relaxed);
+    atomic_store_explicit(&me->entered, shared_pack_entry(number, kind, root), memory_order_relaxed);
     if (bytes > SHARED_INLINE && unlikely(b->often < SHARED_OFTEN) && ++b->often == SHARED_OFTEN)
         shared_open_many(b);
     const uint64_t what =
@@ -190,7 +191,7 @@ static inline void shared_enter(struct shared *b, enum coll_kind kind, int root,
         b->to_root = kind <= COLL_SCATTER || kind == COLL_REDUCE;
     b->what = what;
     b->before = before;
-    b->marks = shared_mark(what) | shared_mark(before & SHARED_WHAT_KIND) >> 1 << SHARED_MARK_BITS;
+    b->marks = shared_hash_mark(what) | shared_hash_mark(before & SHARED_WHAT_KIND) >> 1 << SHARED_MARK_BITS;
     atomic_store_explicit(&me->before, before, memory_order_relaxed);
     atomic_store_explicit(&me->what, what, memory_order_relaxed);
 }
@@ -199,7 +200,7 @@ static inline void shared_enter(struct shared *b, enum coll_kind kind, int root,
 struct shared *shared_open(struct coll_state *state, const struct coll_args *args, uint32_t number);
 /* The number of slots that a rank has for more than SHARED_INLINE bytes; the same at all ranks in every call. A power
  * of two. */
-static inline uint32_t shared_depth(const struct shared *b)
+static inline uint32_t shared_slot_count(const struct shared *b)
 {
     return likely(b->big != NULL) ? b->big_depth : SHARED_DEPTH_ONE;
 }
@@ -210,37 +211,37 @@ static inline char *shared_slot(const struct shared *b, int rank, uint64_t step,
     struct shared_rank *r = &b->head->rank[rank];
     if (bytes <= SHARED_INLINE)
         return r->flag[step % SHARED_DEPTH].data;
-    const uint64_t slot = step & (shared_depth(b) - 1);
+    const uint64_t slot = step & (shared_slot_count(b) - 1);
     if (unlikely(!b->big))
         return r->small[slot];
     return b->big + ((size_t)rank * b->big_depth + slot) * b->head->big_size;
 }
 
 /* The readers of this rank's slot of that step. */
-static inline struct slot_use *shared_use(struct shared *b, uint64_t step)
+static inline struct slot_use *shared_get_slot_use(struct shared *b, uint64_t step)
 {
-    return &b->slot_use[step & (shared_depth(b) - 1)];
+    return &b->slot_use[step & (shared_slot_count(b) - 1)];
 }
 
 /* Waits until this reader, or everyone, is done with the step. */
-void shared_settle(struct shared *b, uint64_t step, int reader);
+void shared_wait_readers_done(struct shared *b, uint64_t step, int reader);
 
 /* Called before a slot is written in this step for this reader: waits until no rank reads its old contents. */
-static inline void shared_reuse(struct shared *b, struct slot_use *use, uint64_t step, int reader)
+static inline void shared_wait_slot_free(struct shared *b, struct slot_use *use, uint64_t step, int reader)
 {
     if (unlikely(!slot_is_free(use, b->safe, b->seen)))
-        shared_settle(b, use->step, use->reader);
+        shared_wait_readers_done(b, use->step, use->reader);
     use->step = step;
     use->reader = reader;
 }
 
 /* Begins a step in which this rank writes a slot of this size for this reader. */
-static inline uint64_t shared_begin(struct shared *b, size_t bytes, int reader)
+static inline uint64_t shared_begin_step(struct shared *b, size_t bytes, int reader)
 {
     const uint64_t step = ++b->step;
-    shared_reuse(b, &b->flag_use[step % SHARED_DEPTH], step, reader);
+    shared_wait_slot_free(b, &b->flag_use[step % SHARED_DEPTH], step, reader);
     if (bytes > SHARED_INLINE) {
-        shared_reuse(b, shared_use(b, step), step, reader);
+        shared_wait_slot_free(b, shared_get_slot_use(b, step), step, reader);
         b->slot_gap = step - b->slot_step;
         b->slot_step = step;
     }
@@ -248,12 +249,12 @@ static inline uint64_t shared_begin(struct shared *b, size_t bytes, int reader)
 }
 
 /* Posts a step: what was written before becomes visible with the flag. The caller must wake sleeping readers:
- * shared_wake or shared_sync must follow. The flags of the next steps are prefetched: they were last in the readers'
+ * shared_wake or shared_synchronize must follow. The flags of the next steps are prefetched: they were last in the readers'
  * caches. */
-static inline void shared_post(struct shared *b, uint64_t step, enum shared_method way)
+static inline void shared_post_step(struct shared *b, uint64_t step, enum shared_method way)
 {
     struct shared_flag *flag = b->head->rank[b->comm->rank].flag;
-    atomic_store_explicit(&flag[step % SHARED_DEPTH].posted, shared_word(step, way, b->marks),
+    atomic_store_explicit(&flag[step % SHARED_DEPTH].posted, shared_pack_word(step, way, b->marks),
                           memory_order_release);
     cpu_prefetch_write(&flag[(step + SHARED_AHEAD) % SHARED_DEPTH]);
 }
@@ -265,7 +266,7 @@ bool shared_wait(struct shared *b, int rank, uint64_t step);
  * whole. */
 uint64_t shared_wait_part(struct shared *b, int rank, uint64_t step, uint64_t have);
 /* True if the rank has posted the step; ignores marks. */
-bool shared_posted(const struct shared *b, int rank, uint64_t step);
+bool shared_has_posted(const struct shared *b, int rank, uint64_t step);
 /* Waits until ready(arg). The rank that changes the condition rings this rank's bell. */
 void shared_wait_until(struct shared *b, bool (*ready)(void *), void *arg);
 /* Accepts help in this step (0: in none). */
@@ -274,9 +275,9 @@ void shared_accept(struct shared *b, uint64_t step);
  * or is done with them. True if it accepts. */
 bool shared_wait_accepted(struct shared *b, int reader, uint64_t step);
 /* Posts, waits for everyone, and wakes everyone if this rank was the last. */
-bool shared_sync(struct shared *b, uint64_t step, enum shared_method way);
+bool shared_synchronize(struct shared *b, uint64_t step, enum shared_method way);
 /* The method by which the data of a rank that has posted this step moves. */
-static inline enum shared_method shared_method_of(const struct shared *b, int rank, uint64_t step)
+static inline enum shared_method shared_get_posted_method(const struct shared *b, int rank, uint64_t step)
 {
     return (enum shared_method)(
         atomic_load_explicit(&b->head->rank[rank].flag[step % SHARED_DEPTH].posted, memory_order_relaxed) >>
@@ -284,17 +285,17 @@ static inline enum shared_method shared_method_of(const struct shared *b, int ra
         3);
 }
 /* Returns true if the data of all ranks is in GPU memory. Called once at every rank in every call of at least
- * coll_device_least bytes. Only ranks that report true wait for the others. */
+ * coll_device_min_bytes bytes. Only ranks that report true wait for the others. */
 bool shared_all_on_device(struct shared *b, bool mine);
 /* The error for a call in which another rank is in a different call. */
 int shared_mismatch(struct shared *b);
 /* Declares that this rank will not read anything of this step any more, and wakes ranks that wait for that. */
-void shared_done(struct shared *b, uint64_t step);
+void shared_report_step(struct shared *b, uint64_t step);
 /* The same for a step without a big slot: reported now or within SHARED_LAG steps. */
-static inline void shared_done_short(struct shared *b, uint64_t step)
+static inline void shared_report_short_step(struct shared *b, uint64_t step)
 {
     if (slots_must_report(b->reported, step, SHARED_LAG))
-        shared_done(b, step);
+        shared_report_step(b, step);
 }
 /* Wakes one rank, or all with SHARED_EVERYONE. */
 static inline void shared_wake(struct shared *b, int rank)

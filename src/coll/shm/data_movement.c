@@ -6,9 +6,9 @@
 
 void shared_barrier(struct shared *b)
 {
-    const uint64_t step = shared_begin(b, 0, SHARED_EVERYONE);
-    shared_sync(b, step, METHOD_SLOTS);
-    shared_done_short(b, step);
+    const uint64_t step = shared_begin_step(b, 0, SHARED_EVERYONE);
+    shared_synchronize(b, step, METHOD_SLOTS);
+    shared_report_short_step(b, step);
 }
 
 /* The memory of block `index` of a side. */
@@ -21,7 +21,7 @@ static void side_pack(const struct coll_side *side, int index, char *out, size_t
 {
     MPI_Aint offset;
     struct dt_cursor cursor;
-    if (likely(dt_is_block(side->type, side->count, &offset))) {
+    if (likely(dt_is_contiguous_block(side->type, side->count, &offset))) {
         copy_bytes(out, side_block(side, index) + offset + at, len);
         return;
     }
@@ -35,7 +35,7 @@ static void side_unpack(const struct coll_side *side, int index, const char *in,
 {
     MPI_Aint offset;
     struct dt_cursor cursor;
-    if (likely(dt_is_block(side->type, side->count, &offset))) {
+    if (likely(dt_is_contiguous_block(side->type, side->count, &offset))) {
         copy_bytes(side_block(side, index) + offset + at, in, len);
         return;
     }
@@ -50,7 +50,7 @@ static void read_block(struct transfer *t, const struct coll_side *side, int ind
 {
     MPI_Aint offset;
     int rc = 0;
-    if (dt_is_block(side->type, side->count, &offset)) {
+    if (dt_is_contiguous_block(side->type, side->count, &offset)) {
         rc = shared_read(t->b, r, side_block(side, index) + offset, from, t->bytes);
     } else {
         char *scratch = shared_scratch(t->b);
@@ -74,17 +74,17 @@ static const struct coll_side *transfer_my_side(const struct transfer *t)
 }
 
 /* The index of this rank's contribution; for an allgather in place it is its block of the result. */
-static int my_index(const struct transfer *t)
+static int own_block_index(const struct transfer *t)
 {
     return t->args->kind == COLL_ALLGATHER && t->args->in_place ? t->b->comm->rank : 0;
 }
 
-static void put_one(struct transfer *t, char *slot, size_t at, size_t len)
+static void pack_single_block(struct transfer *t, char *slot, size_t at, size_t len)
 {
-    side_pack(transfer_my_side(t), my_index(t), slot, at, len);
+    side_pack(transfer_my_side(t), own_block_index(t), slot, at, len);
 }
 
-static void put_each(struct transfer *t, char *slot, size_t at, size_t len)
+static void pack_each_block(struct transfer *t, char *slot, size_t at, size_t len)
 {
     const int me = t->b->comm->rank, size = t->b->comm->size;
     for (int k = 1; k < size; k++)
@@ -93,14 +93,14 @@ static void put_each(struct transfer *t, char *slot, size_t at, size_t len)
 }
 
 /* The index of the block for data of rank r: r if there is one for each rank. */
-static int block_from(const struct transfer *t, int r)
+static int source_block_index(const struct transfer *t, int r)
 {
     return t->args->kind == COLL_BCAST || t->args->kind == COLL_SCATTER ? 0 : r;
 }
 
-static void take_block(struct transfer *t, int r, const char *from, size_t at, size_t len)
+static void unpack_block(struct transfer *t, int r, const char *from, size_t at, size_t len)
 {
-    side_unpack(&t->args->recv, block_from(t, r), from, at, len);
+    side_unpack(&t->args->recv, source_block_index(t, r), from, at, len);
 }
 
 /* The address of this rank's block in the memory of rank r. */
@@ -111,19 +111,19 @@ static uint64_t block_at(const struct transfer *t, int r)
 
 static void fetch_block(struct transfer *t, int r)
 {
-    read_block(t, &t->args->recv, block_from(t, r), r, block_at(t, r));
+    read_block(t, &t->args->recv, source_block_index(t, r), r, block_at(t, r));
 }
 
-static void fetch_helped(struct transfer *t, int r)
+static void fetch_block_split(struct transfer *t, int r)
 {
-    char *to = (char *)t->target + (size_t)block_from(t, r) * t->bytes;
+    char *to = (char *)t->target + (size_t)source_block_index(t, r) * t->bytes;
     const int rc = split_copy_read(t->b, r, block_at(t, r), to, t->bytes, NULL, NULL);
     if (rc && !t->error)
         t->error = rc;
 }
 
 /* Copies the data that a rank sends to itself. */
-static void keep_own(struct transfer *t, int from, int to)
+static void copy_own_data(struct transfer *t, int from, int to)
 {
     const struct coll_side *s = &t->args->send, *r = &t->args->recv;
     if (t->args->in_place)
@@ -139,47 +139,50 @@ static void keep_own(struct transfer *t, int from, int to)
                     (long long)(s->count * s->type->size), (long long)(r->count * r->type->size));
 }
 
-static void own_block(struct transfer *t)
+static void find_own_block(struct transfer *t)
 {
     const int me = t->b->comm->rank;
     switch (t->args->kind) {
     case COLL_GATHER:
         if (t->args->root == me)
-            keep_own(t, 0, me);
+            copy_own_data(t, 0, me);
         break;
     case COLL_SCATTER:
         if (t->args->root == me)
-            keep_own(t, me, 0);
+            copy_own_data(t, me, 0);
         break;
     case COLL_ALLGATHER:
-        keep_own(t, 0, me);
+        copy_own_data(t, 0, me);
         break;
     case COLL_ALLTOALL:
-        keep_own(t, me, me);
+        copy_own_data(t, me, me);
         break;
     default:
         break;
     }
 }
 
-static const struct transfer_ops move_one = {
-    .put = put_one, .take = take_block, .fetch = fetch_block, .fetch_helped = fetch_helped, .own = own_block};
-static const struct transfer_ops move_each = {.put = put_each,
-                                              .take = take_block,
+static const struct transfer_ops move_one = {.put = pack_single_block,
+                                             .take = unpack_block,
+                                             .fetch = fetch_block,
+                                             .fetch_helped = fetch_block_split,
+                                             .own = find_own_block};
+static const struct transfer_ops move_each = {.put = pack_each_block,
+                                              .take = unpack_block,
                                               .fetch = fetch_block,
-                                              .fetch_helped = fetch_helped,
-                                              .own = own_block};
+                                              .fetch_helped = fetch_block_split,
+                                              .own = find_own_block};
 
 /* The memory that others may read: all blocks of this rank, if they are contiguous. */
-static const void *transfer_offer_memory(const struct transfer *t, int blocks)
+static const void *transfer_readable_memory(const struct transfer *t, int blocks)
 {
     const struct coll_side *side = transfer_my_side(t);
     MPI_Aint offset;
     if (t->bytes <= SHARED_SHORT || (t->args->kind == COLL_ALLTOALL && t->args->in_place))
         return NULL;
-    if (!dt_is_block(side->type, side->count * blocks, &offset))
+    if (!dt_is_contiguous_block(side->type, side->count * blocks, &offset))
         return NULL;
-    return side_block(side, my_index(t)) + offset;
+    return side_block(side, own_block_index(t)) + offset;
 }
 
 /* True if an owner may write a part of its block: it must have exactly one reader, so for bcast and scatter with two
@@ -197,10 +200,10 @@ static void *transfer_result_memory(const struct transfer *t)
     MPI_Aint offset;
     if (t->args->kind == COLL_GATHER)
         return side->type->contiguous ? side->buf : NULL;
-    return dt_is_block(side->type, side->count, &offset) ? side_block(side, 0) + offset : NULL;
+    return dt_is_contiguous_block(side->type, side->count, &offset) ? side_block(side, 0) + offset : NULL;
 }
 
-bool shared_move(struct shared *b, const struct coll_args *args, size_t bytes, int *rc)
+bool shared_move_data(struct shared *b, const struct coll_args *args, size_t bytes, int *rc)
 {
     const int me = b->comm->rank, root = args->root;
     struct transfer t;
@@ -217,7 +220,7 @@ bool shared_move(struct shared *b, const struct coll_args *args, size_t bytes, i
     if (args->kind == COLL_GATHER)
         t.reader = root;
     const bool writes = t.writer == SHARED_EVERYONE ? t.reader != me : t.writer == me;
-    t.offer = writes ? transfer_offer_memory(&t, t.each ? b->comm->size : 1) : NULL;
+    t.offer = writes ? transfer_readable_memory(&t, t.each ? b->comm->size : 1) : NULL;
     t.helps = transfer_can_split(&t);
     t.target = t.helps && !writes ? transfer_result_memory(&t) : NULL;
     t.mine = NULL;

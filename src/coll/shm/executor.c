@@ -7,21 +7,22 @@
 #include "coll/device.h"
 #include "coll/shm/transfer.h"
 
-static bool shared_fits(const struct call *call, const struct coll_choice *choice)
+static bool shared_is_applicable(const struct call *call, const struct coll_choice *choice)
 {
     return (choice->algorithm->needs & NEED_NODE) && call->form == FORM_BLOCKING;
 }
 
-static bool is_reported(const struct call *call)
+static bool must_report_device(const struct call *call)
 {
-    return call->where.bytes >= coll_device_least(call->args->comm->size) && call->args->kind != COLL_BARRIER;
+    return call->where.bytes >= coll_device_min_bytes(call->args->comm->size) &&
+           call->args->kind != COLL_BARRIER;
 }
 
 /* Declines calls on GPU memory. A rank that does not have the block yet gets it on the general path; then all ranks
  * do. */
 static bool shared_declines_device(struct call *call)
 {
-    if (!call->state->shared || !is_reported(call))
+    if (!call->state->shared || !must_report_device(call))
         return false;
     call->device_posted = true;
     return shared_all_on_device(call->state->shared, true);
@@ -35,23 +36,23 @@ static bool shared_run(struct call *call, const struct coll_choice *choice, stru
     (void)choice, (void)request;
     if (unlikely(!b) && state->shared_tried)
         return false;
-    const uint32_t number = coll_number(state, args, FORM_BLOCKING, COLL_PAST_OTHER);
+    const uint32_t number = coll_number_call(state, args, FORM_BLOCKING, COLL_PAST_OTHER);
     if (unlikely(!b)) {
         b = shared_open(state, args, number);
         if (!b)
             return false;
         shared_cache_selection(state);
     }
-    if (is_reported(call) && !call->device_posted)
+    if (must_report_device(call) && !call->device_posted)
         shared_all_on_device(b, false);
     counter_add(&shared_runs, 1);
-    shared_enter(b, args->kind, args->root, call->where.bytes, number);
+    shared_enter_call(b, args->kind, args->root, call->where.bytes, number);
     if (args->kind == COLL_BARRIER)
         shared_barrier(b);
     else if (call->where.bytes == 0)
         return true;
     else if (!(kind_reduces(args->kind) ? shared_combine(b, args, call, rc)
-                                        : shared_move(b, args, call->where.bytes, rc)))
+                                        : shared_move_data(b, args, call->where.bytes, rc)))
         return false;
     if (unlikely(b->stranger))
         *rc = shared_mismatch(b);
@@ -66,7 +67,7 @@ static void shared_reselect(struct coll_state *state)
 }
 
 const struct coll_executor shared_executor = {.name = "shared memory",
-                                              .fits = shared_fits,
+                                              .fits = shared_is_applicable,
                                               .run = shared_run,
                                               .declines_device = shared_declines_device,
                                               .reselect = shared_reselect,

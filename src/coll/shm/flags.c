@@ -65,7 +65,7 @@ int shared_mismatch(struct shared *b)
         comm_label(b->comm), b->earlier ? " (the call before this one)" : "", mine, other);
 }
 
-bool shared_posted(const struct shared *b, int rank, uint64_t step)
+bool shared_has_posted(const struct shared *b, int rank, uint64_t step)
 {
     return atomic_load_explicit(&b->head->rank[rank].flag[step % SHARED_DEPTH].posted,
                                 memory_order_acquire) >>
@@ -96,29 +96,29 @@ static bool all_arrived(void *arg)
     return true;
 }
 
-static bool one_arrived(void *arg)
+static bool has_next_arrived(void *arg)
 {
     struct wait *w = arg;
     return flag_has_arrived(w->b, w->next, w->step);
 }
 
-static bool is_done(const struct shared *b, int rank, uint64_t step)
+static bool has_reported_step(const struct shared *b, int rank, uint64_t step)
 {
     return rank == b->comm->rank ||
            atomic_load_explicit(&b->head->rank[rank].done, memory_order_acquire) >= step;
 }
 
-static bool one_done(void *arg)
+static bool has_next_reported(void *arg)
 {
     struct wait *w = arg;
-    return is_done(w->b, w->next, w->step);
+    return has_reported_step(w->b, w->next, w->step);
 }
 
 static bool all_done(void *arg)
 {
     struct wait *w = arg;
     while (w->next < w->b->comm->size) {
-        if (!is_done(w->b, w->next, w->step))
+        if (!has_reported_step(w->b, w->next, w->step))
             return false;
         w->next++;
     }
@@ -148,7 +148,7 @@ static void flag_read_progress(struct shared *b, int reader)
     for (int r = 0; r < b->comm->size; r++)
         if (r != b->comm->rank && (reader == SHARED_EVERYONE || reader == r))
             b->seen[r] = atomic_load_explicit(&b->head->rank[r].done, memory_order_acquire);
-    b->safe = MAX(b->safe, slots_least(b->seen, b->comm->size, b->comm->rank));
+    b->safe = MAX(b->safe, slots_min_reported(b->seen, b->comm->size, b->comm->rank));
 }
 
 /* Waits for readers. A rank that waits here has read everything of the earlier steps and must report that, since the
@@ -158,26 +158,26 @@ static void wait_for_readers(struct wait *w, bool (*ready)(void *))
     struct shared *b = w->b;
     const uint64_t must = slots_before_waiting(b->reported, b->step);
     if (must != b->reported)
-        shared_done(b, must);
+        shared_report_step(b, must);
     atomic_fetch_add_explicit(&b->head->waiting, 1, memory_order_seq_cst);
     shared_wait_until(b, ready, w);
     atomic_fetch_sub_explicit(&b->head->waiting, 1, memory_order_relaxed);
 }
 
-void shared_settle(struct shared *b, uint64_t step, int reader)
+void shared_wait_readers_done(struct shared *b, uint64_t step, int reader)
 {
-    bool (*const ready)(void *) = reader == SHARED_EVERYONE ? all_done : one_done;
+    bool (*const ready)(void *) = reader == SHARED_EVERYONE ? all_done : has_next_reported;
     struct wait w = {.b = b, .step = step, .next = reader == SHARED_EVERYONE ? 0 : reader};
     if (!ready(&w))
         wait_for_readers(&w, ready);
     flag_read_progress(b, reader);
 }
 
-static bool accepted_or_done(void *arg)
+static bool has_accepted_or_reported(void *arg)
 {
     struct wait *w = arg;
     return atomic_load_explicit(&w->b->head->rank[w->next].accept, memory_order_acquire) == w->step ||
-           is_done(w->b, w->next, w->step);
+           has_reported_step(w->b, w->next, w->step);
 }
 
 bool shared_wait_accepted(struct shared *b, int reader, uint64_t step)
@@ -185,16 +185,16 @@ bool shared_wait_accepted(struct shared *b, int reader, uint64_t step)
     struct wait w = {.b = b, .step = step, .next = reader};
     /* The post comes before the look: see split_copy_refuse. */
     atomic_thread_fence(memory_order_seq_cst);
-    if (!accepted_or_done(&w))
-        wait_for_readers(&w, accepted_or_done);
+    if (!has_accepted_or_reported(&w))
+        wait_for_readers(&w, has_accepted_or_reported);
     return atomic_load_explicit(&b->head->rank[reader].accept, memory_order_acquire) == step;
 }
 
 bool shared_wait(struct shared *b, int rank, uint64_t step)
 {
     struct wait w = {.b = b, .step = step, .next = rank};
-    if (!one_arrived(&w))
-        shared_wait_until(b, one_arrived, &w);
+    if (!has_next_arrived(&w))
+        shared_wait_until(b, has_next_arrived, &w);
     if (unlikely(b->stranger))
         return false;
     if (b->comm->size == 2) /* the only other rank has begun this step */
@@ -213,10 +213,10 @@ static bool part_arrived(void *arg)
     const struct shared *b = p->w.b;
     const _Atomic uint64_t *part = &b->head->rank[p->w.next].flag[p->w.step % SHARED_DEPTH].part;
     p->parts = 0;
-    if (one_arrived(&p->w))
+    if (has_next_arrived(&p->w))
         return true;
     p->parts = slot_parts(atomic_load_explicit(part, memory_order_acquire),
-                          shared_word(p->w.step, METHOD_SLOTS, b->marks));
+                          shared_pack_word(p->w.step, METHOD_SLOTS, b->marks));
     return p->parts > p->have;
 }
 
@@ -232,7 +232,7 @@ uint64_t shared_wait_part(struct shared *b, int rank, uint64_t step, uint64_t ha
  * The waiting rank need not be the writer of this step (it may be in a later call), so all are woken. */
 static void flags_wake_waiters(struct shared *b)
 {
-    net_order_local(b->comm->proc->net);
+    net_fence_before_sleep_check(b->comm->proc->net);
     if (unlikely(atomic_load_explicit(&b->head->waiting, memory_order_relaxed) != 0))
         shared_wake(b, SHARED_EVERYONE);
 }
@@ -240,7 +240,7 @@ static void flags_wake_waiters(struct shared *b)
 /* Prefetches this rank's next flag for writing. Ranks that arrive last at a synchronisation leave it first, and one of
  * them may be polling that flag already. Then its line must come back before it can be written, which takes as long as
  * returning to the program and being called again. */
-static inline void claim_next(const struct shared *b, uint64_t step)
+static inline void prefetch_next_flag(const struct shared *b, uint64_t step)
 {
     const struct shared_flag *flag = &b->head->rank[b->comm->rank].flag[step % SHARED_DEPTH];
     cpu_prefetch_write(flag);
@@ -257,10 +257,10 @@ static inline bool is_next_barrier(const struct shared *b)
  * ranks the one that comes last would leave at once, one transfer of a line before the other, and look at the flag that the
  * other is about to write: so it waits until its own flag is written. Where the next call is a barrier again it gains by
  * leaving early. */
-static inline void flags_order(const struct shared *b)
+static inline void order_post_and_poll(const struct shared *b)
 {
     if (b->comm->size == 2 && is_next_barrier(b))
-        net_order_local(b->comm->proc->net);
+        net_fence_before_sleep_check(b->comm->proc->net);
     else
         atomic_thread_fence(memory_order_seq_cst);
 }
@@ -268,24 +268,24 @@ static inline void flags_order(const struct shared *b)
 /* Called by the rank that arrived last. Yields where ranks share processors: it has done what the others wait for, and
  * would have to wait for one of them in the next call, if that is like the one after the previous barrier. A call in
  * which all ranks synchronise ends earlier if this rank continues: the others arrive later there. */
-static inline void let_others_leave(const struct shared *b)
+static inline void yield_after_last_arrival(const struct shared *b)
 {
     struct net *net = b->comm->proc->net;
     if (net->oversubscribed && b->to_root && shared_is_barrier(b->what) && !is_next_barrier(b))
         net_yield(net);
 }
 
-bool shared_sync(struct shared *b, uint64_t step, enum shared_method way)
+bool shared_synchronize(struct shared *b, uint64_t step, enum shared_method way)
 {
     struct wait w = {.b = b, .step = step};
-    shared_post(b, step, way);
-    flags_order(b);
+    shared_post_step(b, step, way);
+    order_post_and_poll(b);
     if (all_arrived(&w)) {
         shared_wake(b, SHARED_EVERYONE);
-        let_others_leave(b);
+        yield_after_last_arrival(b);
     } else {
         shared_wait_until(b, all_arrived, &w);
-        claim_next(b, step + 1);
+        prefetch_next_flag(b, step + 1);
     }
     if (unlikely(b->stranger))
         return false;
@@ -293,7 +293,7 @@ bool shared_sync(struct shared *b, uint64_t step, enum shared_method way)
     return true;
 }
 
-void shared_done(struct shared *b, uint64_t step)
+void shared_report_step(struct shared *b, uint64_t step)
 {
     b->reported = step;
     atomic_store_explicit(&b->head->rank[b->comm->rank].done, step, memory_order_release);
@@ -304,7 +304,7 @@ void shared_done(struct shared *b, uint64_t step)
 #define DEVICE_HISTORY 16
 #define DEVICE_LEAD    7
 
-static uint64_t device_calls(const struct shared *b, int rank)
+static uint64_t count_device_calls(const struct shared *b, int rank)
 {
     return atomic_load_explicit(&b->head->rank[rank].devices, memory_order_acquire) >> DEVICE_HISTORY;
 }
@@ -313,7 +313,7 @@ static bool all_reported(void *arg)
 {
     struct wait *w = arg;
     while (w->next < w->b->comm->size) {
-        if (device_calls(w->b, w->next) < w->step)
+        if (count_device_calls(w->b, w->next) < w->step)
             return false;
         w->next++;
     }

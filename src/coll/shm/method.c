@@ -17,7 +17,7 @@
 #define TURN_MASK   ((1u << TURN_BITS) - 1)
 _Static_assert(SHARED_METHODS <= 1 << METHOD_BITS, "a method fits its bits");
 
-static _Atomic uint64_t *cost_word(const struct shared *b, int rank, enum coll_kind kind, unsigned class)
+static _Atomic uint64_t *reported_cost(const struct shared *b, int rank, enum coll_kind kind, unsigned class)
 {
     return &b->head->rank[rank].cost[kind][class];
 }
@@ -27,7 +27,7 @@ static uint64_t collect_costs(const struct shared *b, enum coll_kind kind, unsig
 {
     uint64_t most = 0;
     for (int r = 0; r < b->comm->size; r++) {
-        _Atomic uint64_t *word = cost_word(b, r, kind, class);
+        _Atomic uint64_t *word = reported_cost(b, r, kind, class);
         if (atomic_load_explicit(word, memory_order_relaxed) == 0)
             continue;
         const uint64_t cost = atomic_exchange_explicit(word, 0, memory_order_relaxed);
@@ -61,7 +61,8 @@ static void method_decide(struct shared *b, enum coll_kind kind, unsigned class,
         const uint64_t cost = collect_costs(b, kind, class, t->ticket.turn & TURN_MASK);
         tune_report(&t->tune, &t->ticket, cost, cost != 0);
     }
-    t->ticket = tune_pick(&t->tune, may_split ? (1u << SHARED_METHODS) - 1 : (1u << METHOD_SPLIT) - 1);
+    t->ticket =
+        tune_pick_candidate(&t->tune, may_split ? (1u << SHARED_METHODS) - 1 : (1u << METHOD_SPLIT) - 1);
     atomic_store_explicit(&b->head->decision[kind][class],
                           t->ticket.turn << METHOD_BITS | t->ticket.candidate, memory_order_relaxed);
 }
@@ -102,7 +103,7 @@ void shared_method_report(struct shared *b, enum coll_kind kind, size_t bytes,
         return;
     const uint64_t mean = MIN(MAX(key->ns / key->summed, 1u), UINT32_MAX);
     key->ns = key->summed = 0;
-    atomic_store_explicit(cost_word(b, b->comm->rank, kind, class), (uint64_t)d->turn << 32 | mean,
+    atomic_store_explicit(reported_cost(b, b->comm->rank, kind, class), (uint64_t)d->turn << 32 | mean,
                           memory_order_relaxed);
 }
 

@@ -46,7 +46,7 @@ static void get_elements(const struct job *j, void *base, MPI_Count from, MPI_Co
         dt_unpack_all(j->type, n, job_element(j, base, from), slot, (size_t)(n * j->type->size));
 }
 
-static void put_vector(struct transfer *t, char *slot, size_t at, size_t len)
+static void copy_vector_part(struct transfer *t, char *slot, size_t at, size_t len)
 {
     const struct job *j = (const struct job *)t;
     put_elements(j, slot, j->in, (MPI_Count)at / j->type->size, (MPI_Count)len / j->type->size);
@@ -102,7 +102,7 @@ static const void *job_operand(struct job *j, int r, const char *slot, MPI_Count
 
 /* Saves this rank's elements that the result is about to overwrite in place. Those that others read are in its slot
  * too. */
-static void keep_own(struct job *j, const char *slot, MPI_Count first)
+static void save_own_elements(struct job *j, const char *slot, MPI_Count first)
 {
     if (j->t.args->kind == COLL_ALLREDUCE) {
         j->own = job_unpack(j, slot + (j->from - first) * j->type->size, 2);
@@ -122,7 +122,7 @@ static void job_combine(struct job *j, uint64_t step, MPI_Count first, size_t le
     int r = t->b->comm->size - 1;
     j->own = NULL;
     if (j->in == j->out)
-        keep_own(j, transfer_slot(t, t->b->comm->rank, step, len), first);
+        save_own_elements(j, transfer_slot(t, t->b->comm->rank, step, len), first);
     const void *right = job_operand(j, r, transfer_slot(t, r, step, len), first);
     if (j->plain && op_apply3(op, job_operand(j, r - 1, transfer_slot(t, r - 1, step, len), first), right,
                               out, j->n, j->type))
@@ -149,7 +149,7 @@ static void job_finish(struct transfer *t, uint64_t step, size_t at, size_t len)
 }
 
 /* Called when the other rank's elements have arrived in the result: combines them with this rank's. */
-static void combine_there(void *arg, size_t at, size_t len)
+static void combine_received_elements(void *arg, size_t at, size_t len)
 {
     const struct job *j = arg;
     const MPI_Count first = (MPI_Count)at / j->type->size;
@@ -158,7 +158,7 @@ static void combine_there(void *arg, size_t at, size_t len)
 }
 
 /* Called when the reader's elements are in scratch memory: the owner combines them with its own. */
-static void combine_here(void *arg, size_t at, size_t len)
+static void combine_scratch_elements(void *arg, size_t at, size_t len)
 {
     const struct job *j = arg;
     op_apply(j->t.args->op, job_element(j, j->in, (MPI_Count)at / j->type->size), job_scratch(j, 0),
@@ -166,7 +166,7 @@ static void combine_here(void *arg, size_t at, size_t len)
 }
 
 /* Reads the elements directly into the result: a third buffer would need room in the cache too. */
-static void fetch_there(struct transfer *t, int r)
+static void fetch_to_result(struct transfer *t, int r)
 {
     struct job *j = (struct job *)t;
     if (!j->there)
@@ -175,23 +175,23 @@ static void fetch_there(struct transfer *t, int r)
         const size_t len = MIN(THERE_PIECE, t->bytes - at);
         t->error = shared_read(t->b, r, j->out + at, t->remote[r] + at, len);
         if (!t->error)
-            combine_there(j, at, len);
+            combine_received_elements(j, at, len);
     }
     t->fetched = true;
 }
 
-static void fetch_helped(struct transfer *t, int r)
+static void fetch_and_combine_split(struct transfer *t, int r)
 {
-    const int rc = split_copy_read(t->b, r, t->remote[r], t->target, t->bytes, combine_there, t);
+    const int rc = split_copy_read(t->b, r, t->remote[r], t->target, t->bytes, combine_received_elements, t);
     if (rc && !t->error)
         t->error = rc;
     t->fetched = true;
 }
 
-static const struct transfer_ops vector_ops = {.put = put_vector,
-                                               .fetch = fetch_there,
-                                               .fetch_helped = fetch_helped,
-                                               .combine = combine_here,
+static const struct transfer_ops vector_ops = {.put = copy_vector_part,
+                                               .fetch = fetch_to_result,
+                                               .fetch_helped = fetch_and_combine_split,
+                                               .combine = combine_scratch_elements,
                                                .finish = job_finish};
 static const struct transfer_ops blocks_ops = {.put = put_blocks, .finish = job_finish};
 
@@ -202,32 +202,33 @@ static void allreduce_shares(struct job *j, MPI_Count first, MPI_Count n)
     struct shared *b = j->t.b;
     const int size = b->comm->size, me = b->comm->rank;
     const MPI_Count each = (n + size - 1) / size;
-    const size_t bytes = (size_t)(n * j->type->size), share_bytes = (size_t)(each * j->type->size);
-    uint64_t step = shared_begin(b, bytes, SHARED_EVERYONE);
+    const size_t bytes = (size_t)(n * j->type->size), broadcast_bytes = (size_t)(each * j->type->size);
+    uint64_t step = shared_begin_step(b, bytes, SHARED_EVERYONE);
     put_elements(j, shared_slot(b, me, step, bytes), j->in, first, n);
-    if (!shared_sync(b, step, METHOD_SLOTS))
+    if (!shared_synchronize(b, step, METHOD_SLOTS))
         return;
     MPI_Count from = MIN(me * each, n), mine = MIN(each, n - from);
     j->from = first + from;
     j->n = mine;
     if (mine > 0)
         job_combine(j, step, first, bytes);
-    shared_done(b, step);
-    step = shared_begin(b, share_bytes, SHARED_EVERYONE);
+    shared_report_step(b, step);
+    step = shared_begin_step(b, broadcast_bytes, SHARED_EVERYONE);
     if (mine > 0)
-        put_elements(j, shared_slot(b, me, step, share_bytes), j->out, first + from, mine);
-    if (!shared_sync(b, step, METHOD_SLOTS))
+        put_elements(j, shared_slot(b, me, step, broadcast_bytes), j->out, first + from, mine);
+    if (!shared_synchronize(b, step, METHOD_SLOTS))
         return;
     for (int k = 1; k < size; k++) {
         const int r = (me + k) % size;
         from = MIN(r * each, n);
         if (from < n)
-            get_elements(j, j->out, first + from, MIN(each, n - from), shared_slot(b, r, step, share_bytes));
+            get_elements(j, j->out, first + from, MIN(each, n - from),
+                         shared_slot(b, r, step, broadcast_bytes));
     }
-    shared_done(b, step);
+    shared_report_step(b, step);
 }
 
-static bool run_shares(struct job *j)
+static bool run_allreduce_shares(struct job *j)
 {
     struct shared *b = j->t.b;
     const MPI_Count total = j->t.args->send.count;
@@ -265,7 +266,7 @@ static const void *job_offer_memory(const struct job *j)
     const struct coll_side *send = &j->t.args->send;
     if (j->t.bytes <= SHARED_SHORT || !j->plain || j->in == j->out)
         return NULL;
-    return dt_is_block(send->type, 1, &offset) ? j->in + offset : NULL;
+    return dt_is_contiguous_block(send->type, 1, &offset) ? j->in + offset : NULL;
 }
 
 /* True for a reduce of two ranks, in which each may combine a part. The operator must be commutative, and pieces must
@@ -331,7 +332,7 @@ bool shared_combine(struct shared *b, const struct coll_args *args, const struct
     bool done;
     if (args->kind == COLL_ALLREDUCE && b->comm->size > SHARED_ALL_READ_RANKS &&
         j.t.bytes > SHARED_ALL_READ_MAX)
-        done = run_shares(&j);
+        done = run_allreduce_shares(&j);
     else
         done = transfer_run(&j.t, (size_t)j.type->size);
     free(j.copy);

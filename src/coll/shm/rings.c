@@ -15,7 +15,7 @@ struct opening {
     uint32_t ranks;
 };
 
-static bool is_answered(void *arg)
+static bool is_opening_answered(void *arg)
 {
     const struct opening *o = arg;
     return atomic_load_explicit(&o->big->at, memory_order_acquire) != 0;
@@ -27,7 +27,7 @@ static bool all_have_arrived(void *arg)
     return atomic_load_explicit(&o->big->arrived, memory_order_acquire) >= o->ranks;
 }
 
-static void opening_wait(struct shared *b, bool (*ready)(void *), struct opening *o)
+static void opening_wait_until(struct shared *b, bool (*ready)(void *), struct opening *o)
 {
     struct net *net = b->comm->proc->net;
     struct net_waiter w = {.ready = ready, .arg = o, .what = NET_MEMBERS, .of = b->comm};
@@ -41,7 +41,7 @@ static size_t ring_length(const struct shared *b, uint32_t depth)
     return (size_t)depth * b->head->big_size;
 }
 
-static size_t all_length(const struct shared *b, uint32_t depth)
+static size_t all_rings_length(const struct shared *b, uint32_t depth)
 {
     return (size_t)b->comm->size * ring_length(b, depth);
 }
@@ -52,8 +52,8 @@ static uint32_t opening_count_slots(const struct shared *b)
 {
     const struct net *net = b->comm->proc->net;
     uint32_t depth = SHARED_DEPTH_FEW;
-    while (!net->oversubscribed && net_area_is_roomy(net) && depth < SHARED_DEPTH_BIG &&
-           all_length(b, 2 * depth) <= SHARED_AREA_DEEP)
+    while (!net->oversubscribed && net_area_has_free_pages(net) && depth < SHARED_DEPTH_BIG &&
+           all_rings_length(b, 2 * depth) <= SHARED_AREA_DEEP)
         depth *= 2;
     return depth;
 }
@@ -63,8 +63,8 @@ static uint32_t opening_count_slots(const struct shared *b)
 static void opening_answer(struct shared *b, struct shared_big *big, uint32_t depth, size_t most)
 {
     uint64_t offset;
-    const bool got = depth > 0 && all_length(b, depth) <= most &&
-                     net_area_alloc_raw(b->comm->proc->net, all_length(b, depth), &offset) == 0;
+    const bool got = depth > 0 && all_rings_length(b, depth) <= most &&
+                     net_area_alloc_untouched(b->comm->proc->net, all_rings_length(b, depth), &offset) == 0;
     big->depth = depth;
     atomic_store_explicit(&big->at, got ? offset + 1 : NONE, memory_order_release);
     shared_wake(b, SHARED_EVERYONE);
@@ -75,7 +75,7 @@ static bool can_read(struct comm *c)
 {
     for (int r = 0; r < c->size; r++) {
         struct peer *peer;
-        if (r != c->rank && (comm_peer(c, r, &peer) != 0 || !peer->caps.get || !peer->caps.cpu_moves))
+        if (r != c->rank && (comm_get_peer(c, r, &peer) != 0 || !peer->caps.get || !peer->caps.cpu_moves))
             return false;
     }
     return true;
@@ -86,7 +86,7 @@ static void opening_join(struct shared *b, struct opening *o)
 {
     if (atomic_fetch_add_explicit(&o->big->arrived, 1, memory_order_seq_cst) + 1 == o->ranks)
         shared_wake(b, SHARED_EVERYONE);
-    opening_wait(b, all_have_arrived, o);
+    opening_wait_until(b, all_have_arrived, o);
     b->big = b->comm->proc->net->area + atomic_load_explicit(&o->big->at, memory_order_relaxed) - 1;
     b->big_depth = o->big->depth;
     memset(b->slot_use, 0, sizeof(b->slot_use));
@@ -94,9 +94,9 @@ static void opening_join(struct shared *b, struct opening *o)
     memset(b->comm->coll->short_limit, 0, sizeof(b->comm->coll->short_limit));
 }
 
-static bool is_given(struct shared *b, struct opening *o)
+static bool wait_memory_granted(struct shared *b, struct opening *o)
 {
-    opening_wait(b, is_answered, o);
+    opening_wait_until(b, is_opening_answered, o);
     return atomic_load_explicit(&o->big->at, memory_order_acquire) != NONE;
 }
 
@@ -109,7 +109,7 @@ bool shared_open_big(struct shared *b)
         return false;
     if (b->comm->rank == 0)
         opening_answer(b, o.big, SHARED_DEPTH_FEW, SHARED_AREA_MAX);
-    b->no_big = !is_given(b, &o);
+    b->no_big = !wait_memory_granted(b, &o);
     if (b->no_big)
         return false;
     if (can_read(b->comm))
@@ -129,11 +129,11 @@ static void opening_prepare_slots(struct shared *b, const struct opening *o)
     shared_method_restart(b);
 }
 
-static void give_back(struct shared *b, struct shared_big *big)
+static void free_rings(struct shared *b, struct shared_big *big)
 {
     const uint64_t at = atomic_load_explicit(&big->at, memory_order_acquire);
     if (at != 0 && at != NONE)
-        net_area_free(b->comm->proc->net, at - 1, all_length(b, big->depth));
+        net_area_free(b->comm->proc->net, at - 1, all_rings_length(b, big->depth));
     atomic_store_explicit(&big->at, NONE, memory_order_relaxed);
 }
 
@@ -146,16 +146,16 @@ void shared_open_many(struct shared *b)
         const uint32_t depth = opening_count_slots(b);
         opening_answer(b, o.big, depth > SHARED_DEPTH_FEW ? depth : 0, SHARED_AREA_DEEP);
     }
-    if (!is_given(b, &o))
+    if (!wait_memory_granted(b, &o))
         return;
     opening_prepare_slots(b, &o);
     opening_join(b, &o);
     if (b->comm->rank == 0)
-        give_back(b, &b->head->few);
+        free_rings(b, &b->head->few);
 }
 
 void shared_close_big(struct shared *b)
 {
-    give_back(b, &b->head->few);
-    give_back(b, &b->head->many);
+    free_rings(b, &b->head->few);
+    free_rings(b, &b->head->many);
 }

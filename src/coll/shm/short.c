@@ -10,7 +10,7 @@
 
 COUNTER(shared_runs, "coll_shared", "Collectives executed in the node's shared memory.");
 
-static inline struct shared_flag *flag_of(const struct shared *b, int rank, uint64_t step)
+static inline struct shared_flag *rank_flag(const struct shared *b, int rank, uint64_t step)
 {
     return &b->head->rank[rank].flag[step % SHARED_DEPTH];
 }
@@ -24,18 +24,18 @@ static inline void slot_prefetch(const char *slot, size_t bytes)
 }
 
 /* Prefetches the slot that this rank writes next if it continues in the same way. Not one that readers may still need. */
-static inline void claim_later(struct shared *b, size_t bytes)
+static inline void prefetch_next_slot(struct shared *b, size_t bytes)
 {
     const uint64_t next = b->slot_step + b->slot_gap;
-    if (next > b->step && next - b->slot_step < shared_depth(b) && !b->comm->proc->net->oversubscribed &&
-        slot_is_free(shared_use(b, next), b->safe, b->seen))
+    if (next > b->step && next - b->slot_step < shared_slot_count(b) && !b->comm->proc->net->oversubscribed &&
+        slot_is_free(shared_get_slot_use(b, next), b->safe, b->seen))
         slot_prefetch(shared_slot(b, b->comm->rank, next, bytes), bytes);
 }
 
 /* The slot for the `bytes` bytes that this rank sends in the next step. */
 static inline char *slot_begin(struct shared *b, int reader, size_t bytes)
 {
-    const uint64_t step = shared_begin(b, bytes, reader);
+    const uint64_t step = shared_begin_step(b, bytes, reader);
     char *slot = shared_slot(b, b->comm->rank, step, bytes);
     slot_prefetch(slot, bytes);
     return slot;
@@ -43,18 +43,18 @@ static inline char *slot_begin(struct shared *b, int reader, size_t bytes)
 
 static inline void slot_post(struct shared *b, int reader)
 {
-    shared_post(b, b->step, METHOD_SLOTS);
+    shared_post_step(b, b->step, METHOD_SLOTS);
     shared_wake(b, reader);
 }
 
 /* The `bytes` bytes that rank r sends in this step; NULL if it is in another call. */
 static inline const char *slot_wait(struct shared *b, int r, uint64_t step, size_t bytes)
 {
-    struct shared_flag *flag = flag_of(b, r, step);
-    const uint64_t word = shared_word(step, METHOD_SLOTS, b->marks);
+    struct shared_flag *flag = rank_flag(b, r, step);
+    const uint64_t word = shared_pack_word(step, METHOD_SLOTS, b->marks);
     if (atomic_load_explicit(&flag->posted, memory_order_acquire) == word) {
         /* It runs ahead: its next flag may be on its way while this one is used. */
-        __builtin_prefetch(flag_of(b, r, step + 1));
+        __builtin_prefetch(rank_flag(b, r, step + 1));
         if (b->comm->size == 2)
             b->safe = MAX(b->safe, step - 1);
     } else if (!shared_wait(b, r, step)) {
@@ -68,16 +68,16 @@ static inline const char *slot_wait(struct shared *b, int r, uint64_t step, size
  * they do not run at once. Only the last part wakes a reader. */
 static void send_parts(struct shared *b, int reader, const char *from, size_t bytes)
 {
-    const uint64_t step = shared_begin(b, bytes, reader);
-    struct shared_flag *flag = flag_of(b, b->comm->rank, step);
+    const uint64_t step = shared_begin_step(b, bytes, reader);
+    struct shared_flag *flag = rank_flag(b, b->comm->rank, step);
     char *slot = shared_slot(b, b->comm->rank, step, bytes);
     const size_t part = bytes <= SHARED_INLINE || b->comm->proc->net->oversubscribed ? bytes : SHARED_PART;
-    const uint64_t word = shared_word(step, METHOD_SLOTS, b->marks);
+    const uint64_t word = shared_pack_word(step, METHOD_SLOTS, b->marks);
     size_t at = 0;
     for (uint64_t n = 1; bytes - at > part; n++, at += part) {
         slot_prefetch(slot + at, part);
         memcpy(slot + at, from + at, part);
-        atomic_store_explicit(&flag->part, slot_part(word, n), memory_order_release);
+        atomic_store_explicit(&flag->part, slot_pack_parts(word, n), memory_order_release);
     }
     slot_prefetch(slot + at, bytes - at);
     copy_bytes(slot + at, from + at, bytes - at);
@@ -85,7 +85,7 @@ static void send_parts(struct shared *b, int reader, const char *from, size_t by
 }
 
 /* Copies the parts that rank r announces in this step, until it has posted all of it. Returns how many bytes that were. */
-static size_t take_parts(struct shared *b, int r, uint64_t step, char *to)
+static size_t copy_announced_parts(struct shared *b, int r, uint64_t step, char *to)
 {
     const char *slot = shared_slot(b, r, step, SHARED_SMALL);
     uint64_t have = 0, now;
@@ -99,7 +99,7 @@ static inline bool receive_parts(struct shared *b, int r, uint64_t step, char *t
 {
     size_t have = 0;
     if (bytes > SHARED_PART && !b->comm->proc->net->oversubscribed)
-        have = take_parts(b, r, step, to);
+        have = copy_announced_parts(b, r, step, to);
     const char *from = slot_wait(b, r, step, bytes);
     if (likely(from != NULL))
         copy_bytes(to + have, from + have, bytes - have);
@@ -123,7 +123,8 @@ static inline size_t ranks_except_self(const struct shared *b)
 }
 
 /* Copies this rank's blocks for the others into its slot, in the order of their places. */
-static inline void put_each(const struct shared *b, const struct coll_side *side, char *slot, size_t bytes)
+static inline void copy_blocks_to_slot(const struct shared *b, const struct coll_side *side, char *slot,
+                                       size_t bytes)
 {
     const int me = b->comm->rank;
     for (int r = me + 1; r < b->comm->size; r++, slot += bytes)
@@ -151,7 +152,8 @@ static void short_scatter(const struct coll_args *a, struct shared *b, size_t by
         if (b->comm->size == 2) {
             send_parts(b, 1 - me, side_block_copy(&a->send, 1 - me, bytes), bytes);
         } else {
-            put_each(b, &a->send, slot_begin(b, SHARED_EVERYONE, bytes * ranks_except_self(b)), bytes);
+            copy_blocks_to_slot(b, &a->send, slot_begin(b, SHARED_EVERYONE, bytes * ranks_except_self(b)),
+                                bytes);
             slot_post(b, SHARED_EVERYONE);
         }
         if (!a->in_place)
@@ -220,7 +222,7 @@ static void short_allreduce(const struct coll_args *a, struct shared *b, size_t 
 {
     char *slot = slot_begin(b, SHARED_EVERYONE, bytes);
     copy_bytes(slot, a->in_place ? a->recv.buf : a->send.buf, bytes);
-    if (likely(shared_sync(b, b->step, METHOD_SLOTS)))
+    if (likely(shared_synchronize(b, b->step, METHOD_SLOTS)))
         short_combine(a, b, b->step, a->in_place ? slot : a->send.buf, bytes);
 }
 
@@ -229,7 +231,7 @@ static void short_allgather(const struct coll_args *a, struct shared *b, size_t 
     const int me = b->comm->rank, size = b->comm->size;
     char *own = side_block_copy(&a->recv, me, bytes);
     copy_bytes(slot_begin(b, SHARED_EVERYONE, bytes), a->in_place ? own : a->send.buf, bytes);
-    if (unlikely(!shared_sync(b, b->step, METHOD_SLOTS)))
+    if (unlikely(!shared_synchronize(b, b->step, METHOD_SLOTS)))
         return;
     for (int r = 0; r < size; r++)
         if (r != me)
@@ -241,9 +243,9 @@ static void short_allgather(const struct coll_args *a, struct shared *b, size_t 
 static void short_alltoall(const struct coll_args *a, struct shared *b, size_t bytes)
 {
     const int me = b->comm->rank, size = b->comm->size;
-    put_each(b, a->in_place ? &a->recv : &a->send,
-             slot_begin(b, SHARED_EVERYONE, bytes * ranks_except_self(b)), bytes);
-    if (unlikely(!shared_sync(b, b->step, METHOD_SLOTS)))
+    copy_blocks_to_slot(b, a->in_place ? &a->recv : &a->send,
+                        slot_begin(b, SHARED_EVERYONE, bytes * ranks_except_self(b)), bytes);
+    if (unlikely(!shared_synchronize(b, b->step, METHOD_SLOTS)))
         return;
     for (int r = 0; r < size; r++)
         if (r != me)
@@ -258,7 +260,7 @@ static void short_alltoall(const struct coll_args *a, struct shared *b, size_t b
 static void short_barrier(const struct coll_args *a, struct shared *b, size_t bytes)
 {
     (void)a, (void)bytes;
-    shared_sync(b, shared_begin(b, 0, SHARED_EVERYONE), METHOD_SLOTS);
+    shared_synchronize(b, shared_begin_step(b, 0, SHARED_EVERYONE), METHOD_SLOTS);
 }
 
 static void (*const short_of[])(const struct coll_args *, struct shared *, size_t) = {
@@ -268,17 +270,17 @@ static void (*const short_of[])(const struct coll_args *, struct shared *, size_
 };
 
 /* The bytes of a side whose data is contiguous, as in a slot; 0 if it is not. */
-static inline size_t plain_bytes(const struct coll_side *side)
+static inline size_t contiguous_bytes(const struct coll_side *side)
 {
     return side->type && side->type->contiguous ? (size_t)(side->count * side->type->size) : 0;
 }
 
 /* The same for two sides: this rank's own block is in both, unless it is in place. */
-static inline size_t plain_both(const struct coll_args *a, const struct coll_side *many,
-                                const struct coll_side *one)
+static inline size_t contiguous_bytes_both(const struct coll_args *a, const struct coll_side *many,
+                                           const struct coll_side *one)
 {
-    const size_t bytes = plain_bytes(many);
-    return a->in_place || plain_bytes(one) == bytes ? bytes : 0;
+    const size_t bytes = contiguous_bytes(many);
+    return a->in_place || contiguous_bytes(one) == bytes ? bytes : 0;
 }
 
 /* The bytes of a block as this rank describes it; 0 if this file does not handle the call. */
@@ -287,16 +289,16 @@ static inline size_t bytes_of(const struct coll_args *a, const struct shared *b)
     const bool root = a->root == b->comm->rank;
     switch (a->kind) {
     case COLL_BCAST:
-        return plain_bytes(&a->recv);
+        return contiguous_bytes(&a->recv);
     case COLL_GATHER:
-        return root ? plain_both(a, &a->recv, &a->send) : plain_bytes(&a->send);
+        return root ? contiguous_bytes_both(a, &a->recv, &a->send) : contiguous_bytes(&a->send);
     case COLL_SCATTER:
-        return root ? plain_both(a, &a->send, &a->recv) : plain_bytes(&a->recv);
+        return root ? contiguous_bytes_both(a, &a->send, &a->recv) : contiguous_bytes(&a->recv);
     case COLL_ALLGATHER:
     case COLL_ALLTOALL:
-        return plain_both(a, &a->recv, &a->send);
+        return contiguous_bytes_both(a, &a->recv, &a->send);
     default: /* of a reduction whose operator has a loop for the type */
-        return a->op->handle && a->send.type->obj.predefined ? plain_bytes(&a->send) : 0;
+        return a->op->handle && a->send.type->obj.predefined ? contiguous_bytes(&a->send) : 0;
     }
 }
 
@@ -330,18 +332,19 @@ static bool run_short(const struct coll_args *args, struct coll_state *state, in
     if (bytes - (kind != COLL_BARRIER) >= state->short_limit[kind] - 1u)
         return false;
     counter_add(&shared_runs, 1);
-    shared_enter(b, kind, args->root, bytes, coll_number(state, args, FORM_BLOCKING, COLL_PAST_OTHER));
+    shared_enter_call(b, kind, args->root, bytes,
+                      coll_number_call(state, args, FORM_BLOCKING, COLL_PAST_OTHER));
     short_of[kind](args, b, bytes);
     if (bytes > SHARED_INLINE)
-        claim_later(b, bytes);
+        prefetch_next_slot(b, bytes);
     *rc = 0;
     if (unlikely(b->stranger)) {
-        shared_done(b, b->step);
+        shared_report_step(b, b->step);
         *rc = shared_mismatch(b);
         return true;
     }
     b->known = false;
-    shared_done_short(b, b->step);
+    shared_report_short_step(b, b->step);
     return true;
 }
 

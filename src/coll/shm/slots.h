@@ -25,7 +25,7 @@ static inline bool slot_is_free(const struct slot_use *use, uint64_t safe, const
 }
 
 /* The last step that all other ranks have reported as done. */
-static inline uint64_t slots_least(const uint64_t seen[], int size, int me)
+static inline uint64_t slots_min_reported(const uint64_t seen[], int size, int me)
 {
     uint64_t least = UINT64_MAX;
     for (int r = 0; r < size; r++)
@@ -43,7 +43,7 @@ static inline bool slot_is_posted(uint64_t flag, uint64_t step)
 /* A slot with a single reader is announced in parts, so that the reader copies the first while the writer writes the next.
  * What is said of it: the word that its flag is going to have, and how many parts are there. */
 #define SLOT_PART_BITS 3
-static inline uint64_t slot_part(uint64_t word, uint64_t parts)
+static inline uint64_t slot_pack_parts(uint64_t word, uint64_t parts)
 {
     return word << SLOT_PART_BITS | parts;
 }

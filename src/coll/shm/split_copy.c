@@ -19,8 +19,8 @@ static struct shared_rank *rank_of(const struct shared *b, int rank)
 }
 
 /* Claims a piece with `take`; false if nothing is left. */
-static bool split_claim(_Atomic uint64_t *word, struct split_piece (*take)(struct split *c),
-                        struct split_piece *got)
+static bool split_claim_piece(_Atomic uint64_t *word, struct split_piece (*take)(struct split *c),
+                              struct split_piece *got)
 {
     uint64_t old = atomic_load_explicit(word, memory_order_relaxed), new;
     do {
@@ -73,7 +73,7 @@ void split_copy_write(struct shared *b, const struct split_copy *h)
     if (b->no_help || !shared_wait_accepted(b, h->reader, h->step) ||
         atomic_load_explicit(&it->accept_what, memory_order_relaxed) != b->what)
         return;
-    while (wrote < FAILED && split_claim(&me->claims, split_back, &c)) {
+    while (wrote < FAILED && split_claim_piece(&me->claims, split_back, &c)) {
         b->no_help = piece_copy(b, h, it, c) != 0;
         wrote = b->no_help ? wrote | FAILED : wrote + c.count;
         atomic_store_explicit(&me->wrote, wrote, memory_order_release);
@@ -109,7 +109,7 @@ static bool all_written(void *arg)
 static uint32_t close_claims(struct shared *b, struct shared_rank *owner, uint32_t all)
 {
     struct split_piece c;
-    while (split_claim(&owner->claims, split_front, &c))
+    while (split_claim_piece(&owner->claims, split_front, &c))
         ;
     const struct split now = split_unpack(atomic_load_explicit(&owner->claims, memory_order_relaxed));
     struct owner_part w = {owner, all - now.back};
@@ -127,7 +127,7 @@ int split_copy_read(struct shared *b, int r, uint64_t from, char *to, size_t byt
     uint32_t end = 0, left = 0; /* units */
     int rc = 0;
     while (!rc &&
-           (split_claim(&owner->claims, split_front, &c) || (left = close_claims(b, owner, all)) > 0)) {
+           (split_claim_piece(&owner->claims, split_front, &c) || (left = close_claims(b, owner, all)) > 0)) {
         if (left > 0) /* the owner failed at these */
             c = (struct split_piece){end, left};
         const size_t at = (size_t)c.first * SPLIT_UNIT, len = piece_length(c, bytes);
@@ -149,7 +149,8 @@ void split_copy_refuse(struct shared *b, uint64_t step)
     atomic_thread_fence(memory_order_seq_cst);
     for (int r = 0; r < b->comm->size; r++) {
         struct shared_rank *owner = rank_of(b, r);
-        if (r != b->comm->rank && shared_posted(b, r, step) && shared_method_of(b, r, step) == METHOD_SPLIT)
+        if (r != b->comm->rank && shared_has_posted(b, r, step) &&
+            shared_get_posted_method(b, r, step) == METHOD_SPLIT)
             close_claims(b, owner, atomic_load_explicit(&owner->units, memory_order_relaxed));
     }
 }

@@ -21,13 +21,13 @@ static COUNTER(reads, "coll_reads", "Contributions to collectives read from the 
 #define PERIOD_LONG 2
 #define LONG_CALL   2097152 /* bytes that the ranks of a call move together: it takes longer than most turns */
 
-static int blocks_of(const struct transfer *t)
+static int count_blocks(const struct transfer *t)
 {
     return t->each ? t->b->comm->size - 1 : 1;
 }
 
 /* The number of times that a block moves between ranks in a call. */
-static int moves_of(const struct transfer *t)
+static int count_block_moves(const struct transfer *t)
 {
     const int size = t->b->comm->size;
     return t->writer == SHARED_EVERYONE && t->reader == SHARED_EVERYONE ? size * (size - 1) : size - 1;
@@ -35,7 +35,7 @@ static int moves_of(const struct transfer *t)
 
 const char *transfer_slot(const struct transfer *t, int r, uint64_t step, size_t len)
 {
-    return shared_slot(t->b, r, step, len * (size_t)blocks_of(t)) +
+    return shared_slot(t->b, r, step, len * (size_t)count_blocks(t)) +
            transfer_offset(t, r, t->b->comm->rank, len);
 }
 
@@ -46,12 +46,12 @@ static bool is_tuned(const struct transfer *t)
 }
 
 /* The number of calls in a sample where ranks share processors; in a long call each rank has had its turn. */
-static uint32_t period_of(const struct transfer *t)
+static uint32_t calls_per_sample(const struct transfer *t)
 {
-    return !t->entered ? 1 : t->bytes * (size_t)moves_of(t) < LONG_CALL ? PERIOD : PERIOD_LONG;
+    return !t->entered ? 1 : t->bytes * (size_t)count_block_moves(t) < LONG_CALL ? PERIOD : PERIOD_LONG;
 }
 
-static enum shared_method method_for_mine(const struct transfer *t)
+static enum shared_method choose_own_method(const struct transfer *t)
 {
     if (t->bytes <= SHARED_SHORT || !t->offer || !t->b->reads || coll_copy_method() == COPY_SLOTS)
         return METHOD_SLOTS;
@@ -62,12 +62,12 @@ static enum shared_method method_for_mine(const struct transfer *t)
 
 /* Writes the word beside a flag: the address of the data to be read, or for how long its owner has been filling the
  * first slot. */
-static void put_word(const struct transfer *t, uint64_t step, uint64_t word)
+static void write_flag_word(const struct transfer *t, uint64_t step, uint64_t word)
 {
     memcpy(t->b->head->rank[t->b->comm->rank].flag[step % SHARED_DEPTH].data, &word, sizeof(word));
 }
 
-static uint64_t word_of(const struct transfer *t, int r, uint64_t step)
+static uint64_t read_flag_word(const struct transfer *t, int r, uint64_t step)
 {
     uint64_t word;
     memcpy(&word, t->b->head->rank[r].flag[step % SHARED_DEPTH].data, sizeof(word));
@@ -78,14 +78,14 @@ static uint64_t word_of(const struct transfer *t, int r, uint64_t step)
 static void transfer_fill_slot(struct transfer *t, uint64_t step, size_t at, size_t len)
 {
     struct shared *b = t->b;
-    const size_t all = len * (size_t)blocks_of(t);
+    const size_t all = len * (size_t)count_blocks(t);
     char *slot = shared_slot(b, b->comm->rank, step, all);
     const bool announces = at == 0 && t->bytes > SHARED_SHORT && all > SHARED_INLINE;
     const bool measured = announces && t->decision.measured;
     const uint64_t since = measured ? clock_ns() : 0;
     t->ops->put(t, slot, at, len);
     if (announces)
-        put_word(t, step, measured ? clock_ns() - since + 1 : 0);
+        write_flag_word(t, step, measured ? clock_ns() - since + 1 : 0);
 }
 
 /* Returns the time when rank r's data started to arrive if this call is measured, else 0. With slots the owner of the
@@ -94,8 +94,8 @@ static uint64_t begin_measuring(struct transfer *t, int r, uint64_t step)
 {
     if (!is_tuned(t) || t->entered)
         return 0;
-    const bool slots = shared_method_of(t->b, r, step) == METHOD_SLOTS;
-    t->filled_ns = slots ? word_of(t, r, step) : 0;
+    const bool slots = shared_get_posted_method(t->b, r, step) == METHOD_SLOTS;
+    t->filled_ns = slots ? read_flag_word(t, r, step) : 0;
     return (slots ? t->filled_ns != 0 : t->decision.measured) ? clock_ns() : 0;
 }
 
@@ -110,27 +110,27 @@ static uint64_t cost_of(const struct transfer *t, uint64_t ns, size_t steps, boo
 }
 
 /* True if the data of all sources is read directly; then there is one step only. */
-static bool all_read(const struct transfer *t)
+static bool is_all_read_directly(const struct transfer *t)
 {
     const int sources = t->writer == SHARED_EVERYONE ? t->b->comm->size - 1 : 1;
     return t->reading && __builtin_popcountll(t->reading) == sources;
 }
 
 /* True if the data of all sources moved by the same method. */
-static bool is_one_way(const struct transfer *t)
+static bool is_single_method(const struct transfer *t)
 {
-    return !t->reading || all_read(t);
+    return !t->reading || is_all_read_directly(t);
 }
 
 /* True if the data of this call moved by the decided method. */
-static bool followed_decision(const struct transfer *t)
+static bool used_decided_method(const struct transfer *t)
 {
-    return is_one_way(t) && (t->reading ? t->method : METHOD_SLOTS) == t->decision.method;
+    return is_single_method(t) && (t->reading ? t->method : METHOD_SLOTS) == t->decision.method;
 }
 
 static void report_read(struct transfer *t, uint64_t since, size_t steps, bool waited)
 {
-    if (since && followed_decision(t))
+    if (since && used_decided_method(t))
         shared_method_report(t->b, t->args->kind, t->bytes, &t->decision,
                              cost_of(t, clock_ns() - since, steps, waited), 1);
 }
@@ -138,18 +138,18 @@ static void report_read(struct transfer *t, uint64_t since, size_t steps, bool w
 /* The same where ranks share processors: reports the time of the whole call, whatever this rank's part in it. */
 static void report_call(struct transfer *t, enum shared_method method)
 {
-    if (t->entered && is_tuned(t) && is_one_way(t) && method == t->decision.method)
+    if (t->entered && is_tuned(t) && is_single_method(t) && method == t->decision.method)
         shared_method_report(t->b, t->args->kind, t->bytes, &t->decision, clock_ns() - t->entered,
-                             period_of(t));
+                             calls_per_sample(t));
 }
 
 /* True if the data of rank r, which has posted the first step, is to be read directly. */
-static bool wants_reading(struct transfer *t, int r, uint64_t step)
+static bool should_read_directly(struct transfer *t, int r, uint64_t step)
 {
-    t->method = shared_method_of(t->b, r, step);
+    t->method = shared_get_posted_method(t->b, r, step);
     if (likely(t->method == METHOD_SLOTS))
         return false;
-    t->remote[r] = word_of(t, r, step);
+    t->remote[r] = read_flag_word(t, r, step);
     t->reading |= (uint64_t)1 << r;
     counter_add(&reads, 1);
     return true;
@@ -157,17 +157,17 @@ static bool wants_reading(struct transfer *t, int r, uint64_t step)
 
 static bool is_short(const struct transfer *t)
 {
-    return t->bytes * (size_t)blocks_of(t) <= SHARED_SMALL;
+    return t->bytes * (size_t)count_blocks(t) <= SHARED_SMALL;
 }
 
 /* Reports that this rank is done with a step, unless no rank can be waiting for that: after a short step, or with many
  * slots. A rank whose memory is read waits for the report. */
 static void transfer_step_done(struct transfer *t, uint64_t step)
 {
-    if (is_short(t) || (!t->reading && shared_depth(t->b) > SHARED_DEPTH_FEW))
-        shared_done_short(t->b, step);
+    if (is_short(t) || (!t->reading && shared_slot_count(t->b) > SHARED_DEPTH_FEW))
+        shared_report_short_step(t->b, step);
     else
-        shared_done(t->b, step);
+        shared_report_step(t->b, step);
 }
 
 static void transfer_copy_own(struct transfer *t)
@@ -197,32 +197,32 @@ static void transfer_write_part(struct transfer *t, uint64_t step)
 static void write_side(struct transfer *t, uint64_t last)
 {
     struct shared *b = t->b;
-    const enum shared_method method = method_for_mine(t);
+    const enum shared_method method = choose_own_method(t);
     if (method != METHOD_SLOTS) {
-        uint64_t step = shared_begin(b, sizeof(uint64_t), t->reader);
-        put_word(t, step, (uintptr_t)t->offer);
+        uint64_t step = shared_begin_step(b, sizeof(uint64_t), t->reader);
+        write_flag_word(t, step, (uintptr_t)t->offer);
         if (method == METHOD_SPLIT)
             split_copy_begin(b, t->bytes);
-        shared_post(b, step, method);
+        shared_post_step(b, step, method);
         shared_wake(b, t->reader);
         b->step = last;
         transfer_copy_own(t);
         if (method == METHOD_SPLIT)
             transfer_write_part(t, step);
-        shared_settle(b, last, t->reader);
-        shared_done_short(b, last); /* its steps count too: see SHARED_LAG */
+        shared_wait_readers_done(b, last, t->reader);
+        shared_report_short_step(b, last); /* its steps count too: see SHARED_LAG */
         report_call(t, method);
         return;
     }
     for (size_t at = 0; at < t->bytes; at += t->chunk) {
-        const size_t len = MIN(t->chunk, t->bytes - at), all = len * (size_t)blocks_of(t);
-        const uint64_t step = shared_begin(b, all, t->reader);
+        const size_t len = MIN(t->chunk, t->bytes - at), all = len * (size_t)count_blocks(t);
+        const uint64_t step = shared_begin_step(b, all, t->reader);
         transfer_fill_slot(t, step, at, len);
-        shared_post(b, step, METHOD_SLOTS);
+        shared_post_step(b, step, METHOD_SLOTS);
         shared_wake(b, t->reader);
     }
     transfer_copy_own(t);
-    shared_done_short(b, last);
+    shared_report_short_step(b, last);
     report_call(t, METHOD_SLOTS);
 }
 
@@ -235,13 +235,13 @@ static void transfer_fetch_block(struct transfer *t, int r)
 }
 
 /* Receives one step of one rank; false if that rank is in another call. */
-static bool take_from(struct transfer *t, int r, uint64_t step, size_t at, size_t len)
+static bool receive_step(struct transfer *t, int r, uint64_t step, size_t at, size_t len)
 {
     if (t->reading >> r & 1)
         return true;
     if (unlikely(!shared_wait(t->b, r, step)))
         return false;
-    if (at == 0 && wants_reading(t, r, step)) {
+    if (at == 0 && should_read_directly(t, r, step)) {
         transfer_fetch_block(t, r);
     } else if (t->ops->take) {
         t->ops->take(t, r, transfer_slot(t, r, step, len), at, len);
@@ -249,13 +249,13 @@ static bool take_from(struct transfer *t, int r, uint64_t step, size_t at, size_
     return true;
 }
 
-static bool take_from_all(struct transfer *t, uint64_t step, size_t at, size_t len)
+static bool receive_step_from_all(struct transfer *t, uint64_t step, size_t at, size_t len)
 {
     const int me = t->b->comm->rank, size = t->b->comm->size;
     if (t->writer != SHARED_EVERYONE)
-        return take_from(t, t->writer, step, at, len);
+        return receive_step(t, t->writer, step, at, len);
     for (int k = 1; k < size; k++)
-        if (!take_from(t, (me + k) % size, step, at, len))
+        if (!receive_step(t, (me + k) % size, step, at, len))
             return false;
     return true;
 }
@@ -268,12 +268,12 @@ static void read_side(struct transfer *t, uint64_t last)
     if (t->target)
         split_copy_accept(b, first, t->target, t->mine);
     transfer_copy_own(t);
-    const bool waited = !shared_posted(b, first_source, first);
+    const bool waited = !shared_has_posted(b, first_source, first);
     if (waited && !shared_wait(b, first_source, first)) {
         b->step = last;
         if (t->target)
             split_copy_refuse(b, first);
-        shared_done(b, last);
+        shared_report_step(b, last);
         return;
     } else if (!waited) /* the writer runs ahead: its next flag may be on its way while this one is used */
         __builtin_prefetch(&b->head->rank[first_source].flag[(first + 1) % SHARED_DEPTH]);
@@ -281,9 +281,9 @@ static void read_side(struct transfer *t, uint64_t last)
     uint64_t step = first;
     for (size_t at = 0; at < t->bytes; at += t->chunk, step++) {
         const size_t len = MIN(t->chunk, t->bytes - at);
-        if (unlikely(!take_from_all(t, step, at, len)))
+        if (unlikely(!receive_step_from_all(t, step, at, len)))
             break;
-        const bool at_once = at == 0 && all_read(t);
+        const bool at_once = at == 0 && is_all_read_directly(t);
         if (t->ops->finish)
             t->ops->finish(t, step, at, at_once ? t->bytes : len);
         if (at_once)
@@ -302,14 +302,14 @@ static void read_side(struct transfer *t, uint64_t last)
 }
 
 /* Receives from all ranks, which have posted this step. */
-static void take_in_meeting(struct transfer *t, uint64_t step, size_t at, size_t len)
+static void receive_synchronized_step(struct transfer *t, uint64_t step, size_t at, size_t len)
 {
     const int me = t->b->comm->rank, size = t->b->comm->size;
     for (int k = 1; k < size; k++) {
         const int r = (me + k) % size;
         if (t->reading >> r & 1)
             continue;
-        if (at == 0 && wants_reading(t, r, step)) {
+        if (at == 0 && should_read_directly(t, r, step)) {
             transfer_fetch_block(t, r);
         } else if (t->ops->take) {
             t->ops->take(t, r, transfer_slot(t, r, step, len), at, len);
@@ -319,29 +319,29 @@ static void take_in_meeting(struct transfer *t, uint64_t step, size_t at, size_t
 
 /* Runs both sides of the call. A rank whose memory is read posts every step like the others, unless all are read: then
  * there is one step. A last synchronisation keeps all ranks until no rank reads any more. */
-static void both_sides(struct transfer *t, uint64_t last)
+static void run_both_sides(struct transfer *t, uint64_t last)
 {
     struct shared *b = t->b;
-    const enum shared_method method = method_for_mine(t);
+    const enum shared_method method = choose_own_method(t);
     const uint64_t first = b->step + 1;
     uint64_t since = 0;
     for (size_t at = 0; at < t->bytes; at += t->chunk) {
         const size_t len = MIN(t->chunk, t->bytes - at);
-        const size_t all = method == METHOD_READ ? sizeof(uint64_t) : len * (size_t)blocks_of(t);
-        const uint64_t step = shared_begin(b, all, SHARED_EVERYONE);
+        const size_t all = method == METHOD_READ ? sizeof(uint64_t) : len * (size_t)count_blocks(t);
+        const uint64_t step = shared_begin_step(b, all, SHARED_EVERYONE);
         if (at == 0 && method == METHOD_READ)
-            put_word(t, step, (uintptr_t)t->offer);
+            write_flag_word(t, step, (uintptr_t)t->offer);
         else if (method == METHOD_SLOTS)
             transfer_fill_slot(t, step, at, len);
-        if (!shared_sync(b, step, method)) {
+        if (!shared_synchronize(b, step, method)) {
             b->step = last;
-            shared_done(b, last);
+            shared_report_step(b, last);
             return;
         }
         if (at == 0)
             since = begin_measuring(t, (b->comm->rank + 1) % b->comm->size, step);
-        take_in_meeting(t, step, at, len);
-        const bool at_once = at == 0 && method == METHOD_READ && all_read(t);
+        receive_synchronized_step(t, step, at, len);
+        const bool at_once = at == 0 && method == METHOD_READ && is_all_read_directly(t);
         if (t->ops->finish)
             t->ops->finish(t, step, at, at_once ? t->bytes : len);
         if (at_once)
@@ -353,18 +353,18 @@ static void both_sides(struct transfer *t, uint64_t last)
     report_read(t, since, (size_t)(last - first + 1), true);
     b->step = last;
     if (last > b->reported && !is_short(t))
-        shared_done(b, last); /* before the meeting, which may need the first step's flag */
+        shared_report_step(b, last); /* before the meeting, which may need the first step's flag */
     if (t->reading || method == METHOD_READ) {
-        shared_sync(b, shared_begin(b, 0, SHARED_EVERYONE), METHOD_SLOTS);
-        shared_done(b, b->step);
+        shared_synchronize(b, shared_begin_step(b, 0, SHARED_EVERYONE), METHOD_SLOTS);
+        shared_report_step(b, b->step);
     }
     report_call(t, t->reading ? t->method : METHOD_SLOTS);
 }
 
 /* The bytes of each block that a step carries; 0 if the call does not fit. */
-static size_t chunk_of(const struct transfer *t, size_t unit)
+static size_t step_block_bytes(const struct transfer *t, size_t unit)
 {
-    const size_t blocks = (size_t)blocks_of(t);
+    const size_t blocks = (size_t)count_blocks(t);
     if (t->bytes * blocks <= SHARED_SMALL)
         return t->bytes;
     if (!shared_open_big(t->b))
@@ -379,7 +379,7 @@ static size_t chunk_of(const struct transfer *t, size_t unit)
 bool transfer_run(struct transfer *t, size_t unit)
 {
     struct shared *b = t->b;
-    t->chunk = chunk_of(t, unit);
+    t->chunk = step_block_bytes(t, unit);
     if (t->chunk == 0)
         return false;
     const uint64_t last = b->step + (t->bytes + t->chunk - 1) / t->chunk;
@@ -392,10 +392,10 @@ bool transfer_run(struct transfer *t, size_t unit)
         t->helps = false; /* an owner that helps would take a turn on the processor that its reader needs */
     if (!t->helps)
         t->target = NULL;
-    t->decision = is_tuned(t) ? shared_method_begin(b, t->args->kind, t->bytes, t->helps, period_of(t))
+    t->decision = is_tuned(t) ? shared_method_begin(b, t->args->kind, t->bytes, t->helps, calls_per_sample(t))
                               : (struct shared_decision){.method = METHOD_SLOTS};
     if (t->writer == SHARED_EVERYONE && t->reader == SHARED_EVERYONE)
-        both_sides(t, last);
+        run_both_sides(t, last);
     else if (t->writer == SHARED_EVERYONE ? !takes : writes)
         write_side(t, last);
     else

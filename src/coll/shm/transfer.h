@@ -64,7 +64,7 @@ static inline size_t transfer_offset(const struct transfer *t, int w, int r, siz
 /* The address of rank r's contribution, for this rank, to a step of `len` bytes per block. */
 const char *transfer_slot(const struct transfer *t, int r, uint64_t step, size_t len);
 
-bool shared_move(struct shared *b, const struct coll_args *args, size_t bytes, int *rc);
+bool shared_move_data(struct shared *b, const struct coll_args *args, size_t bytes, int *rc);
 bool shared_combine(struct shared *b, const struct coll_args *args, const struct call *call, int *rc);
 
 #endif

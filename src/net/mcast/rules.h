@@ -29,8 +29,8 @@ struct mcast_rules {
 };
 
 /* Derives the other parameters from those that users set. */
-static inline struct mcast_rules mcast_rules_of(uint32_t window, uint32_t aggregate, bool skew,
-                                                uint64_t timeout)
+static inline struct mcast_rules mcast_rules_derive(uint32_t window, uint32_t aggregate, bool skew,
+                                                    uint64_t timeout)
 {
     return (struct mcast_rules){.window = window,
                                 .ring = 2 * window,
@@ -51,13 +51,13 @@ struct mcast_ack {
 };
 
 /* Compares packet numbers, which wrap around. */
-static inline bool mcast_before(uint32_t a, uint32_t b)
+static inline bool mcast_seq_is_before(uint32_t a, uint32_t b)
 {
     return (int32_t)(a - b) < 0;
 }
-static inline uint32_t mcast_later(uint32_t a, uint32_t b)
+static inline uint32_t mcast_seq_later(uint32_t a, uint32_t b)
 {
-    return mcast_before(a, b) ? b : a;
+    return mcast_seq_is_before(a, b) ? b : a;
 }
 
 #endif

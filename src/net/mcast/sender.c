@@ -30,7 +30,7 @@ void mcast_sender_deliver(struct mcast_sender *s, uint32_t first)
 }
 
 /* Half a window or the last room: the next packets will need the acknowledgements. */
-static bool should_ask(const struct mcast_sender *s)
+static bool should_request_ack(const struct mcast_sender *s)
 {
     const uint32_t half = MAX(s->rules->window / 2, 1u);
     return (s->rules->aggregate > 1 || s->rules->piggyback) &&
@@ -45,12 +45,12 @@ static void find_slowest(struct mcast_sender *s)
     s->at_base = s->at_limit = 0;
     for (uint32_t i = 0; i < s->children; i++) {
         const struct mcast_child *c = &s->child[i];
-        s->ahead = s->ahead || mcast_before(s->next, c->next);
-        if (mcast_before(c->next, base)) {
+        s->ahead = s->ahead || mcast_seq_is_before(s->next, c->next);
+        if (mcast_seq_is_before(c->next, base)) {
             base = c->next;
             s->at_base = 0;
         }
-        if (mcast_before(c->limit, limit)) {
+        if (mcast_seq_is_before(c->limit, limit)) {
             limit = c->limit;
             s->at_limit = 0;
         }
@@ -61,21 +61,21 @@ static void find_slowest(struct mcast_sender *s)
     s->limit = limit;
 }
 
-uint32_t mcast_sender_push(struct mcast_sender *s, uint64_t now, bool *ask)
+uint32_t mcast_sender_add_packet(struct mcast_sender *s, uint64_t now, bool *ask)
 {
     const uint32_t seq = s->next++;
     s->sent[seq % s->rules->window] = now;
-    *ask = should_ask(s);
+    *ask = should_request_ack(s);
     if (s->children == 0)
         s->base = s->next;
     else if (s->ahead)
         find_slowest(s);
-    if (!mcast_sender_idle(s) && s->deadline == MCAST_NEVER)
+    if (!mcast_sender_is_idle(s) && s->deadline == MCAST_NEVER)
         s->deadline = now + s->rules->timeout;
     return seq;
 }
 
-void mcast_sender_starved(struct mcast_sender *s, uint64_t now)
+void mcast_sender_window_full(struct mcast_sender *s, uint64_t now)
 {
     if (s->deadline == MCAST_NEVER)
         s->deadline = now + s->rules->timeout;
@@ -87,24 +87,26 @@ static uint32_t sender_set_child(struct mcast_sender *s, uint32_t child, const s
     struct mcast_child *c = &s->child[child];
     const struct mcast_child was = *c;
     const uint32_t base = s->base;
-    if (mcast_before(s->base + 2 * s->rules->window, ack->next) || mcast_before(ack->next, c->next))
+    if (mcast_seq_is_before(s->base + 2 * s->rules->window, ack->next) ||
+        mcast_seq_is_before(ack->next, c->next))
         return 0; /* nonsense, or overtaken by a later one */
     c->early = ack->next == c->next ? c->early | ack->early : ack->early;
     c->next = ack->next;
-    c->limit = mcast_later(c->limit, ack->limit);
+    c->limit = mcast_seq_later(c->limit, ack->limit);
     c->heard = true;
     const bool last_at_base = was.next == s->base && c->next != was.next && --s->at_base == 0;
     const bool last_at_limit = was.limit == s->limit && c->limit != was.limit && --s->at_limit == 0;
-    if (last_at_base || last_at_limit || mcast_before(s->next, c->next))
+    if (last_at_base || last_at_limit || mcast_seq_is_before(s->next, c->next))
         find_slowest(s);
     if (s->base != base) {
         s->tries = 0;
-        s->deadline = mcast_sender_idle(s) ? MCAST_NEVER : now + s->rules->timeout;
+        s->deadline = mcast_sender_is_idle(s) ? MCAST_NEVER : now + s->rules->timeout;
     }
     return s->base - base;
 }
 
-uint32_t mcast_sender_ack(struct mcast_sender *s, uint32_t child, const struct mcast_ack *ack, uint64_t now)
+uint32_t mcast_sender_apply_ack(struct mcast_sender *s, uint32_t child, const struct mcast_ack *ack,
+                                uint64_t now)
 {
     const struct mcast_ack room = {.next = s->child[child].next, .limit = ack->limit};
     return sender_set_child(s, child, child < s->acking ? ack : &room, now);
@@ -116,25 +118,25 @@ void mcast_sender_delivered(struct mcast_sender *s, uint32_t child, uint64_t now
     sender_set_child(s, child, &one, now);
 }
 
-static bool child_misses(const struct mcast_child *c, uint32_t seq)
+static bool child_lacks_packet(const struct mcast_child *c, uint32_t seq)
 {
     const uint32_t ahead = seq - c->next;
-    if (mcast_before(seq, c->next))
+    if (mcast_seq_is_before(seq, c->next))
         return false;
     return ahead >= MCAST_SPAN || !(c->early >> ahead & 1);
 }
 
-uint32_t mcast_sender_repair(struct mcast_sender *s, uint32_t child, uint64_t now, struct mcast_resend *out,
-                             uint32_t room)
+uint32_t mcast_sender_list_resends(struct mcast_sender *s, uint32_t child, uint64_t now,
+                                   struct mcast_resend *out, uint32_t room)
 {
     const struct mcast_child *c = &s->child[child];
     uint32_t n = 0, ahead = 0;
     for (; n < room && ahead + REORDERED < MCAST_SPAN && c->early >> (ahead + REORDERED) != 0; ahead++) {
         const uint32_t seq = c->next + ahead;
         uint64_t *sent = &s->sent[seq % s->rules->window];
-        if (!mcast_before(seq, s->next))
+        if (!mcast_seq_is_before(seq, s->next))
             break;
-        if (!child_misses(c, seq) || now - *sent < s->rules->quiet)
+        if (!child_lacks_packet(c, seq) || now - *sent < s->rules->quiet)
             continue;
         *sent = now;
         out[n++] = (struct mcast_resend){.seq = seq, .to = child};
@@ -142,13 +144,13 @@ uint32_t mcast_sender_repair(struct mcast_sender *s, uint32_t child, uint64_t no
     return n;
 }
 
-static bool child_wants(const struct mcast_child *c, uint32_t seq)
+static bool child_needs_resend(const struct mcast_child *c, uint32_t seq)
 {
-    return child_misses(c, seq) && (c->heard || seq == c->next);
+    return child_lacks_packet(c, seq) && (c->heard || seq == c->next);
 }
 
 /* Whether to resend by multicast instead of to each of `count` members over its connection. */
-static bool to_all(const struct mcast_sender *s, uint32_t count)
+static bool should_multicast_resend(const struct mcast_sender *s, uint32_t count)
 {
     return count > s->rules->few && s->tries < STALLED;
 }
@@ -159,13 +161,13 @@ static uint32_t sender_resend_packet(const struct mcast_sender *s, uint32_t seq,
 {
     uint32_t n = 0, missing = 0;
     for (uint32_t i = 0; i < s->acking; i++)
-        missing += child_wants(&s->child[i], seq);
-    if (to_all(s, missing) && room > 0) {
+        missing += child_needs_resend(&s->child[i], seq);
+    if (should_multicast_resend(s, missing) && room > 0) {
         out[0] = (struct mcast_resend){.seq = seq, .to = MCAST_ALL};
         return 1;
     }
     for (uint32_t i = 0; i < s->acking && n < room; i++)
-        if (child_wants(&s->child[i], seq))
+        if (child_needs_resend(&s->child[i], seq))
             out[n++] = (struct mcast_resend){.seq = seq, .to = i};
     return n;
 }
@@ -175,13 +177,13 @@ static uint32_t sender_request_acks(const struct mcast_sender *s, struct mcast_r
 {
     uint32_t n = 0, late = 0;
     for (uint32_t i = 0; i < s->children; i++)
-        late += s->child[i].next != s->next || !mcast_before(s->next, s->child[i].limit);
-    if (to_all(s, late) && room > 0) {
+        late += s->child[i].next != s->next || !mcast_seq_is_before(s->next, s->child[i].limit);
+    if (should_multicast_resend(s, late) && room > 0) {
         out[0] = (struct mcast_resend){.seq = s->next - 1, .to = MCAST_ALL, .ask = true};
         return 1;
     }
     for (uint32_t i = 0; i < s->children && n < room; i++)
-        if (s->child[i].next != s->next || !mcast_before(s->next, s->child[i].limit))
+        if (s->child[i].next != s->next || !mcast_seq_is_before(s->next, s->child[i].limit))
             out[n++] = (struct mcast_resend){.seq = s->next - 1, .to = i, .ask = true};
     return n;
 }
@@ -189,7 +191,7 @@ static uint32_t sender_request_acks(const struct mcast_sender *s, struct mcast_r
 /* Acknowledgements that are only late cost less to request than the data to send again. */
 static bool should_request_acks(const struct mcast_sender *s)
 {
-    return mcast_sender_idle(s) || ((s->rules->aggregate > 1 || s->rules->piggyback) && s->tries == 0);
+    return mcast_sender_is_idle(s) || ((s->rules->aggregate > 1 || s->rules->piggyback) && s->tries == 0);
 }
 
 uint32_t mcast_sender_timeout(struct mcast_sender *s, uint64_t now, struct mcast_resend *out, uint32_t room)
@@ -209,7 +211,7 @@ uint32_t mcast_sender_timeout(struct mcast_sender *s, uint64_t now, struct mcast
     for (uint32_t i = 0; i < s->children; i++)
         s->child[i].heard = false;
     const uint64_t wait = s->rules->timeout << MIN(s->tries, 20u);
-    s->deadline = n == 0 && mcast_sender_idle(s) ? MCAST_NEVER : now + MIN(wait, s->rules->timeout_max);
+    s->deadline = n == 0 && mcast_sender_is_idle(s) ? MCAST_NEVER : now + MIN(wait, s->rules->timeout_max);
     s->tries++;
     return n;
 }

@@ -53,41 +53,42 @@ void mcast_sender_open(struct mcast_sender *s, const struct mcast_rules *rules, 
 /* The children from this one on receive every packet over a connection. */
 void mcast_sender_deliver(struct mcast_sender *s, uint32_t first);
 /* Whether a packet is due to such a child, and which; then the connection has taken it. */
-static inline bool mcast_sender_owes(const struct mcast_sender *s, uint32_t child, uint32_t *seq)
+static inline bool mcast_sender_next_undelivered(const struct mcast_sender *s, uint32_t child, uint32_t *seq)
 {
     const struct mcast_child *c = &s->child[child];
     *seq = c->next;
-    return mcast_before(c->next, s->next) && mcast_before(c->next, c->limit);
+    return mcast_seq_is_before(c->next, s->next) && mcast_seq_is_before(c->next, c->limit);
 }
 void mcast_sender_delivered(struct mcast_sender *s, uint32_t child, uint64_t now);
 
-static inline bool mcast_sender_idle(const struct mcast_sender *s)
+static inline bool mcast_sender_is_idle(const struct mcast_sender *s)
 {
     return s->base == s->next;
 }
 /* The number of packets that may be sent. */
-static inline uint32_t mcast_sender_room(const struct mcast_sender *s)
+static inline uint32_t mcast_sender_free_slots(const struct mcast_sender *s)
 {
     const uint32_t window = s->rules->window - (s->next - s->base);
     if (s->children == 0)
         return s->rules->window;
-    if (!mcast_before(s->next, s->limit))
+    if (!mcast_seq_is_before(s->next, s->limit))
         return 0;
     return s->limit - s->next < window ? s->limit - s->next : window;
 }
 
 /* Called when a packet is sent; returns its number. There must be room. *ask: it should request an acknowledgement. */
-uint32_t mcast_sender_push(struct mcast_sender *s, uint64_t now, bool *ask);
+uint32_t mcast_sender_add_packet(struct mcast_sender *s, uint64_t now, bool *ask);
 /* Called when a send waits for room: acknowledgements are requested from children until there is room. */
-void mcast_sender_starved(struct mcast_sender *s, uint64_t now);
+void mcast_sender_window_full(struct mcast_sender *s, uint64_t now);
 /* Handles an acknowledgement; returns how many packets have left the window. */
-uint32_t mcast_sender_ack(struct mcast_sender *s, uint32_t child, const struct mcast_ack *ack, uint64_t now);
+uint32_t mcast_sender_apply_ack(struct mcast_sender *s, uint32_t child, const struct mcast_ack *ack,
+                                uint64_t now);
 
-/* Both list packets to resend and return how many of `room` entries they have filled. mcast_sender_repair, after an
+/* Both list packets to resend and return how many of `room` entries they have filled. mcast_sender_list_resends, after an
  * acknowledgement: what this child misses although later packets have arrived. The other one, after the deadline: what
  * any child misses. */
-uint32_t mcast_sender_repair(struct mcast_sender *s, uint32_t child, uint64_t now, struct mcast_resend *out,
-                             uint32_t room);
+uint32_t mcast_sender_list_resends(struct mcast_sender *s, uint32_t child, uint64_t now,
+                                   struct mcast_resend *out, uint32_t room);
 uint32_t mcast_sender_timeout(struct mcast_sender *s, uint64_t now, struct mcast_resend *out, uint32_t room);
 
 #endif

@@ -44,11 +44,11 @@ static void stream_schedule_ack(struct mcast_stream *s, const struct mcast_rules
         s->due = MIN(s->due, a->now + rules->delay);
 }
 
-enum mcast_verdict mcast_stream_arrive(struct mcast_stream *s, const struct mcast_rules *rules, uint32_t skew,
-                                       const struct mcast_arrival *a)
+enum mcast_verdict mcast_stream_classify_packet(struct mcast_stream *s, const struct mcast_rules *rules,
+                                                uint32_t skew, const struct mcast_arrival *a)
 {
     const uint32_t ahead = a->seq - s->next;
-    if (mcast_before(a->seq, s->next) || (ahead < MCAST_SPAN && (s->early >> ahead & 1))) {
+    if (mcast_seq_is_before(a->seq, s->next) || (ahead < MCAST_SPAN && (s->early >> ahead & 1))) {
         s->owe |= !s->delivered || a->ask; /* the sender does not know */
         return MCAST_DUPLICATE;
     }
@@ -56,7 +56,7 @@ enum mcast_verdict mcast_stream_arrive(struct mcast_stream *s, const struct mcas
         s->owe |= !s->delivered;
         return MCAST_REFUSE;
     }
-    if (ahead == 0 && a->wanted && !mcast_stream_has(s)) {
+    if (ahead == 0 && a->wanted && !mcast_stream_has_packet(s)) {
         s->taken++;
         stream_advance(s);
         stream_schedule_ack(s, rules, skew, a);
@@ -76,7 +76,7 @@ enum mcast_verdict mcast_stream_arrive(struct mcast_stream *s, const struct mcas
     return MCAST_KEEP;
 }
 
-void mcast_stream_took(struct mcast_stream *s)
+void mcast_stream_packet_taken(struct mcast_stream *s)
 {
     s->taken++;
     mcast_stream_reopen(s);
@@ -84,7 +84,7 @@ void mcast_stream_took(struct mcast_stream *s)
 
 void mcast_stream_reopen(struct mcast_stream *s)
 {
-    if (!s->delivered && !mcast_before(s->next, s->promised))
+    if (!s->delivered && !mcast_seq_is_before(s->next, s->promised))
         s->owe = true;
 }
 
@@ -93,10 +93,10 @@ static uint32_t stream_room(const struct mcast_stream *s, const struct mcast_rul
     return MIN(rules->ring - (s->next - s->taken), relay);
 }
 
-void mcast_stream_offer(struct mcast_stream *s, const struct mcast_rules *rules, uint32_t relay)
+void mcast_stream_offer_window(struct mcast_stream *s, const struct mcast_rules *rules, uint32_t relay)
 {
     const uint32_t worth = s->promised + MAX(rules->window / 2, 1u);
-    if (s->delivered && !mcast_before(s->next + stream_room(s, rules, relay), worth))
+    if (s->delivered && !mcast_seq_is_before(s->next + stream_room(s, rules, relay), worth))
         s->owe = true;
 }
 
@@ -114,7 +114,7 @@ struct mcast_ack mcast_stream_ack(struct mcast_stream *s, const struct mcast_rul
     if (!s->delivered)
         more = MIN(more, s->next == s->taken ? MAX(room, 1u) : room);
     s->told = s->next;
-    s->promised = mcast_later(s->promised, s->next + more);
+    s->promised = mcast_seq_later(s->promised, s->next + more);
     s->owe = false;
     s->due = MCAST_NEVER;
     return (struct mcast_ack){.next = s->next, .limit = s->promised, .early = s->early};

@@ -42,24 +42,24 @@ void mcast_stream_open(struct mcast_stream *s, const struct mcast_rules *rules);
 void mcast_stream_deliver(struct mcast_stream *s);
 /* `skew`: this member's number among the members that acknowledge to the same one. Every packet from `told` on that is in order
  * now may be passed on by a co-root. */
-enum mcast_verdict mcast_stream_arrive(struct mcast_stream *s, const struct mcast_rules *rules, uint32_t skew,
-                                       const struct mcast_arrival *a);
+enum mcast_verdict mcast_stream_classify_packet(struct mcast_stream *s, const struct mcast_rules *rules,
+                                                uint32_t skew, const struct mcast_arrival *a);
 
 /* True if packet number `taken` waits for the application. */
-static inline bool mcast_stream_has(const struct mcast_stream *s)
+static inline bool mcast_stream_has_packet(const struct mcast_stream *s)
 {
     return s->taken != s->next;
 }
-void mcast_stream_took(struct mcast_stream *s);
+void mcast_stream_packet_taken(struct mcast_stream *s);
 /* Called when buffers are free again; notifies the sender if it was told that there are none. */
 void mcast_stream_reopen(struct mcast_stream *s);
 /* The same for a stream that is delivered over a connection; `relay` as in struct mcast_arrival. To be called when a packet was
  * taken or left the co-root's window. */
-void mcast_stream_offer(struct mcast_stream *s, const struct mcast_rules *rules, uint32_t relay);
+void mcast_stream_offer_window(struct mcast_stream *s, const struct mcast_rules *rules, uint32_t relay);
 /* An acknowledgement was requested without data. */
 void mcast_stream_request_ack(struct mcast_stream *s);
 
-static inline bool mcast_stream_due(const struct mcast_stream *s, uint64_t now)
+static inline bool mcast_stream_ack_is_due(const struct mcast_stream *s, uint64_t now)
 {
     return s->owe || now >= s->due;
 }

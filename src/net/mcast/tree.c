@@ -14,12 +14,12 @@ static uint32_t member_at(const struct mcast_tree *t, uint32_t place)
 }
 
 /* The place at which a block begins, which is that of its co-root. */
-static uint32_t start_of(const struct mcast_tree *t, uint32_t block)
+static uint32_t block_start(const struct mcast_tree *t, uint32_t block)
 {
     return (uint32_t)((uint64_t)block * t->members / t->collectors);
 }
 
-static uint32_t block_of(const struct mcast_tree *t, uint32_t place)
+static uint32_t place_block(const struct mcast_tree *t, uint32_t place)
 {
     return (uint32_t)((((uint64_t)place + 1) * t->collectors - 1) / t->members);
 }
@@ -33,62 +33,63 @@ static uint32_t highest_bit(uint32_t block)
     return bit;
 }
 
-static uint32_t above(const struct mcast_tree *t, uint32_t block)
+static uint32_t parent_block(const struct mcast_tree *t, uint32_t block)
 {
     return t->deliver ? block - highest_bit(block) : 0;
 }
 
 /* The index-th block below this one. */
-static uint32_t below(const struct mcast_tree *t, uint32_t block, uint32_t index)
+static uint32_t child_block(const struct mcast_tree *t, uint32_t block, uint32_t index)
 {
     return !t->deliver ? index + 1 : block + ((block ? 2 * highest_bit(block) : 1) << index);
 }
 
 uint32_t mcast_tree_parent(const struct mcast_tree *t, uint32_t member)
 {
-    const uint32_t place = mcast_tree_place(t, member), block = block_of(t, place),
-                   start = start_of(t, block);
-    return member_at(t, place != start || block == 0 ? start : start_of(t, above(t, block)));
+    const uint32_t place = mcast_tree_place(t, member), block = place_block(t, place),
+                   start = block_start(t, block);
+    return member_at(t, place != start || block == 0 ? start : block_start(t, parent_block(t, block)));
 }
 
-static uint32_t leaves_of(const struct mcast_tree *t, uint32_t block)
+static uint32_t count_block_leaves(const struct mcast_tree *t, uint32_t block)
 {
-    return start_of(t, block + 1) - start_of(t, block) - 1;
+    return block_start(t, block + 1) - block_start(t, block) - 1;
 }
 
 uint32_t mcast_tree_leaves(const struct mcast_tree *t, uint32_t member)
 {
-    const uint32_t place = mcast_tree_place(t, member), block = block_of(t, place);
-    return place == start_of(t, block) ? leaves_of(t, block) : 0;
+    const uint32_t place = mcast_tree_place(t, member), block = place_block(t, place);
+    return place == block_start(t, block) ? count_block_leaves(t, block) : 0;
 }
 
 uint32_t mcast_tree_children(const struct mcast_tree *t, uint32_t member)
 {
-    const uint32_t place = mcast_tree_place(t, member), block = block_of(t, place);
+    const uint32_t place = mcast_tree_place(t, member), block = place_block(t, place);
     uint32_t coroots = 0;
-    if (place != start_of(t, block))
+    if (place != block_start(t, block))
         return 0;
-    while ((block == 0 || t->deliver) && below(t, block, coroots) < t->collectors)
+    while ((block == 0 || t->deliver) && child_block(t, block, coroots) < t->collectors)
         coroots++;
-    return leaves_of(t, block) + coroots;
+    return count_block_leaves(t, block) + coroots;
 }
 
 uint32_t mcast_tree_child(const struct mcast_tree *t, uint32_t member, uint32_t index)
 {
-    const uint32_t block = block_of(t, mcast_tree_place(t, member)), leaves = leaves_of(t, block);
+    const uint32_t block = place_block(t, mcast_tree_place(t, member)), leaves = count_block_leaves(t, block);
     if (index < leaves)
-        return member_at(t, start_of(t, block) + 1 + index);
-    return member_at(t, start_of(t, below(t, block, index - leaves)));
+        return member_at(t, block_start(t, block) + 1 + index);
+    return member_at(t, block_start(t, child_block(t, block, index - leaves)));
 }
 
 uint32_t mcast_tree_index(const struct mcast_tree *t, uint32_t member)
 {
-    const uint32_t place = mcast_tree_place(t, member), block = block_of(t, place),
-                   start = start_of(t, block);
+    const uint32_t place = mcast_tree_place(t, member), block = place_block(t, place),
+                   start = block_start(t, block);
     if (place != start)
         return place - start - 1;
-    uint32_t index = leaves_of(t, above(t, block));
-    while (below(t, above(t, block), index - leaves_of(t, above(t, block))) != block)
+    uint32_t index = count_block_leaves(t, parent_block(t, block));
+    while (child_block(t, parent_block(t, block), index - count_block_leaves(t, parent_block(t, block))) !=
+           block)
         index++;
     return index;
 }

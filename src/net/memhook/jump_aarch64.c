@@ -33,7 +33,7 @@ static uint32_t jump_encode_branch(uintptr_t from, uintptr_t to)
 
 /* The jump to an island. A pointer-signing instruction at the entry is left out: the replacement returns to the caller
  * itself. A landing pad is kept. */
-static struct jump to_island(const uint8_t *code, uintptr_t entry, uintptr_t island)
+static struct jump make_jump_to_island(const uint8_t *code, uintptr_t entry, uintptr_t island)
 {
     struct jump j = {.length = 4};
     uint32_t first = word_at(code, 0), words[2] = {BTI_C, 0};
@@ -102,7 +102,7 @@ const struct jump_code jump_aarch64 = {
     .island_size = 16,
     .hold = {0x00, 0x00, 0x00, 0x14},
     .hold_length = 4,
-    .to_island = to_island,
+    .to_island = make_jump_to_island,
     .island = jump_write_island,
     .follow = jump_find_target,
 };

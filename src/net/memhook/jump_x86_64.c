@@ -13,7 +13,7 @@ static size_t jump_padding_length(const uint8_t *code)
     return memcmp(code, endbr64, 4) == 0 ? 4 : 0;
 }
 
-static struct jump to_island(const uint8_t *code, uintptr_t entry, uintptr_t island)
+static struct jump make_jump_to_island(const uint8_t *code, uintptr_t entry, uintptr_t island)
 {
     struct jump j = {.bytes = {0xe9}, .skip = jump_padding_length(code), .length = 5};
     int32_t distance = (int32_t)(int64_t)(island - (entry + j.skip + 5));
@@ -68,7 +68,7 @@ const struct jump_code jump_x86_64 = {
     .island_size = 16,
     .hold = {0xeb, 0xfe},
     .hold_length = 2,
-    .to_island = to_island,
+    .to_island = make_jump_to_island,
     .island = jump_write_island,
     .follow = jump_find_target,
 };

@@ -35,7 +35,7 @@ bool library_holds(uintptr_t start, size_t length)
     return dl_iterate_phdr(library_overlaps, &r) != 0;
 }
 
-static int first_says(struct dl_phdr_info *info, size_t size, void *arg)
+static int read_unload_count(struct dl_phdr_info *info, size_t size, void *arg)
 {
     (void)size;
     *(uint64_t *)arg = info->dlpi_subs;
@@ -45,7 +45,7 @@ static int first_says(struct dl_phdr_info *info, size_t size, void *arg)
 uint64_t library_unloads(void)
 {
     uint64_t n = 0;
-    dl_iterate_phdr(first_says, &n);
+    dl_iterate_phdr(read_unload_count, &n);
     return n;
 }
 
@@ -57,7 +57,7 @@ static int is_valgrind(struct dl_phdr_info *info, size_t size, void *arg)
     return strstr(info->dlpi_name, "/vgpreload_") != NULL;
 }
 
-const char *library_tool(void)
+const char *library_find_tool(void)
 {
     static const struct {
         const char *symbol, *name;

@@ -16,6 +16,6 @@ bool library_holds(uintptr_t start, size_t length);
 uint64_t library_unloads(void);
 
 /* The tool (sanitizer, valgrind) under which this process runs and that manages memory itself, or NULL. */
-const char *library_tool(void);
+const char *library_find_tool(void);
 
 #endif

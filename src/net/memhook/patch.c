@@ -26,7 +26,7 @@ static uintptr_t address_distance(uintptr_t a, uintptr_t b)
 }
 
 /* Maps a page near `wish`. The address is a hint for the kernel, so the result is checked. */
-static uint8_t *page_at(uintptr_t wish, uintptr_t low, uintptr_t high, uintptr_t reach, size_t size)
+static uint8_t *map_page_near(uintptr_t wish, uintptr_t low, uintptr_t high, uintptr_t reach, size_t size)
 {
     long p = raw_syscall(SYS_mmap, (long)wish, (long)size, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -44,12 +44,12 @@ static uint8_t *page_at(uintptr_t wish, uintptr_t low, uintptr_t high, uintptr_t
  * sides are tried. */
 uint8_t *patch_page_near(uintptr_t low, uintptr_t high, uintptr_t reach, size_t size)
 {
-    uint8_t *page = page_at(0, low, high, reach, size);
+    uint8_t *page = map_page_near(0, low, high, reach, size);
     uintptr_t middle = low / STEP * STEP;
     for (uintptr_t off = STEP; !page && off < MIN(reach, 256ul * STEP); off += STEP) {
-        page = page_at(middle - off, low, high, reach, size);
+        page = map_page_near(middle - off, low, high, reach, size);
         if (!page)
-            page = page_at(middle + off, low, high, reach, size);
+            page = map_page_near(middle + off, low, high, reach, size);
     }
     return page;
 }
@@ -61,7 +61,7 @@ bool patch_seal(uint8_t *page, size_t size)
 }
 
 /* Writes the bytes by one store if they lie in one aligned word; false otherwise. */
-static bool store_at_once(uint8_t *at, const uint8_t *bytes, size_t length)
+static bool store_atomically(uint8_t *at, const uint8_t *bytes, size_t length)
 {
     size_t offset = (uintptr_t)at % 8;
     if (offset + length > 8)
@@ -77,13 +77,13 @@ static bool store_at_once(uint8_t *at, const uint8_t *bytes, size_t length)
  * is written. */
 static void patch_store_bytes(const struct jump_code *code, uint8_t *at, const uint8_t *bytes, size_t length)
 {
-    if (store_at_once(at, bytes, length))
+    if (store_atomically(at, bytes, length))
         return;
     size_t head = code->hold_length;
-    bool held = store_at_once(at, code->hold, head);
+    bool held = store_atomically(at, code->hold, head);
     memcpy(at + head, bytes + head, length - head);
     __builtin___clear_cache((char *)at, (char *)at + length);
-    if (!held || !store_at_once(at, bytes, head))
+    if (!held || !store_atomically(at, bytes, head))
         memcpy(at, bytes, head);
     __builtin___clear_cache((char *)at, (char *)at + length);
 }

@@ -33,12 +33,12 @@ static void replace_announce_call(const struct syscall_args *call)
 {
     struct span spans[2];
     uintptr_t heap_end = call->number == SYS_brk ? (uintptr_t)raw_syscall(SYS_brk, 0, 0, 0, 0, 0, 0) : 0;
-    int n = memory_taken(call, heap_end, page_size, spans);
+    int n = syscall_released_spans(call, heap_end, page_size, spans);
     for (int i = 0; i < n; i++)
-        memhook_tell(spans[i].start, spans[i].length);
+        memhook_notify_listeners(spans[i].start, spans[i].length);
 }
 
-static long with_errno(long result)
+static long set_errno_from_result(long result)
 {
     if ((unsigned long)result < -4095UL)
         return result;
@@ -48,7 +48,8 @@ static long with_errno(long result)
 
 static long call_system(const struct syscall_args *c)
 {
-    return with_errno(raw_syscall(c->number, c->a[0], c->a[1], c->a[2], c->a[3], c->a[4], c->a[5]));
+    return set_errno_from_result(
+        raw_syscall(c->number, c->a[0], c->a[1], c->a[2], c->a[3], c->a[4], c->a[5]));
 }
 
 static int new_munmap(void *address, size_t length)
@@ -110,7 +111,7 @@ static int new_brk(void *address)
         void *now = (void *)raw_syscall(SYS_brk, (long)address, 0, 0, 0, 0, 0);
         *current_break = now;
         if ((uintptr_t)now < (uintptr_t)address)
-            rc = (int)with_errno(-ENOMEM);
+            rc = (int)set_errno_from_result(-ENOMEM);
     }
     return rc;
 }

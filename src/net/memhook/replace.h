@@ -24,6 +24,6 @@ enum { REPLACEMENTS = 12 };
 const char *replacements_prepare(void);
 
 /* Implemented by memhook.c: called before memory is taken. */
-void memhook_tell(uintptr_t start, size_t length);
+void memhook_notify_listeners(uintptr_t start, size_t length);
 
 #endif

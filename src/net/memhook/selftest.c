@@ -27,7 +27,7 @@ static _Atomic int watching;
 
 static size_t page;
 
-void selftest_listen(void *ctx, uintptr_t start, size_t length)
+void selftest_record_notification(void *ctx, uintptr_t start, size_t length)
 {
     (void)ctx;
     for (int i = 0, n = atomic_load(&watching); i < n; i++)
@@ -52,14 +52,14 @@ static bool selftest_was_announced(const char *p)
     return false;
 }
 
-static bool selftest_was_gone(const char *p)
+static bool selftest_is_page_gone(const char *p)
 {
     unsigned char resident = 0;
     return mincore((void *)p, page, &resident) != 0 || !(resident & 1);
 }
 
 /* The first whole page of a block, written to so that it exists, and watched; NULL when it has none. */
-static char *selftest_touch(void *block, size_t length)
+static char *selftest_watch_first_page(void *block, size_t length)
 {
     char *p = (char *)(((uintptr_t)block + page - 1) & ~(page - 1));
     if (!block || p + page > (char *)block + length)
@@ -68,28 +68,28 @@ static char *selftest_touch(void *block, size_t length)
     return selftest_watch(p);
 }
 
-static char *selftest_map(size_t pages)
+static char *selftest_map_pages(size_t pages)
 {
     char *p = mmap(NULL, pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return p == MAP_FAILED ? NULL : selftest_touch(p, pages * page);
+    return p == MAP_FAILED ? NULL : selftest_watch_first_page(p, pages * page);
 }
 
 static bool try_munmap(void)
 {
-    char *p = selftest_map(2);
+    char *p = selftest_map_pages(2);
     return !p || munmap(p, 2 * page) != 0 || selftest_was_announced(p);
 }
 
 static bool try_syscall(void)
 {
-    char *p = selftest_map(2);
+    char *p = selftest_map_pages(2);
     return !p || syscall(SYS_munmap, p, 2 * page) != 0 || selftest_was_announced(p);
 }
 
 /* Tests madvise; the memory is released with a call that has been tested before. */
 static bool try_madvise(void)
 {
-    char *p = selftest_map(1);
+    char *p = selftest_map_pages(1);
     bool ok = !p || madvise(p, page, MADV_DONTNEED) != 0 || selftest_was_announced(p);
     if (p)
         munmap(p, page);
@@ -98,7 +98,7 @@ static bool try_madvise(void)
 
 static bool try_mprotect(void)
 {
-    char *p = selftest_map(1);
+    char *p = selftest_map_pages(1);
     bool ok = !p || mprotect(p, page, PROT_READ | PROT_WRITE) != 0 || selftest_was_announced(p);
     if (p)
         munmap(p, page);
@@ -107,7 +107,7 @@ static bool try_mprotect(void)
 
 static bool try_mmap_fixed(void)
 {
-    char *p = selftest_map(1);
+    char *p = selftest_map_pages(1);
     bool ok = !p || mmap(p, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED ||
               selftest_was_announced(p);
     if (p)
@@ -117,7 +117,7 @@ static bool try_mmap_fixed(void)
 
 static bool try_mremap(void)
 {
-    char *p = selftest_map(4);
+    char *p = selftest_map_pages(4);
     if (!p)
         return true;
     char *tail = selftest_watch(p + 2 * page), *q = mremap(p, 4 * page, 2 * page, 0);
@@ -151,18 +151,18 @@ static bool try_free(void)
 {
     size_t size = selftest_large_size();
     void *block = malloc(size);
-    char *p = selftest_touch(block, size);
+    char *p = selftest_watch_first_page(block, size);
     free(block);
-    return !p || !selftest_was_gone(p) || selftest_was_announced(p);
+    return !p || !selftest_is_page_gone(p) || selftest_was_announced(p);
 }
 
 static bool try_realloc(void)
 {
     size_t size = selftest_large_size();
     void *block = malloc(size);
-    char *p = selftest_touch(block, size);
+    char *p = selftest_watch_first_page(block, size);
     void *larger = realloc(block, 2 * size);
-    bool ok = !p || !selftest_was_gone(p) || selftest_was_announced(p);
+    bool ok = !p || !selftest_is_page_gone(p) || selftest_was_announced(p);
     if (!larger)
         free(block);
     free(larger);
@@ -178,13 +178,13 @@ static bool try_trim(void)
     char *pages[BLOCKS];
     for (int i = 0; i < BLOCKS; i++) {
         blocks[i] = malloc(size);
-        pages[i] = selftest_touch(blocks[i], size);
+        pages[i] = selftest_watch_first_page(blocks[i], size);
     }
     for (int i = 0; i < BLOCKS; i++)
         free(blocks[i]);
     bool ok = true;
     for (int i = 0; i < BLOCKS; i++)
-        ok &= !pages[i] || !selftest_was_gone(pages[i]) || selftest_was_announced(pages[i]);
+        ok &= !pages[i] || !selftest_is_page_gone(pages[i]) || selftest_was_announced(pages[i]);
     return ok;
 }
 
@@ -197,8 +197,9 @@ static bool try_sbrk(void)
     char *block = sbrk((intptr_t)(4 * page));
     if (block == (char *)-1)
         return true;
-    char *p = selftest_touch(block, 4 * page);
-    return sbrk(-(intptr_t)(4 * page)) == (void *)-1 || !selftest_was_gone(p) || selftest_was_announced(p);
+    char *p = selftest_watch_first_page(block, 4 * page);
+    return sbrk(-(intptr_t)(4 * page)) == (void *)-1 || !selftest_is_page_gone(p) ||
+           selftest_was_announced(p);
 }
 
 const char *selftest_run(void)

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 /* The listener that must be called while the test runs. */
-void selftest_listen(void *ctx, uintptr_t start, size_t length);
+void selftest_record_notification(void *ctx, uintptr_t start, size_t length);
 
 /* Returns NULL if every release of memory was reported, else a description of the one that was not. */
 const char *selftest_run(void);

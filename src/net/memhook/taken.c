@@ -36,7 +36,7 @@ static struct span span_round_to_pages(uintptr_t start, uintptr_t length, size_t
     return (struct span){first, (bytes + page - 1) & ~(page - 1)};
 }
 
-static bool advice_takes(long advice)
+static bool advice_discards_pages(long advice)
 {
     switch (advice) {
     case MADV_DONTNEED:
@@ -51,7 +51,7 @@ static bool advice_takes(long advice)
     }
 }
 
-static int mremap_takes(const long *a, size_t page, struct span out[2])
+static int mremap_released_spans(const long *a, size_t page, struct span out[2])
 {
     uintptr_t old = (uintptr_t)a[0], old_size = (uintptr_t)a[1], new_size = (uintptr_t)a[2];
     long flags = a[3];
@@ -74,7 +74,8 @@ static int mremap_takes(const long *a, size_t page, struct span out[2])
     return 1;
 }
 
-int memory_taken(const struct syscall_args *call, uintptr_t heap_end, size_t page, struct span out[2])
+int syscall_released_spans(const struct syscall_args *call, uintptr_t heap_end, size_t page,
+                           struct span out[2])
 {
     const long *a = call->a;
     bool takes = false;
@@ -88,13 +89,13 @@ int memory_taken(const struct syscall_args *call, uintptr_t heap_end, size_t pag
         takes = (a[3] & MAP_FIXED) && !(a[3] & MAP_FIXED_NOREPLACE);
         break;
     case SYS_madvise:
-        takes = advice_takes(a[2]);
+        takes = advice_discards_pages(a[2]);
         break;
     case SYS_mprotect: /* nothing goes, but a registration for reading is not enough any more */
         takes = a[2] & PROT_WRITE;
         break;
     case SYS_mremap:
-        return mremap_takes(a, page, out);
+        return mremap_released_spans(a, page, out);
     case SYS_brk: {
         uintptr_t end = ((uintptr_t)a[0] + page - 1) & ~(page - 1);
         takes = a[0] != 0 && end < heap_end;
@@ -111,7 +112,7 @@ int memory_taken(const struct syscall_args *call, uintptr_t heap_end, size_t pag
         out[0] = everything;
         break;
     case SYS_process_madvise: /* of this process or another, in a list */
-        takes = advice_takes(a[3]);
+        takes = advice_discards_pages(a[3]);
         out[0] = everything;
         break;
     default:

@@ -20,6 +20,7 @@ struct syscall_args {
 
 /* Fills at most two spans of whole pages and returns how many. heap_end is the break before the call. It gives
  * what the call takes if it succeeds. */
-int memory_taken(const struct syscall_args *call, uintptr_t heap_end, size_t page, struct span out[2]);
+int syscall_released_spans(const struct syscall_args *call, uintptr_t heap_end, size_t page,
+                           struct span out[2]);
 
 #endif

@@ -47,7 +47,7 @@ static uint32_t adapt_measured_rails(const struct adapt *a, uint32_t rails)
     for (unsigned r = 0; r < a->rails; r++) {
         if (a->bytes[r] && a->busy[r])
             set |= rail_bit(r);
-        else if (a->bytes[r] || rail_in(rails, r))
+        else if (a->bytes[r] || rail_set_contains(rails, r))
             return 0;
     }
     return set;
@@ -59,11 +59,11 @@ static double adapt_rail_speed(const struct adapt *a, unsigned rail)
 }
 
 /* True if the measured speeds require other weights. */
-static bool adapt_is_due(const struct adapt *a, uint32_t set)
+static bool adapt_needs_new_weights(const struct adapt *a, uint32_t set)
 {
     double least = 0, most = 0;
     for (unsigned r = 0; r < a->rails; r++) {
-        if (!rail_in(set, r))
+        if (!rail_set_contains(set, r))
             continue;
         double relative = adapt_rail_speed(a, r) / a->weight[r];
         least = least > 0 ? MIN(least, relative) : relative;
@@ -76,28 +76,28 @@ static void adapt_redistribute(struct adapt *a, uint32_t set)
 {
     double shared = 0, sum = 0;
     for (unsigned r = 0; r < a->rails; r++)
-        if (rail_in(set, r)) {
+        if (rail_set_contains(set, r)) {
             shared += a->weight[r];
             sum += adapt_rail_speed(a, r);
         }
     for (unsigned r = 0; r < a->rails; r++)
-        if (rail_in(set, r))
+        if (rail_set_contains(set, r))
             a->weight[r] = (1 - a->alpha) * a->weight[r] + a->alpha * shared * adapt_rail_speed(a, r) / sum;
     adapt_normalise(a);
 }
 
-void adapt_message(struct adapt *a, uint32_t rails)
+void adapt_count_message(struct adapt *a, uint32_t rails)
 {
     a->messages++;
     for (unsigned r = 0; r < a->rails; r++) {
-        if (rail_in(rails, r))
+        if (rail_set_contains(rails, r))
             a->left_out[r] = 0;
         else if (a->left_out[r] < UINT8_MAX)
             a->left_out[r]++;
     }
     bool at_once = a->first_found == a->last_found;
     uint32_t set = at_once ? 0 : adapt_measured_rails(a, rails);
-    if (rails_in(set) > 1 && adapt_is_due(a, set))
+    if (rail_set_count(set) > 1 && adapt_needs_new_weights(a, set))
         adapt_redistribute(a, set);
     else
         a->kept++;
@@ -105,7 +105,7 @@ void adapt_message(struct adapt *a, uint32_t rails)
         adapt_clear_samples(a);
 }
 
-uint32_t adapt_probe(const struct adapt *a)
+uint32_t adapt_rails_to_probe(const struct adapt *a)
 {
     uint32_t set = 0;
     for (unsigned r = 0; r < a->rails; r++)
@@ -114,7 +114,7 @@ uint32_t adapt_probe(const struct adapt *a)
     return set;
 }
 
-void adapt_back(struct adapt *a, unsigned rail)
+void adapt_restore_rail(struct adapt *a, unsigned rail)
 {
     a->weight[rail] = 1.0 / a->rails;
     a->left_out[rail] = 0;

@@ -46,12 +46,12 @@ void adapt_open(struct adapt *a, unsigned rails, double alpha);
 void adapt_stripe(struct adapt *a, unsigned rail, uint64_t bytes, uint64_t started, uint64_t found);
 
 /* All stripes of a message are complete; `rails` carried them. */
-void adapt_message(struct adapt *a, uint32_t rails);
+void adapt_count_message(struct adapt *a, uint32_t rails);
 
 /* The rails that should get a stripe of the next message to be measured, even with a weight of zero. */
-uint32_t adapt_probe(const struct adapt *a);
+uint32_t adapt_rails_to_probe(const struct adapt *a);
 
 /* Called when a rail works again: it starts with an equal share, like a new one. */
-void adapt_back(struct adapt *a, unsigned rail);
+void adapt_restore_rail(struct adapt *a, unsigned rail);
 
 #endif

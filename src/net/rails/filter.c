@@ -10,7 +10,7 @@ void filter_open(struct filter *f, const struct stripe *stripes, unsigned count,
         f->stripes[i].stripe = stripes[i];
 }
 
-static uint64_t under_way_on(const struct filter *f, unsigned rail)
+static uint64_t bytes_in_flight_on(const struct filter *f, unsigned rail)
 {
     uint64_t bytes = 0;
     for (unsigned i = 0; i < f->count; i++)
@@ -20,15 +20,16 @@ static uint64_t under_way_on(const struct filter *f, unsigned rail)
 }
 
 /* The rail of the stripe if it works and has not failed the stripe; else the least busy of the others. */
-static unsigned rail_for(const struct filter *f, const struct filter_stripe *s)
+static unsigned choose_stripe_rail(const struct filter *f, const struct filter_stripe *s)
 {
     uint32_t fresh = f->up & ~s->failed;
-    if (rail_in(fresh, s->stripe.rail))
+    if (rail_set_contains(fresh, s->stripe.rail))
         return s->stripe.rail;
     uint32_t set = fresh ? fresh : f->up;
     unsigned best = RAIL_NONE;
     for (unsigned r = 0; r < RAILS_MAX; r++)
-        if (rail_in(set, r) && (best == RAIL_NONE || under_way_on(f, r) < under_way_on(f, best)))
+        if (rail_set_contains(set, r) &&
+            (best == RAIL_NONE || bytes_in_flight_on(f, r) < bytes_in_flight_on(f, best)))
             best = r;
     return best;
 }
@@ -39,10 +40,10 @@ int filter_next(struct filter *f, uint64_t now, uint32_t *ticket)
         struct filter_stripe *s = &f->stripes[i];
         if (s->state != FILTER_WAITING)
             continue;
-        unsigned rail = rail_for(f, s);
+        unsigned rail = choose_stripe_rail(f, s);
         if (rail == RAIL_NONE)
             return -1;
-        if (rail_in(s->failed, rail))
+        if (rail_set_contains(s->failed, rail))
             s->failed = 0; /* all that work have failed it: a new round */
         s->stripe.rail = (uint8_t)rail;
         s->state = FILTER_UNDER_WAY;
@@ -50,13 +51,13 @@ int filter_next(struct filter *f, uint64_t now, uint32_t *ticket)
         s->attempt++;
         if (s->attempt == 0) /* a completion that old is not under way any more */
             s->attempt = 1;
-        *ticket = filter_ticket(i, s->attempt);
+        *ticket = filter_make_ticket(i, s->attempt);
         return (int)i;
     }
     return -1;
 }
 
-void filter_not_issued(struct filter *f, unsigned stripe)
+void filter_undo_issue(struct filter *f, unsigned stripe)
 {
     f->stripes[stripe].state = FILTER_WAITING;
     f->stripes[stripe].attempt--;
@@ -71,7 +72,7 @@ static struct filter_stripe *filter_find_stripe(struct filter *f, uint32_t ticke
     return &f->stripes[i];
 }
 
-static enum filter_verdict filter_verdict_now(const struct filter *f)
+static enum filter_verdict filter_current_verdict(const struct filter *f)
 {
     for (unsigned i = 0; i < f->count; i++)
         if (f->stripes[i].state == FILTER_WAITING)
@@ -79,7 +80,7 @@ static enum filter_verdict filter_verdict_now(const struct filter *f)
     return FILTER_NOTHING;
 }
 
-static uint32_t rails_of(const struct filter *f)
+static uint32_t stripes_rail_set(const struct filter *f)
 {
     uint32_t set = 0;
     for (unsigned i = 0; i < f->count; i++)
@@ -98,7 +99,7 @@ enum filter_verdict filter_completed(struct filter *f, uint32_t ticket, uint64_t
     if (--f->missing)
         return FILTER_NOTHING;
     if (a)
-        adapt_message(a, rails_of(f));
+        adapt_count_message(a, stripes_rail_set(f));
     return FILTER_DONE;
 }
 
@@ -109,7 +110,7 @@ enum filter_verdict filter_failed(struct filter *f, uint32_t ticket)
         return FILTER_NOTHING;
     s->state = FILTER_WAITING;
     s->failed |= rail_bit(s->stripe.rail);
-    return filter_verdict_now(f);
+    return filter_current_verdict(f);
 }
 
 enum filter_verdict filter_rail(struct filter *f, unsigned rail, bool up)
@@ -117,5 +118,5 @@ enum filter_verdict filter_rail(struct filter *f, unsigned rail, bool up)
     f->up = up ? f->up | rail_bit(rail) : f->up & ~rail_bit(rail);
     for (unsigned i = 0; up && i < f->count; i++)
         f->stripes[i].failed &= ~rail_bit(rail);
-    return filter_verdict_now(f);
+    return filter_current_verdict(f);
 }

@@ -43,7 +43,7 @@ struct filter {
 };
 
 /* The number of an attempt, carried in its work request's id beside the message's own number. */
-static inline uint32_t filter_ticket(unsigned stripe, unsigned attempt)
+static inline uint32_t filter_make_ticket(unsigned stripe, unsigned attempt)
 {
     return (uint32_t)stripe << 8 | attempt;
 }
@@ -55,7 +55,7 @@ void filter_open(struct filter *f, const struct stripe *stripes, unsigned count,
 int filter_next(struct filter *f, uint64_t now, uint32_t *ticket);
 
 /* Called if the transport could not issue the stripe of filter_next (no room in the queue): it waits again. */
-void filter_not_issued(struct filter *f, unsigned stripe);
+void filter_undo_issue(struct filter *f, unsigned stripe);
 
 /* Adaptive striping hears of the stripe, and of the message when that is done; `a` is NULL where nobody adapts. The time of
  * the time of a repeated stripe is no sample of its rail. */

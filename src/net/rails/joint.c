@@ -12,7 +12,7 @@ static unsigned joint_make_number(struct joint *j)
 }
 
 /* Continues when the generation of the message is that of this end. */
-static unsigned go_on(struct joint *j, const struct joint_said *said)
+static unsigned continue_handshake(struct joint *j, const struct joint_said *said)
 {
     unsigned actions = 0;
     if (j->unsettled) {
@@ -45,10 +45,10 @@ unsigned joint_receive(struct joint *j, const struct joint_said *said)
         j->unsettled =
             true; /* of what this end had under way; the peer has dropped its end before it spoke */
     }
-    return actions | go_on(j, said);
+    return actions | continue_handshake(j, said);
 }
 
-unsigned joint_failed(struct joint *j)
+unsigned joint_separate(struct joint *j)
 {
     if (j->state == JOINT_APART)
         return 0;
@@ -58,8 +58,8 @@ unsigned joint_failed(struct joint *j)
     return JOINT_DO_DROP | JOINT_DO_SAY;
 }
 
-unsigned joint_want(struct joint *j, bool wanted)
+unsigned joint_set_wanted(struct joint *j, bool wanted)
 {
     j->wanted = wanted;
-    return wanted ? joint_make_number(j) : joint_failed(j);
+    return wanted ? joint_make_number(j) : joint_separate(j);
 }

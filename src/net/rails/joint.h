@@ -49,8 +49,8 @@ struct joint_said {
 
 /* Each returns actions. */
 unsigned joint_receive(struct joint *j, const struct joint_said *said);
-unsigned joint_failed(struct joint *j);
-unsigned joint_want(struct joint *j, bool wanted); /* the rail may be used, or not any more */
+unsigned joint_separate(struct joint *j);
+unsigned joint_set_wanted(struct joint *j, bool wanted); /* the rail may be used, or not any more */
 
 static inline struct joint_said joint_report(const struct joint *j)
 {

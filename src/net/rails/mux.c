@@ -23,12 +23,12 @@ void mux_settings(struct mux *m, const double *weight, uint64_t window)
     m->window = MAX(window, 1u);
 }
 
-void mux_keep(struct mux *m, uint64_t shorter)
+void mux_set_short_limit(struct mux *m, uint64_t shorter)
 {
     m->kept = shorter;
 }
 
-void mux_up(struct mux *m, unsigned rail, bool up)
+void mux_set_rail_up(struct mux *m, unsigned rail, bool up)
 {
     m->up = up ? m->up | rail_bit(rail) : m->up & ~rail_bit(rail);
     m->due[rail] = 0; /* a rail that comes back does not catch up with what it missed */
@@ -36,17 +36,17 @@ void mux_up(struct mux *m, unsigned rail, bool up)
 
 static unsigned mux_bound_pair(const struct mux *m)
 {
-    return rail_in(m->up, m->last) ? m->last : rail_after(m->up, m->last);
+    return rail_set_contains(m->up, m->last) ? m->last : rail_after(m->up, m->last);
 }
 
 /* The rail that is furthest behind its share. Each round the shares of all grow by their weights and the chosen one pays
  * the sum, so shares add up to 0 and no rail gets two messages where it is due one. */
-static unsigned furthest_behind(struct mux *m)
+static unsigned choose_most_overdue(struct mux *m)
 {
     unsigned best = RAIL_NONE;
     int64_t sum = 0;
     for (unsigned r = 0; r < m->rails; r++) {
-        if (!rail_in(m->up, r) || m->weight[r] == 0)
+        if (!rail_set_contains(m->up, r) || m->weight[r] == 0)
             continue;
         m->due[r] += m->weight[r];
         sum += m->weight[r];
@@ -59,18 +59,18 @@ static unsigned furthest_behind(struct mux *m)
     return best;
 }
 
-static unsigned with_room(const struct mux *m)
+static unsigned choose_rail_with_room(const struct mux *m)
 {
     uint32_t room = 0;
     for (unsigned r = 0; r < m->rails; r++)
-        if (rail_in(m->up, r) && m->outstanding[r] < m->window)
+        if (rail_set_contains(m->up, r) && m->outstanding[r] < m->window)
             room |= rail_bit(r);
     return rail_after(room, m->last);
 }
 
-static unsigned in_a_row(struct mux *m)
+static unsigned choose_same_rail_again(struct mux *m)
 {
-    if (m->left > 0 && rail_in(m->up, m->last)) {
+    if (m->left > 0 && rail_set_contains(m->up, m->last)) {
         m->left--;
         return m->last;
     }
@@ -84,11 +84,11 @@ static unsigned mux_choose(struct mux *m)
     case MUX_BINDING:
         return mux_bound_pair(m);
     case MUX_WEIGHTS:
-        return furthest_behind(m);
+        return choose_most_overdue(m);
     case MUX_WINDOW:
-        return in_a_row(m);
+        return choose_same_rail_again(m);
     case MUX_ROOM:
-        return with_room(m);
+        return choose_rail_with_room(m);
     default:
         return rail_after(m->up, m->last);
     }
@@ -96,7 +96,7 @@ static unsigned mux_choose(struct mux *m)
 
 unsigned mux_next(struct mux *m, uint64_t bytes)
 {
-    if (bytes < m->kept && rail_in(m->up, 0)) {
+    if (bytes < m->kept && rail_set_contains(m->up, 0)) {
         m->outstanding[0] += bytes;
         return 0;
     }

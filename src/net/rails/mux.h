@@ -11,7 +11,7 @@
  *
  * A rail that is down (not in `up`) is passed over; a process that is bound to it goes to the next one that is up.
  *
- * Any policy may leave short messages on rail 0 while that is up (mux_keep): they cost the processor more where they change
+ * Any policy may leave short messages on rail 0 while that is up (mux_set_short_limit): they cost the processor more where they change
  * rails, and do not fill a link.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -41,7 +41,7 @@ void mux_open(struct mux *m, enum mux_policy policy, unsigned rails, unsigned pr
 /* Weights may be of any unit: a rail takes its part of their sum, to a hundredth. `window` as in the structure, at least 1. */
 void mux_settings(struct mux *m, const double *weight, uint64_t window);
 
-void mux_keep(struct mux *m, uint64_t shorter);
+void mux_set_short_limit(struct mux *m, uint64_t shorter);
 
 /* The rail for a message of `bytes` bytes, which is then outstanding. RAIL_NONE: no rail is up, or none has room. */
 unsigned mux_next(struct mux *m, uint64_t bytes);
@@ -50,6 +50,6 @@ unsigned mux_next(struct mux *m, uint64_t bytes);
 void mux_done(struct mux *m, unsigned rail, uint64_t bytes);
 
 /* A rail came back or went away. What was outstanding on it is still to be reported by mux_done. */
-void mux_up(struct mux *m, unsigned rail, bool up);
+void mux_set_rail_up(struct mux *m, unsigned rail, bool up);
 
 #endif

@@ -8,8 +8,8 @@ static bool pair_networks_match(const struct pair_net *a, const struct pair_net 
     return a->subnet == b->subnet && a->kind == b->kind;
 }
 
-static unsigned on_network(const struct pair_net *rails, unsigned n, const struct pair_net *net,
-                           uint8_t out[RAILS_MAX])
+static unsigned list_rails_on_network(const struct pair_net *rails, unsigned n, const struct pair_net *net,
+                                      uint8_t out[RAILS_MAX])
 {
     unsigned count = 0;
     for (unsigned r = 0; r < n && r < RAILS_MAX; r++)
@@ -18,7 +18,7 @@ static unsigned on_network(const struct pair_net *rails, unsigned n, const struc
     return count;
 }
 
-static bool seen_before(const struct pair_net *rails, unsigned r)
+static bool network_seen_before(const struct pair_net *rails, unsigned r)
 {
     for (unsigned i = 0; i < r; i++)
         if (pair_networks_match(&rails[i], &rails[r]))
@@ -33,9 +33,10 @@ unsigned pair_rails(const struct pair_net *a, unsigned na, const struct pair_net
     out[0] = (struct pair){0, 0};
     for (unsigned r = 0; r < na && r < RAILS_MAX; r++) {
         uint8_t mine[RAILS_MAX], theirs[RAILS_MAX];
-        if (seen_before(a, r))
+        if (network_seen_before(a, r))
             continue;
-        unsigned m = on_network(a, na, &a[r], mine), t = on_network(b, nb, &a[r], theirs);
+        unsigned m = list_rails_on_network(a, na, &a[r], mine),
+                 t = list_rails_on_network(b, nb, &a[r], theirs);
         for (unsigned k = 0; t > 0 && k < MAX(m, t) && count < RAILS_MAX; k++) {
             struct pair p = {mine[k % m], theirs[k % t]};
             if (p.a != 0 || p.b != 0)
@@ -66,7 +67,8 @@ unsigned pair_next_path(const struct pair *paths, unsigned count, unsigned last,
     for (int wish = 2; wish >= 0; wish--)
         for (unsigned k = 0; k < count; k++) {
             unsigned w = (first + k) % count;
-            if ((wish < 1 || rail_in(mine_up, paths[w].a)) && (wish < 2 || rail_in(theirs_up, paths[w].b)))
+            if ((wish < 1 || rail_set_contains(mine_up, paths[w].a)) &&
+                (wish < 2 || rail_set_contains(theirs_up, paths[w].b)))
                 return w;
         }
     return 0;

@@ -14,7 +14,7 @@ static inline uint32_t rail_bit(unsigned rail)
     return UINT32_C(1) << rail;
 }
 
-static inline bool rail_in(uint32_t set, unsigned rail)
+static inline bool rail_set_contains(uint32_t set, unsigned rail)
 {
     return set >> rail & 1;
 }
@@ -24,7 +24,7 @@ static inline uint32_t rails_all(unsigned count)
     return rail_bit(count) - 1;
 }
 
-static inline unsigned rails_in(uint32_t set)
+static inline unsigned rail_set_count(uint32_t set)
 {
     return (unsigned)__builtin_popcount(set);
 }

@@ -3,11 +3,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/rails/stripe.h"
 
-static double sum_of(const double *weight, uint32_t set)
+static double sum_weights(const double *weight, uint32_t set)
 {
     double sum = 0;
     for (unsigned r = 0; r < RAILS_MAX; r++)
-        if (rail_in(set, r))
+        if (rail_set_contains(set, r))
             sum += weight[r];
     return sum;
 }
@@ -16,18 +16,19 @@ static unsigned stripe_find_extreme(const double *weight, uint32_t set, bool lar
 {
     unsigned best = RAIL_NONE;
     for (unsigned r = 0; r < RAILS_MAX; r++)
-        if (rail_in(set, r) &&
+        if (rail_set_contains(set, r) &&
             (best == RAIL_NONE || (largest ? weight[r] > weight[best] : weight[r] < weight[best])))
             best = r;
     return best;
 }
 
 /* The rails that get a stripe by weight: the lightest is removed until every share is large enough. */
-static uint32_t worth_it(const struct stripe_rules *rules, const double *weight, uint32_t set, uint64_t bytes)
+static uint32_t select_rails_by_share(const struct stripe_rules *rules, const double *weight, uint32_t set,
+                                      uint64_t bytes)
 {
-    while (rails_in(set) > 1) {
+    while (rail_set_count(set) > 1) {
         unsigned least = stripe_find_extreme(weight, set, false);
-        double sum = sum_of(weight, set);
+        double sum = sum_weights(weight, set);
         if (sum > 0 && (double)bytes * weight[least] / sum >= (double)rules->smallest)
             break;
         set &= ~rail_bit(least);
@@ -46,7 +47,8 @@ static uint32_t stripe_choose_probes(const struct stripe_rules *rules, uint32_t 
 {
     uint32_t set = 0;
     for (unsigned r = 0; r < RAILS_MAX; r++)
-        if (rail_in(probe & ~others, r) && bytes / probe_bytes(rules) > 2 * (uint64_t)(rails_in(set) + 1))
+        if (rail_set_contains(probe & ~others, r) &&
+            bytes / probe_bytes(rules) > 2 * (uint64_t)(rail_set_count(set) + 1))
             set |= rail_bit(r);
     return set;
 }
@@ -58,20 +60,20 @@ unsigned stripe_cut(const struct stripe_rules *rules, const double *weight, uint
     uint64_t at = 0;
     if (up == 0)
         return 0;
-    uint32_t by_weight = worth_it(rules, weight, up, bytes);
+    uint32_t by_weight = select_rails_by_share(rules, weight, up, bytes);
     uint32_t probing = stripe_choose_probes(rules, by_weight, probe & up, bytes);
     for (unsigned r = 0; r < RAILS_MAX; r++)
-        if (rail_in(probing, r)) {
+        if (rail_set_contains(probing, r)) {
             uint64_t part = probe_bytes(rules);
             out[count++] = (struct stripe){.offset = at, .bytes = part, .rail = (uint8_t)r};
             at += part;
         }
-    by_weight = worth_it(rules, weight, by_weight, bytes - at);
-    double sum = sum_of(weight, by_weight), passed = 0;
+    by_weight = select_rails_by_share(rules, weight, by_weight, bytes - at);
+    double sum = sum_weights(weight, by_weight), passed = 0;
     uint64_t rest = bytes - at, begin = at;
     unsigned last = 31u - (unsigned)__builtin_clz(by_weight);
     for (unsigned r = 0; r < RAILS_MAX; r++) {
-        if (!rail_in(by_weight, r))
+        if (!rail_set_contains(by_weight, r))
             continue;
         passed += weight[r];
         /* Ends are rounded and not lengths, so that rounding does not add up. */

@@ -45,7 +45,7 @@ static void self_close(struct transport *t)
     free(s);
 }
 
-static bool self_reaches(struct transport *t, uint32_t rank)
+static bool self_can_reach(struct transport *t, uint32_t rank)
 {
     return rank == t->net->rank;
 }
@@ -172,7 +172,7 @@ const struct transport_ops self_transport = {
     .doc = "messages of a rank to itself",
     .open = self_open,
     .close = self_close,
-    .reaches = self_reaches,
+    .reaches = self_can_reach,
     .connect = self_connect,
     .disconnect = self_disconnect,
     .send = self_send,

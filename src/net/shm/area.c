@@ -16,14 +16,14 @@
 #define AREA_PAGE  4096u
 #define AREA_PAGES (SEGMENT_AREA_SIZE / AREA_PAGE)
 
-static bool page_used(const struct segment_head *h, size_t page)
+static bool is_page_used(const struct segment_head *h, size_t page)
 {
     return h->area_used[page / 64] >> (page % 64) & 1;
 }
 
 /* Marks pages. Requires the lock. The record is written first and cleared last, so that after its owner's death the
  * next owner of the lock can free the pages. */
-static void pages_mark(struct segment_head *h, size_t first, size_t count, bool used)
+static void mark_pages(struct segment_head *h, size_t first, size_t count, bool used)
 {
     h->area_first = (uint32_t)first;
     atomic_signal_fence(memory_order_seq_cst); /* a killed process leaves its stores in program order */
@@ -48,7 +48,7 @@ static void area_lock(struct net *net, struct segment_head *h)
     if (net_lock(net, &h->area_lock, "lock of the bitmap of the node's shared memory", &dead) ==
             SHLOCK_TAKEN_OVER &&
         h->area_count > 0)
-        pages_mark(h, h->area_first, h->area_count, false);
+        mark_pages(h, h->area_first, h->area_count, false);
     KILL_POINT(area_locked);
 }
 
@@ -58,34 +58,34 @@ static void area_unlock(struct segment_head *h)
 }
 
 /* The area's allocator, in shared memory; NULL if no memory is shared. */
-static struct segment_head *owner_of(const struct net *net)
+static struct segment_head *area_allocator(const struct net *net)
 {
     return net->local ? ((struct shm *)net->local)->segment.head : NULL;
 }
 
-bool net_area_is_roomy(const struct net *net)
+bool net_area_has_free_pages(const struct net *net)
 {
-    const struct segment_head *h = owner_of(net);
+    const struct segment_head *h = area_allocator(net);
     size_t used = 0;
     for (size_t i = 0; h && i < COUNT_OF(h->area_used); i++)
         used += (size_t)__builtin_popcountll(h->area_used[i]);
     return h && used < AREA_PAGES / 2;
 }
 
-int net_area_alloc_raw(struct net *net, size_t len, uint64_t *offset)
+int net_area_alloc_untouched(struct net *net, size_t len, uint64_t *offset)
 {
-    struct segment_head *h = owner_of(net);
+    struct segment_head *h = area_allocator(net);
     size_t want = (len + AREA_PAGE - 1) / AREA_PAGE;
     if (!h || want == 0 || want > AREA_PAGES)
         return MPI_ERR_NO_MEM;
     size_t run = 0, end = 0;
     area_lock(net, h);
     for (size_t page = 0; page < AREA_PAGES && run < want; page++) {
-        run = page_used(h, page) ? 0 : run + 1;
+        run = is_page_used(h, page) ? 0 : run + 1;
         end = page + 1;
     }
     if (run == want)
-        pages_mark(h, end - want, want, true);
+        mark_pages(h, end - want, want, true);
     area_unlock(h);
     if (run < want)
         return MPI_ERR_NO_MEM;
@@ -95,15 +95,15 @@ int net_area_alloc_raw(struct net *net, size_t len, uint64_t *offset)
 
 int net_area_alloc(struct net *net, size_t len, uint64_t *offset)
 {
-    const int rc = net_area_alloc_raw(net, len, offset);
+    const int rc = net_area_alloc_untouched(net, len, offset);
     if (!rc)
         memset(net->area + *offset, 0, len);
     return rc;
 }
 
-int net_area_common(struct net *net, size_t len, uint64_t *offset)
+int net_area_get_common(struct net *net, size_t len, uint64_t *offset)
 {
-    struct segment_head *h = owner_of(net);
+    struct segment_head *h = area_allocator(net);
     uint64_t seen = h ? atomic_load(&h->area_common) : 0;
     if (seen == 0) {
         const int rc = net_area_alloc(net, len, offset);
@@ -126,8 +126,8 @@ void net_area_populate(struct net *net, uint64_t offset, size_t len)
 
 void net_area_free(struct net *net, uint64_t offset, size_t len)
 {
-    struct segment_head *h = owner_of(net);
+    struct segment_head *h = area_allocator(net);
     area_lock(net, h);
-    pages_mark(h, offset / AREA_PAGE, (len + AREA_PAGE - 1) / AREA_PAGE, false);
+    mark_pages(h, offset / AREA_PAGE, (len + AREA_PAGE - 1) / AREA_PAGE, false);
     area_unlock(h);
 }

@@ -70,7 +70,7 @@ int cma_move_pieces(pid_t pid, bool write, const struct net_piece *pieces, size_
     return rc;
 }
 
-int cma_works(pid_t pid, uint64_t remote, uint64_t value)
+int cma_test_read(pid_t pid, uint64_t remote, uint64_t value)
 {
     uint64_t found = ~value;
     struct iovec here = {.iov_base = &found, .iov_len = sizeof(found)};
@@ -78,7 +78,7 @@ int cma_works(pid_t pid, uint64_t remote, uint64_t value)
     return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)sizeof(found) && found == value;
 }
 
-void cma_permit(const char *launcher)
+void cma_permit_access(const char *launcher)
 {
 #ifdef PR_SET_PTRACER
     char *end;

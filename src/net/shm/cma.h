@@ -19,10 +19,10 @@ int cma_write(pid_t pid, const void *local, uint64_t remote, size_t len);
 
 /* True when a real read of 8 bytes gives the value that the peer has published: containers may deny it, and
  * process numbers may mean different processes. */
-int cma_works(pid_t pid, uint64_t remote, uint64_t value);
+int cma_test_read(pid_t pid, uint64_t remote, uint64_t value);
 
 /* Lets peers read us where the Yama module would not: the launcher's process and its descendants, where `launcher` is its
  * number, else (NULL, or no such process here, as in a container) every process of the user. */
-void cma_permit(const char *launcher);
+void cma_permit_access(const char *launcher);
 
 #endif

@@ -23,7 +23,7 @@
 
 /* Listens on an abstract socket whose name the kernel chooses, so that no other user can have taken it; the other
  * ranks receive the name through the launcher. */
-static int pass_listen(struct boot *boot, int *out)
+static int listen_for_receivers(struct boot *boot, int *out)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     socklen_t len = sizeof(address);
@@ -58,7 +58,7 @@ struct parcel {
     } control; /* last: the head has no fixed size */
 };
 
-static void parcel_open(struct parcel *p)
+static void parcel_init(struct parcel *p)
 {
     *p = (struct parcel){.byte = 1};
     p->part = (struct iovec){.iov_base = &p->byte, .iov_len = 1};
@@ -68,10 +68,10 @@ static void parcel_open(struct parcel *p)
                                  .msg_controllen = sizeof(p->control.room)};
 }
 
-static int pass_one(int socket, int fd)
+static int send_descriptor(int socket, int fd)
 {
     struct parcel p;
-    parcel_open(&p);
+    parcel_init(&p);
     struct cmsghdr *c = CMSG_FIRSTHDR(&p.message);
     c->cmsg_level = SOL_SOCKET;
     c->cmsg_type = SCM_RIGHTS;
@@ -84,7 +84,7 @@ static int pass_receive(int socket, int *fd)
 {
     struct parcel p;
     struct pollfd ready = {.fd = socket, .events = POLLIN};
-    parcel_open(&p);
+    parcel_init(&p);
     if (poll(&ready, 1, PASS_TIMEOUT_MS) != 1 || recvmsg(socket, &p.message, MSG_CMSG_CLOEXEC) != 1)
         return -1;
     struct cmsghdr *c = CMSG_FIRSTHDR(&p.message);
@@ -94,7 +94,7 @@ static int pass_receive(int socket, int *fd)
     return 0; /* segment_open checks what it is */
 }
 
-static int pass_to_all(const struct boot *boot, int listener, int fd)
+static int send_descriptor_to_all(const struct boot *boot, int listener, int fd)
 {
     for (uint32_t served = 1; served < boot->nlocal;) {
         struct pollfd ready = {.fd = listener, .events = POLLIN};
@@ -108,7 +108,7 @@ static int pass_to_all(const struct boot *boot, int listener, int fd)
                            boot->host, err_reason(errno));
         if (s < 0)
             continue;
-        if (same_user(s) && pass_one(s, fd) == 0)
+        if (same_user(s) && send_descriptor(s, fd) == 0)
             served++;
         close(s);
     }
@@ -146,13 +146,13 @@ int fdpass_exchange(struct boot *boot, int *fd)
     if (boot->local_rank == 0) {
         *fd = shared_memory_create_empty(SHARED_MEMORY_NODE);
         rc = *fd < 0 ? err_set(MPI_ERR_NO_MEM, "cannot create shared memory: %s", err_reason(errno))
-                     : pass_listen(boot, &listener);
+                     : listen_for_receivers(boot, &listener);
     }
     /* Every node's first rank listens now, and has put its address. All ranks of the job take part, also after an error. */
     int fence = boot_fence(boot);
     rc = rc ? rc : fence;
     if (rc == 0)
-        rc = boot->local_rank == 0 ? pass_to_all(boot, listener, *fd) : pass_fetch(boot, fd);
+        rc = boot->local_rank == 0 ? send_descriptor_to_all(boot, listener, *fd) : pass_fetch(boot, fd);
     if (listener >= 0)
         close(listener);
     return rc;

@@ -125,8 +125,8 @@ static int inbox_open(struct net *net, struct boot *boot, struct transport **out
     list_init(&in->gone);
     in->check = in->head->check = clock_ns() ^ (uint64_t)getpid() << 32;
     in->receiver = ring_receiver(&in->head->ring, INBOX_LINES);
-    if (shm_cma_wanted())
-        cma_permit(env_get(ENV_TRACER));
+    if (shm_cma_is_enabled())
+        cma_permit_access(env_get(ENV_TRACER));
     move_doorbell(net, in);
     *out = &in->base;
     return 0;
@@ -145,7 +145,7 @@ static void inbox_close(struct transport *t)
     free(in);
 }
 
-static void inbox_card(struct transport *t, struct net_card *card)
+static void inbox_fill_card(struct transport *t, struct net_card *card)
 {
     struct inbox *in = (struct inbox *)t;
     card->inbox_fd = in->fd;
@@ -156,10 +156,10 @@ static void inbox_card(struct transport *t, struct net_card *card)
 }
 
 /* True if the other process can reach this inbox. Virtual nodes of one fabric share no memory, by definition. */
-static bool inbox_meets(struct transport *t, const struct net_card *card)
+static bool inbox_can_connect(struct transport *t, const struct net_card *card)
 {
     struct net_card mine;
-    if (card->inbox_fd < 0 || net_card(t->net, &mine) != 0 || card->machine != mine.machine)
+    if (card->inbox_fd < 0 || net_fill_card(t->net, &mine) != 0 || card->machine != mine.machine)
         return false;
     if (card->fabric && card->fabric == mine.fabric && card->vnode != mine.vnode)
         return false;
@@ -204,7 +204,7 @@ static struct doorbell *map_doorbell(const struct net_card *card, struct inbox_e
 }
 
 /* Takes a sender's entry; returns its number, or RING_SENDERS if all are taken. */
-static uint32_t take_place(struct inbox_head *head, const struct net *net)
+static uint32_t claim_sender_entry(struct inbox_head *head, const struct net *net)
 {
     for (uint32_t i = 0; i < RING_SENDERS; i++) {
         uint32_t seen = PLACE_FREE;
@@ -230,7 +230,7 @@ static int inbox_connect(struct transport *t, struct peer *peer)
     memset(ep, 0, sizeof(*ep));
     ep->head = map_shared(card, card->inbox_fd, INBOX_NAME, 0, inbox_size());
     struct doorbell *bell = ep->head && ep->head->check == card->probe_value ? map_doorbell(card, ep) : NULL;
-    uint32_t place = bell ? take_place(ep->head, t->net) : RING_SENDERS;
+    uint32_t place = bell ? claim_sender_entry(ep->head, t->net) : RING_SENDERS;
     if (place == RING_SENDERS) {
         unmap_endpoint(ep);
         return err_set(MPI_ERR_OTHER,
@@ -242,7 +242,8 @@ static int inbox_connect(struct transport *t, struct peer *peer)
                                     .pid = card->pid,
                                     .fence = true};
     peer->endpoint = &ep->shm;
-    shm_caps(&peer->caps, shm_cma_wanted() && cma_works(card->pid, card->probe_address, card->probe_value));
+    shm_caps(&peer->caps,
+             shm_cma_is_enabled() && cma_test_read(card->pid, card->probe_address, card->probe_value));
     peer->caps.frame_max = MIN(peer->caps.frame_max, (size_t)INBOX_LINES * CACHE_LINE / 4);
     return 0;
 }
@@ -275,7 +276,7 @@ static __attribute__((noinline)) struct peer *sender_at(struct inbox *in, uint32
     uint32_t number;
     struct peer *peer;
     if (atomic_load(&in->head->places[place].state) != PLACE_NAMED ||
-        !net_guest_find(net, in->head->places[place].world, in->head->places[place].rank, &number) ||
+        !net_guest_find_number(net, in->head->places[place].world, in->head->places[place].rank, &number) ||
         net_peer(net, number, &peer) != 0 || peer->transport != &in->base) {
         counter_add(&strange, 1);
         return NULL;
@@ -305,7 +306,7 @@ static bool is_gone(int error)
     return error == ESRCH || error == ENOENT;
 }
 
-struct inbox_watch *inbox_watch(struct transport *t, const struct net_card *card, uint32_t number)
+struct inbox_watch *inbox_watch_process(struct transport *t, const struct net_card *card, uint32_t number)
 {
     struct inbox *in = (struct inbox *)t;
     struct inbox_watch *w = calloc(1, sizeof(*w));
@@ -359,14 +360,14 @@ bool inbox_watch_has_ended(const struct inbox_watch *w)
 static struct process_end *take_end(struct inbox *in)
 {
     if (list_empty(&in->gone))
-        return process_ends_take(&in->ends);
+        return process_ends_pop(&in->ends);
     struct process_end *end = list_entry(in->gone.next, struct process_end, link);
     list_remove(&end->link);
     return end;
 }
 
 /* Reports processes that have ended, after the frames that they sent before were delivered, which may require polling. */
-static int inbox_take_ends(struct inbox *in)
+static int inbox_report_ended(struct inbox *in)
 {
     struct process_end *end;
     int events = 0;
@@ -374,7 +375,7 @@ static int inbox_take_ends(struct inbox *in)
         struct inbox_watch *w = end->owner;
         w->has_ended = true;
         if (!w->page || !atomic_load(&w->page->is_closed))
-            net_lost_ended(in->base.net, end->number);
+            net_lost_process_ended(in->base.net, end->number);
         events++;
     }
     return events;
@@ -390,7 +391,7 @@ static bool is_dead(void *arg, uint32_t sender)
                                      net_guest_has_ended(in->base.net, place->world, place->rank)));
 }
 
-static int inbox_recover(struct inbox *in)
+static int inbox_recover_from_deaths(struct inbox *in)
 {
     const int skipped = shm_recover(in->base.net, &in->receiver, RING_SENDERS, is_dead, in, &in->naps);
     for (uint32_t i = 0; skipped && i < RING_SENDERS; i++)
@@ -415,11 +416,11 @@ static int inbox_poll(struct transport *t)
         events++;
     }
     if (events == 0) {
-        ring_idle(&in->receiver);
+        ring_return_when_idle(&in->receiver);
         if (unlikely(t->net->ndead != 0))
-            events = inbox_recover(in);
-        if (unlikely(process_ends_has_news(&in->ends)))
-            events += inbox_take_ends(in);
+            events = inbox_recover_from_deaths(in);
+        if (unlikely(process_ends_is_pending(&in->ends)))
+            events += inbox_report_ended(in);
     }
     return events;
 }
@@ -429,7 +430,7 @@ static bool inbox_arm(struct transport *t)
 {
     const struct inbox *in = (struct inbox *)t;
     atomic_thread_fence(memory_order_seq_cst);
-    return ring_empty(&in->receiver) && !process_ends_has_news(&in->ends);
+    return ring_empty(&in->receiver) && !process_ends_is_pending(&in->ends);
 }
 
 static void inbox_disarm(struct transport *t)
@@ -442,8 +443,8 @@ const struct transport_ops inbox_transport = {
     .doc = "shared memory between processes of different jobs on one machine",
     .open = inbox_open,
     .close = inbox_close,
-    .card = inbox_card,
-    .meets = inbox_meets,
+    .card = inbox_fill_card,
+    .meets = inbox_can_connect,
     .connect = inbox_connect,
     .disconnect = inbox_disconnect,
     .send = shm_send,

@@ -66,7 +66,7 @@ static int thread_start(struct process_ends *e)
     return error;
 }
 
-static int ends_open(struct process_ends *e, struct net *net)
+static int open_end_watcher(struct process_ends *e, struct net *net)
 {
     if (e->is_open)
         return 0;
@@ -101,7 +101,7 @@ void process_ends_close(struct process_ends *e)
 
 int process_ends_add(struct process_ends *e, struct net *net, int32_t pid, struct process_end *p)
 {
-    const int error = ends_open(e, net);
+    const int error = open_end_watcher(e, net);
     if (error)
         return error;
     p->pidfd = process_open(pid);
@@ -125,7 +125,7 @@ void process_ends_remove(struct process_ends *e, struct process_end *p)
     list_remove(&p->link);
 }
 
-struct process_end *process_ends_take(struct process_ends *e)
+struct process_end *process_ends_pop(struct process_ends *e)
 {
     struct epoll_event event;
     if (epoll_wait(e->set, &event, 1, 0) == 1) {

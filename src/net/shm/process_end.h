@@ -19,7 +19,7 @@ struct process_ends {
     pthread_t thread;
     int set;           /* epoll: the processes */
     int turn;          /* eventfd: the thread goes on */
-    _Atomic bool news; /* set by the thread, cleared by process_ends_take */
+    _Atomic bool news; /* set by the thread, cleared by process_ends_pop */
     _Atomic bool stop;
     bool is_open;
 };
@@ -37,7 +37,7 @@ int process_ends_add(struct process_ends *e, struct net *net, int32_t pid, struc
 void process_ends_remove(struct process_ends *e, struct process_end *p);
 
 /* Takes a process that has ended from the list; NULL: none. Call until NULL, so that the thread continues. */
-struct process_end *process_ends_take(struct process_ends *e);
+struct process_end *process_ends_pop(struct process_ends *e);
 
 /* The caller has learned of an end itself. */
 static inline void process_ends_have_news(struct process_ends *e)
@@ -45,7 +45,7 @@ static inline void process_ends_have_news(struct process_ends *e)
     atomic_store_explicit(&e->news, true, memory_order_relaxed);
 }
 
-static inline bool process_ends_has_news(const struct process_ends *e)
+static inline bool process_ends_is_pending(const struct process_ends *e)
 {
     return atomic_load_explicit(&e->news, memory_order_acquire);
 }

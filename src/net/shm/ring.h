@@ -14,7 +14,7 @@
  *     wait for ever. Each sender therefore records in a line of its own which slot it is about to reserve (its intent),
  *     before it reserves that slot: the owner of every reserved slot is among the senders whose intent is that slot. The
  *     receiver skips the slot when the launcher has reported the death of all of them, however long that takes
- *     (ring_blocked). A sender that lives, running or stopped, never loses its slot.
+ *     (ring_blocked_reason). A sender that lives, running or stopped, never loses its slot.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_SHM_RING_H
@@ -122,12 +122,12 @@ static inline uint64_t ring_position(uint32_t slots, uint32_t lines)
     return (uint64_t)slots << 32 | lines;
 }
 
-static inline bool ring_fits(uint64_t head, uint32_t slot, uint32_t end, uint32_t data_lines)
+static inline bool ring_has_space(uint64_t head, uint32_t slot, uint32_t end, uint32_t data_lines)
 {
     return slot - (uint32_t)(head >> 32) < RING_SLOTS && end - (uint32_t)head <= data_lines;
 }
 
-static inline uint32_t ring_lines(size_t len)
+static inline uint32_t ring_count_lines(size_t len)
 {
     return (uint32_t)((len + CACHE_LINE - 1) / CACHE_LINE);
 }
@@ -150,7 +150,7 @@ static inline void ring_prefetch_next(const struct ring_sender *s, uint32_t posi
 {
     const uint32_t start = end & (s->data_lines - 1);
     if (s->alone && ring_is_prefetched(lines) && start + lines <= s->data_lines &&
-        ring_fits(s->head, position + 1, end + lines, s->data_lines))
+        ring_has_space(s->head, position + 1, end + lines, s->data_lines))
         ring_prefetch(s->data + (size_t)start * CACHE_LINE, lines);
 }
 
@@ -165,21 +165,21 @@ static inline struct ring_slot *ring_reserve(struct ring_sender *s, size_t len, 
         slot = (uint32_t)(tail >> 32);
         start = end = (uint32_t)tail;
         if (len > RING_INLINE_MAX) {
-            uint32_t need = ring_lines(len);
+            uint32_t need = ring_count_lines(len);
             uint32_t to_edge = s->data_lines - (start & (s->data_lines - 1));
             if (need > to_edge)
                 start += to_edge;
             end = start + need;
         }
-        if (unlikely(!ring_fits(s->head, slot, end, s->data_lines))) {
+        if (unlikely(!ring_has_space(s->head, slot, end, s->data_lines))) {
             s->head = atomic_load_explicit(&s->ring->head, memory_order_acquire);
-            if (!ring_fits(s->head, slot, end, s->data_lines)) {
+            if (!ring_has_space(s->head, slot, end, s->data_lines)) {
                 atomic_store_explicit(&s->intent->slot, 0, memory_order_release);
                 return NULL;
             }
         }
         uint64_t next = ring_position(slot + 1, end);
-        /* Release: a reader that sees that this intent is no longer the previous slot sees that slot published (ring_blocked). */
+        /* Release: a reader that sees that this intent is no longer the previous slot sees that slot published (ring_blocked_reason). */
         atomic_store_explicit(&s->intent->slot, RING_INTENT | slot, memory_order_release);
         KILL_POINT(ring_slot_wanted);
         /* Release: a reader that sees the slot reserved (acquire in ring_is_reserved) sees its owner's intent. */
@@ -231,7 +231,7 @@ static inline int ring_send(struct ring_sender *s, uint64_t head, uint64_t from,
     frame_write(&slot->header, head, from, word);
     atomic_store_explicit(&slot->sequence, position + 1, memory_order_release);
     if (len > RING_INLINE_MAX)
-        ring_prefetch_next(s, position, slot->u.lines.end, ring_lines(len));
+        ring_prefetch_next(s, position, slot->u.lines.end, ring_count_lines(len));
     return 0;
 }
 
@@ -256,7 +256,7 @@ static inline bool ring_empty(const struct ring_receiver *r)
     return atomic_load_explicit(&slot->sequence, memory_order_acquire) != r->slot + 1;
 }
 
-static inline void ring_give_back(struct ring_receiver *r)
+static inline void ring_publish_consumed(struct ring_receiver *r)
 {
     r->published = ring_position(r->slot, r->line);
     atomic_store_explicit(&r->ring->head, r->published, memory_order_release);
@@ -276,8 +276,8 @@ enum ring_block {
 
 /* Why the next slot is not published. A living sender whose intent it is may own it, or may have lost it to the dead one and not
  * have noticed yet (stopped between the two instructions). */
-static inline enum ring_block ring_blocked(const struct ring_receiver *r, uint32_t senders,
-                                           bool (*is_dead)(void *arg, uint32_t sender), void *arg)
+static inline enum ring_block ring_blocked_reason(const struct ring_receiver *r, uint32_t senders,
+                                                  bool (*is_dead)(void *arg, uint32_t sender), void *arg)
 {
     bool dead = false, alive = false;
     if (!ring_empty(r) || !ring_is_reserved(r))
@@ -311,11 +311,11 @@ static inline void ring_consume(struct ring_receiver *r, const struct ring_slot 
     /* Publishing consumed slots costs each sender a cache miss: done for a quarter of the ring at a time. */
     if (r->slot - (uint32_t)(r->published >> 32) >= RING_SLOTS / 4 ||
         r->line - (uint32_t)r->published >= r->data_lines / 4)
-        ring_give_back(r);
+        ring_publish_consumed(r);
 }
 
 /* When there is nothing to do, what was consumed is given back: a sender may wait for a large piece. */
-static inline void ring_idle(struct ring_receiver *r)
+static inline void ring_return_when_idle(struct ring_receiver *r)
 {
     if (unlikely(r->skipped)) {
         const uint64_t tail = atomic_load_explicit(&r->ring->tail, memory_order_relaxed);
@@ -323,7 +323,7 @@ static inline void ring_idle(struct ring_receiver *r)
         r->line = r->skipped ? r->line : (uint32_t)tail;
     }
     if (r->published != ring_position(r->slot, r->line))
-        ring_give_back(r);
+        ring_publish_consumed(r);
 }
 
 #endif

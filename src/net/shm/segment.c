@@ -28,7 +28,7 @@ static void segment_measure(struct segment *s)
 }
 
 /* Ranks that were given different ring sizes would read each other's memory wrongly: find out first. */
-static int segment_agree(struct segment *s)
+static int segment_check_layout(struct segment *s)
 {
     uint32_t mine =
         LAYOUT_VERSION << 24 | (uint32_t)__builtin_ctz(s->data_lines) << 16 | (s->nlocal & 0xffff);
@@ -79,7 +79,7 @@ int segment_open(struct boot *boot, uint32_t data_lines, struct segment *out)
     s.head = base;
     s.ranks = (char *)base + ALIGN_UP(sizeof(struct segment_head), (size_t)sysconf(_SC_PAGESIZE));
     s.area = s.ranks + s.rank_size * s.nlocal;
-    int rc = segment_agree(&s);
+    int rc = segment_check_layout(&s);
     if (rc != 0) {
         segment_close(&s);
         return rc;
@@ -95,7 +95,7 @@ void segment_close(struct segment *s)
         close(s->fd);
 }
 
-static int name_the_missing(struct segment *s, struct boot *boot, int64_t seconds)
+static int report_missing_ranks(struct segment *s, struct boot *boot, int64_t seconds)
 {
     char list[256] = "";
     size_t used = 0;
@@ -114,7 +114,7 @@ static int name_the_missing(struct segment *s, struct boot *boot, int64_t second
                    missing, s->nlocal, boot->host, (long long)seconds, list, missing > 16 ? ", ..." : "");
 }
 
-int segment_arrive(struct segment *s, struct boot *boot)
+int segment_wait_all_present(struct segment *s, struct boot *boot)
 {
     const struct tunable *limit = tunables_find("INIT_TIMEOUT");
     int64_t seconds = limit ? limit->value : 60;
@@ -128,7 +128,7 @@ int segment_arrive(struct segment *s, struct boot *boot)
     while ((count = atomic_load(&s->head->arrived)) < s->nlocal) {
         uint64_t now = clock_ns();
         if (now >= deadline)
-            return name_the_missing(s, boot, seconds);
+            return report_missing_ranks(s, boot, seconds);
         uint64_t left = deadline - now;
         struct timespec t = {.tv_sec = (time_t)(left / 1000000000u), .tv_nsec = (long)(left % 1000000000u)};
         syscall(SYS_futex, &s->head->arrived, FUTEX_WAIT, count, &t, NULL, 0);

@@ -33,7 +33,7 @@ struct segment_head {
     /* Pages that the owner of the lock is marking. Nobody has been given them or uses them any more, so they are free if the owner dies. */
     uint32_t area_first, area_count;
     uint64_t area_used[SEGMENT_AREA_SIZE / 4096 / 64]; /* one bit a page */
-    _Atomic uint64_t area_common;                     /* its offset + 1, once it is there (net_area_common) */
+    _Atomic uint64_t area_common; /* its offset + 1, once it is there (net_area_get_common) */
     _Alignas(CACHE_LINE) _Atomic uint64_t spans_used; /* bytes handed out behind the area, never twice */
 };
 
@@ -59,7 +59,7 @@ static inline struct segment_rank *segment_rank(const struct segment *s, uint32_
 }
 
 /* Announces this rank and waits for the others; the error names those that did not come. */
-int segment_arrive(struct segment *s, struct boot *boot);
+int segment_wait_all_present(struct segment *s, struct boot *boot);
 
 /* Processors that the node's ranks may use, all together. */
 uint32_t segment_cpus(const struct segment *s);

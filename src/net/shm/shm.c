@@ -80,11 +80,11 @@ static void shm_announce(struct shm *s, struct segment_rank *me)
     me->probe_address = (uintptr_t)&s->probe;
     me->probe_value = s->probe;
     announce_cpus(me);
-    s->membarrier =
-        !net_thread_wanted() && syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
+    s->membarrier = !net_thread_is_enabled() &&
+                    syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
     me->fence = !s->membarrier;
     if (use_cma.value)
-        cma_permit(env_get(ENV_TRACER));
+        cma_permit_access(env_get(ENV_TRACER));
 }
 
 static int shm_start(struct shm *s, struct net *net, struct boot *boot)
@@ -99,7 +99,7 @@ static int shm_start(struct shm *s, struct net *net, struct boot *boot)
     s->receiver = ring_receiver(&me->ring, lines);
     shm_announce(s, me);
     rc = map_ranks(s, boot);
-    rc = rc ? rc : segment_arrive(&s->segment, boot);
+    rc = rc ? rc : segment_wait_all_present(&s->segment, boot);
     if (rc != 0) {
         segment_close(&s->segment);
         return rc;
@@ -157,13 +157,13 @@ static void shm_close(struct transport *t)
     free(s);
 }
 
-static bool shm_reaches(struct transport *t, uint32_t rank)
+static bool shm_can_reach(struct transport *t, uint32_t rank)
 {
     struct shm *s = (struct shm *)t;
     return rank != t->net->rank && s->local_rank_of[rank] < s->nlocal;
 }
 
-bool shm_cma_wanted(void)
+bool shm_cma_is_enabled(void)
 {
     return use_cma.value != 0;
 }
@@ -194,7 +194,7 @@ static int shm_connect(struct transport *t, struct peer *peer)
         .rank = it,
         .pid = it->pid,
         .fence = it->fence || !s->membarrier || t->net->oversubscribed};
-    bool cma = use_cma.value && cma_works(it->pid, it->probe_address, it->probe_value);
+    bool cma = use_cma.value && cma_test_read(it->pid, it->probe_address, it->probe_value);
     peer->endpoint = ep;
     shm_caps(&peer->caps, cma);
     s->peers[s->local_rank_of[peer->rank]] = peer;
@@ -224,7 +224,7 @@ static inline void endpoint_wake_receiver(struct shm_endpoint *ep)
         wake(ep->doorbell);
 }
 
-void net_wake_local(struct doorbell *bell)
+void net_wake_doorbell(struct doorbell *bell)
 {
     wake(bell);
 }
@@ -292,7 +292,7 @@ static int shm_check_copy(const struct peer *peer, int rc)
 
 /* The last byte is written by a call of its own: within one, the kernel copies in any order, and even where
  * it does not, the other processor may see the stores in another one. */
-static int put_last_byte_last(pid_t pid, const char *local, uint64_t remote, size_t len)
+static int put_ordered_last_byte(pid_t pid, const char *local, uint64_t remote, size_t len)
 {
     int rc = cma_write(pid, local, remote, len - 1);
     if (rc != 0)
@@ -307,7 +307,7 @@ int shm_put(struct peer *peer, const void *local, const struct net_mem *mem, uin
     (void)mem, (void)key;
     struct shm_endpoint *ep = peer->endpoint;
     counter_add(&cma_bytes, len);
-    op->done(op, shm_check_copy(peer, put_last_byte_last(ep->pid, local, remote, len)));
+    op->done(op, shm_check_copy(peer, put_ordered_last_byte(ep->pid, local, remote, len)));
     return 0;
 }
 
@@ -343,7 +343,7 @@ void shm_release(struct transport *t, struct net_mem *mem)
     (void)t, (void)mem;
 }
 
-static struct peer *sender_peer(struct shm *s, uint32_t sender)
+static struct peer *find_sender_peer(struct shm *s, uint32_t sender)
 {
     struct peer *peer = NULL;
     CHECK(sender < s->nlocal, "a shared-memory frame names a rank that does not exist");
@@ -357,7 +357,7 @@ static struct peer *sender_peer(struct shm *s, uint32_t sender)
 int shm_recover(struct net *net, struct ring_receiver *r, uint32_t senders,
                 bool (*is_dead)(void *arg, uint32_t sender), void *arg, bool *naps)
 {
-    const enum ring_block block = ring_blocked(r, senders, is_dead, arg);
+    const enum ring_block block = ring_blocked_reason(r, senders, is_dead, arg);
     const bool unsure = block == RING_OWNER_UNSURE;
     if (*naps != unsure)
         net->unrung += unsure ? 1 : (uint32_t)-1; /* the living sender rings only if it sends */
@@ -387,14 +387,14 @@ static int shm_poll(struct transport *t)
     while (events < POLL_BATCH && (slot = ring_peek(&s->receiver, &payload, &len, &sender)) != NULL) {
         struct peer *peer = likely(sender < s->nlocal) ? s->peers[sender] : NULL;
         if (unlikely(!peer))
-            peer = sender_peer(s, sender);
+            peer = find_sender_peer(s, sender);
         if (likely(peer != NULL))
             net->deliver(net->deliver_ctx, peer, &slot->header, payload, len);
         ring_consume(&s->receiver, slot, len);
         events++;
     }
     if (events == 0) {
-        ring_idle(&s->receiver);
+        ring_return_when_idle(&s->receiver);
         if (unlikely(net->ndead != 0))
             events = shm_recover(net, &s->receiver, s->nlocal, is_dead, s, &s->naps);
     }
@@ -423,7 +423,7 @@ const struct transport_ops shm_transport = {
     .doc = "shared memory between the ranks of one node",
     .open = shm_open_transport,
     .close = shm_close,
-    .reaches = shm_reaches,
+    .reaches = shm_can_reach,
     .connect = shm_connect,
     .disconnect = shm_disconnect,
     .send = shm_send,

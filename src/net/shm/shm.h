@@ -35,17 +35,17 @@ struct shm {
 int shm_recover(struct net *net, struct ring_receiver *r, uint32_t senders,
                 bool (*is_dead)(void *arg, uint32_t sender), void *arg, bool *naps);
 
-/* The end of a guest on this machine is reported to net_lost_ended, unless it has finished MPI before. NULL: it cannot be watched, and
+/* The end of a guest on this machine is reported to net_lost_process_ended, unless it has finished MPI before. NULL: it cannot be watched, and
  * the user was warned. For guest.c. */
 struct inbox_watch;
-struct inbox_watch *inbox_watch(struct transport *t, const struct net_card *card, uint32_t number);
+struct inbox_watch *inbox_watch_process(struct transport *t, const struct net_card *card, uint32_t number);
 void inbox_unwatch(struct transport *t, struct inbox_watch *w);
 bool inbox_watch_has_ended(const struct inbox_watch *w);
 /* True if the process has ended or is ending, also if that was not reported yet. */
 bool inbox_watch_is_gone(const struct inbox_watch *w, const struct net_card *card);
 
 /* Shared with inbox.c, where peer->endpoint also begins with a struct shm_endpoint. */
-bool shm_cma_wanted(void);
+bool shm_cma_is_enabled(void);
 void shm_caps(struct transport_caps *caps, bool cma);
 int shm_send(struct peer *peer, uint64_t head, uint64_t from, uint64_t word, const void *payload, size_t len);
 int shm_reserve(struct peer *peer, size_t len, void **payload);

@@ -32,7 +32,7 @@ int net_span_alloc(struct net *net, size_t len, uint64_t *span)
     return 0;
 }
 
-int net_span_own(struct net *net, uint64_t *span)
+int net_span_get_own(struct net *net, uint64_t *span)
 {
     const struct shm *s = (struct shm *)net->local;
     if (!s || s->segment.spans == 0)
@@ -58,7 +58,7 @@ void net_span_unmap(void *address, size_t len)
     munmap(address, len);
 }
 
-void net_span_drop(struct net *net, uint64_t span, size_t len)
+void net_span_discard_pages(struct net *net, uint64_t span, size_t len)
 {
     struct shm *s = (struct shm *)net->local;
     fallocate(s->segment.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)span,

@@ -84,11 +84,11 @@ static void time_and_number_are_limited(void)
     acceptor_begin(3, 100);
     for (int i = 0; i < 3; i++) {
         fd[i] = acceptor_call();
-        EXPECT_EQ(acceptor_take(&acceptor, listener, 10 * (uint64_t)i), 0);
+        EXPECT_EQ(acceptor_accept_pending(&acceptor, listener, 10 * (uint64_t)i), 0);
     }
     EXPECT_EQ(acceptor.n, 3);
     fd[3] = acceptor_call();
-    EXPECT_EQ(acceptor_take(&acceptor, listener, 30), 0);
+    EXPECT_EQ(acceptor_accept_pending(&acceptor, listener, 30), 0);
     EXPECT_EQ(acceptor.n, 3);
     EXPECT(is_disconnected(fd[0]) && !is_disconnected(fd[1]) && !is_disconnected(fd[3]));
     EXPECT_EQ(acceptor_expire(&acceptor, 105), 5);
@@ -100,7 +100,7 @@ static void time_and_number_are_limited(void)
     acceptor_remove(&acceptor, &proved->in);
     EXPECT_EQ(acceptor.n, 1);
     fd[4] = acceptor_call();
-    EXPECT_EQ(acceptor_take(&acceptor, listener, 110), 0);
+    EXPECT_EQ(acceptor_accept_pending(&acceptor, listener, 110), 0);
     EXPECT_EQ(acceptor_expire(&acceptor, 1000), UINT64_MAX);
     EXPECT(!is_disconnected(fd[3]) && is_disconnected(fd[4]));
     acceptor_reject(NULL, &proved->in);
@@ -114,7 +114,7 @@ static void without_memory(void)
     acceptor_begin(3, 100);
     refuse = 1;
     const int fd = acceptor_call();
-    EXPECT_EQ(acceptor_take(&acceptor, listener, 0), ENOMEM);
+    EXPECT_EQ(acceptor_accept_pending(&acceptor, listener, 0), ENOMEM);
     EXPECT(is_disconnected(fd) && acceptor.n == 0);
     close(fd);
     acceptor_end();
@@ -138,14 +138,14 @@ static void without_descriptors(void)
     getrlimit(RLIMIT_NOFILE, &before);
     acceptor_begin(3, 100);
     const int first = acceptor_call(), second = acceptor_call();
-    EXPECT_EQ(acceptor_take(&acceptor, listener, 0), 0);
+    EXPECT_EQ(acceptor_accept_pending(&acceptor, listener, 0), 0);
     EXPECT_EQ(acceptor.n, 2);
     const int third = acceptor_call();
     struct rlimit few = {DESCRIPTORS, before.rlim_max};
     EXPECT(setrlimit(RLIMIT_NOFILE, &few) == 0);
     use_descriptors();
     /* The oldest caller gives up its descriptor for the next one, and only for that. */
-    EXPECT_EQ(acceptor_take(&acceptor, listener, 0), 0);
+    EXPECT_EQ(acceptor_accept_pending(&acceptor, listener, 0), 0);
     EXPECT_EQ(acceptor.n, 2);
     EXPECT(is_disconnected(first) && !is_disconnected(second) && !is_disconnected(third));
     /* Without callers that could give way the next one is refused. */
@@ -153,13 +153,13 @@ static void without_descriptors(void)
     use_descriptors();
     close(used[--nused]);
     const int refused = acceptor_call();
-    EXPECT_EQ(acceptor_take(&acceptor, listener, 1000), EMFILE);
+    EXPECT_EQ(acceptor_accept_pending(&acceptor, listener, 1000), EMFILE);
     EXPECT(is_disconnected(refused));
     /* Later callers are admitted as soon as there are descriptors. */
     close(refused);
     close(used[--nused]);
     const int late = acceptor_call();
-    EXPECT_EQ(acceptor_take(&acceptor, listener, 1000), 0);
+    EXPECT_EQ(acceptor_accept_pending(&acceptor, listener, 1000), 0);
     EXPECT(!is_disconnected(late) && acceptor.n == 1);
     while (nused > 0)
         close(used[--nused]);

@@ -18,11 +18,11 @@ static void *biglock_count(void *arg)
 {
     (void)arg;
     for (int i = 0; i < ROUNDS; i++) {
-        biglock_take(&lock);
-        biglock_take(&lock);
+        biglock_lock(&lock);
+        biglock_lock(&lock);
         shared_count++;
-        biglock_drop(&lock);
-        biglock_drop(&lock);
+        biglock_unlock(&lock);
+        biglock_unlock(&lock);
     }
     return NULL;
 }
@@ -36,16 +36,16 @@ static void test_excludes(void)
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     EXPECT_EQ(shared_count, (long)THREADS * ROUNDS);
-    EXPECT(!biglock_share(&lock)); /* nobody is there */
+    EXPECT(!biglock_share_with_waiters(&lock)); /* nobody is there */
     biglock_destroy(&lock);
 }
 
 static void *come_in(void *arg)
 {
     (void)arg;
-    biglock_take(&lock);
+    biglock_lock(&lock);
     arrived++;
-    biglock_drop(&lock);
+    biglock_unlock(&lock);
     return NULL;
 }
 
@@ -54,12 +54,12 @@ static void test_shares(void)
 {
     pthread_t threads[THREADS];
     biglock_init(&lock);
-    biglock_take(&lock);
+    biglock_lock(&lock);
     for (int i = 0; i < THREADS; i++)
         pthread_create(&threads[i], NULL, come_in, NULL);
     while (arrived < THREADS)
-        biglock_share(&lock);
-    biglock_drop(&lock);
+        biglock_share_with_waiters(&lock);
+    biglock_unlock(&lock);
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     biglock_destroy(&lock);
@@ -81,16 +81,16 @@ static void test_rests(void)
 {
     pthread_t other;
     biglock_init(&lock);
-    biglock_take(&lock);
+    biglock_lock(&lock);
     arrived = 0;
     pthread_create(&other, NULL, come_in, NULL); /* from now on there are others */
     while (arrived == 0)
-        biglock_polled(&lock);
+        biglock_count_empty_poll(&lock);
     pthread_join(other, NULL);
     pthread_create(&other, NULL, try_only, NULL);
     while (arrived == 1)
-        biglock_polled(&lock);
-    biglock_drop(&lock);
+        biglock_count_empty_poll(&lock);
+    biglock_unlock(&lock);
     pthread_join(other, NULL);
     biglock_destroy(&lock);
 }

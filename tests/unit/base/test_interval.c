@@ -49,7 +49,7 @@ static void interval_compare(const struct interval_tree *t, uintptr_t start, uin
         overlap += nodes[i].start < end && start < nodes[i].end;
         cover |= nodes[i].start <= start && end <= nodes[i].end;
     }
-    const struct interval *c = interval_cover(t, start, end);
+    const struct interval *c = interval_find_covering(t, start, end);
     EXPECT_EQ(c != NULL, cover);
     EXPECT(!c || (c->start <= start && end <= c->end && in_tree[c - nodes]));
 
@@ -101,7 +101,7 @@ static void in_order(void)
     }
     int depth = interval_is_consistent(t.root);
     EXPECT(depth >= 9 && depth <= 11); /* log2(300) is 8.2 */
-    EXPECT(interval_cover(&t, 2 * MANY - 2, 2 * MANY - 1) == &nodes[MANY - 1]);
+    EXPECT(interval_find_covering(&t, 2 * MANY - 2, 2 * MANY - 1) == &nodes[MANY - 1]);
     EXPECT(interval_overlap(&t, 1, 2) == NULL); /* between two */
     EXPECT(interval_overlap(&t, 2 * MANY, 2 * MANY + 9) == NULL);
     for (int i = 0; i < MANY; i += 2) /* from the middle outwards */

@@ -182,9 +182,9 @@ static void user_file(void)
 static const char *nearest_of(const char *typed)
 {
     static const char *const names[] = {"EAGER_MAX", "SHM_RING", "SHM_FRAME", "SPIN_US"};
-    struct nearest best = nearest_begin(typed);
+    struct nearest best = nearest_start_search(typed);
     for (size_t i = 0; i < COUNT_OF(names); i++)
-        nearest_consider(&best, names[i]);
+        nearest_compare_candidate(&best, names[i]);
     return best.word ? best.word : "none";
 }
 

@@ -19,7 +19,7 @@ static void none_is_dropped(void)
     EXPECT(writer && reader);
     EXPECT(notice_get(reader, 0) == NULL && notice_get(reader, NOTICES_MAX) == NULL);
     for (uint32_t i = 0; i < many; i++)
-        EXPECT(notice_add(writer, fd, notice_world(i % 2 ? "odd" : "even"), i));
+        EXPECT(notice_add(writer, fd, notice_hash_job(i % 2 ? "odd" : "even"), i));
     for (uint32_t i = 0; i < many; i++) {
         const struct notice *n = notice_get(reader, i);
         EXPECT(n && n->rank == i && n->world == hash_text(HASH_START, i % 2 ? "odd" : "even"));
@@ -41,7 +41,7 @@ static void notice_reports_missing_room(void)
     small.rlim_max = before.rlim_max;
     signal(SIGXFSZ, SIG_IGN);
     EXPECT(setrlimit(RLIMIT_FSIZE, &small) == 0);
-    EXPECT(!notice_add(page, fd, notice_world("job"), 1));
+    EXPECT(!notice_add(page, fd, notice_hash_job("job"), 1));
     EXPECT(setrlimit(RLIMIT_FSIZE, &before) == 0);
     EXPECT(notice_get(page, 0) == NULL);
     notice_unmap(page);

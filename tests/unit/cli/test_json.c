@@ -41,12 +41,12 @@ static void written_and_read(void)
         int rows = 0;
         EXPECT(v != NULL);
         EXPECT_STR(value_text(v, "text"), "quote \" backslash \\ tab \t end");
-        for (const struct value *row = value_first(v, "rows"); row; row = row->next, rows++) {
+        for (const struct value *row = value_first_element(v, "rows"); row; row = row->next, rows++) {
             EXPECT(value_number(row, "half", -1) == rows / 2.0);
             EXPECT(value_number(row, "none", -1) == -1);
         }
         EXPECT_EQ(rows, 3);
-        EXPECT(value_true(v, "good"));
+        EXPECT(value_is_true(v, "good"));
         EXPECT(value_number(v, "third", 0) == -1.234);
         value_free(v);
         for (size_t cut = 0; cut + 2 < size; cut++) { /* the last byte is a new line */

@@ -10,10 +10,10 @@ static void number_is_whole(void)
 {
     static const char *const bad[] = {"", " 1", "1 ", "1x", "x", "1.5", "99999999999999999999", "0", "11"};
     long value = 7;
-    EXPECT(number_whole("10", 1, 10, &value));
+    EXPECT(number_parse_integer("10", 1, 10, &value));
     EXPECT_EQ(value, 10);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-        EXPECT(!number_whole(bad[i], 1, 10, &value));
+        EXPECT(!number_parse_integer(bad[i], 1, 10, &value));
     EXPECT_EQ(value, 10);
 }
 
@@ -21,10 +21,10 @@ static void number_parses_reals(void)
 {
     static const char *const bad[] = {"", "nan", "inf", "1s", "-1", " 1", "2.5"};
     double value = 7;
-    EXPECT(number_real("0.25", 0, 2, &value));
+    EXPECT(number_parse_real("0.25", 0, 2, &value));
     EXPECT(value == 0.25);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-        EXPECT(!number_real(bad[i], 0, 2, &value));
+        EXPECT(!number_parse_real(bad[i], 0, 2, &value));
     EXPECT(value == 0.25);
 }
 

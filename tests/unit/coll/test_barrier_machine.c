@@ -255,21 +255,21 @@ static void plans_hear_of_all(void)
     for (int leaders = 2; leaders <= PLAN_LEADERS; leaders++) {
         const uint32_t all = (1u << leaders) - 1;
         for (int l = 0; l < leaders; l++)
-            count[l] = barrier_pairs(l, leaders, plan[l], 64, &rounds);
+            count[l] = barrier_partners_pairs(l, leaders, plan[l], 64, &rounds);
         begin_plan(known);
         run_plan(plan, count, leaders, 0, rounds, known);
         for (int l = 0; l < leaders; l++)
             EXPECT_EQ(known[l], all);
         for (int l = 0; l < leaders; l++)
-            count[l] = barrier_star(l, leaders, 0, plan[l], 64);
+            count[l] = barrier_partners_star(l, leaders, 0, plan[l], 64);
         begin_plan(known);
         known[0] = all;
         run_plan(plan, count, leaders, 0, 1, known);
         for (int l = 0; l < leaders; l++)
             EXPECT_EQ(known[l], all);
     }
-    EXPECT_EQ(barrier_pairs(0, 8, few, 1, &rounds), -1);
-    EXPECT_EQ(barrier_star(0, 8, 0, few, 1), -1);
+    EXPECT_EQ(barrier_partners_pairs(0, 8, few, 1, &rounds), -1);
+    EXPECT_EQ(barrier_partners_star(0, 8, 0, few, 1), -1);
 }
 
 /* A parent sets its flag one round after its children set theirs; runs are repeated as often as the tree is deep. */

@@ -70,7 +70,7 @@ static struct outcome shm_method_play(const struct recorded *r, int calls,
     unsigned last = METHOD_SLOTS;
     tune_open(&t, SHARED_METHODS, NULL);
     for (int i = 0; i < calls; i++) {
-        struct tune_ticket ticket = tune_pick(&t, r->ns[METHOD_SPLIT] ? 7 : 3);
+        struct tune_ticket ticket = tune_pick_candidate(&t, r->ns[METHOD_SPLIT] ? 7 : 3);
         const unsigned m = ticket.candidate;
         uint64_t ns = r->ns[m] + shm_method_random_choice(r->ns[m] / 10);
         if (o.taken[m]++ == 0)
@@ -124,7 +124,7 @@ static void the_fastest_where_ranks_take_turns(void)
             uint64_t spent = 0, least = 0;
             tune_open(&t, SHARED_METHODS, NULL);
             for (int i = 0; i < 20000; i += r->period) {
-                struct tune_ticket ticket = tune_pick(&t, 3);
+                struct tune_ticket ticket = tune_pick_candidate(&t, 3);
                 uint64_t sum = 0;
                 for (int call = 0; call < r->period; call++) {
                     const uint64_t noise =

@@ -75,7 +75,7 @@ static bool is_free(const struct one *it, int slot)
     return slot_is_free(&use, it->safe, seen);
 }
 
-/* One pass of shared_settle: it polls, and reports its own progress before it waits. */
+/* One pass of shared_wait_readers_done: it polls, and reports its own progress before it waits. */
 static bool ask(struct state *s, int me, int slot)
 {
     struct one *it = &s->rank[me];
@@ -97,7 +97,7 @@ static bool ask(struct state *s, int me, int slot)
             it->seen[r] = s->done[r];
         seen[r] = it->seen[r];
     }
-    const uint64_t least = slots_least(seen, job.ranks, me);
+    const uint64_t least = slots_min_reported(seen, job.ranks, me);
     it->safe = (uint8_t)(least > it->safe ? least : it->safe);
     return true;
 }
@@ -184,7 +184,7 @@ static void write_some(struct state *s, int me, enum stage stage)
     const int slot = it->step % job.depth;
     const bool last = stage == (job.broken == POST_FIRST ? SECOND_HALF : POST);
     if (stage == SAY_PART)
-        s->part[me][slot] = (uint8_t)slot_part(it->step, 1);
+        s->part[me][slot] = (uint8_t)slot_pack_parts(it->step, 1);
     else if (stage == POST)
         s->flag[me][slot] = it->step;
     else

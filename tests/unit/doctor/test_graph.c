@@ -54,7 +54,7 @@ static void add_synchronisation(uint32_t r, uint64_t number, uint8_t kind)
     i->number = number;
     i->coll = kind;
     pages[r].comms[0] = (struct page_comm){.used = 1, .rank = (int)r, .size = (int)why.n, .calls = number};
-    page_comm_kind(&pages[r].comms[0], kind);
+    page_comm_record_kind(&pages[r].comms[0], kind);
 }
 
 static const struct why_finding *found(enum why_kind kind)
@@ -71,7 +71,7 @@ static void two_wait_for_each_other(void)
     receives(0, 1, 5);
     receives(1, 0, 6);
     receives(2, 0, 7);
-    EXPECT(why_analyse(&why));
+    EXPECT(why_analyze_waits(&why));
     const struct why_finding *f = found(WHY_DEADLOCK);
     EXPECT(f && f->nranks == 2 && f->ranks[0] == 0 && f->ranks[1] == 1);
     EXPECT(f && f->nbehind == 1 && f->behind[0] == 2);
@@ -84,7 +84,7 @@ static void a_wait_that_is_new_is_no_deadlock(void)
     receives(0, 1, 5);
     receives(1, 0, 6);
     ranks[1].steady = false;
-    EXPECT(why_analyse(&why));
+    EXPECT(why_analyze_waits(&why));
     EXPECT(!found(WHY_DEADLOCK) && ranks[0].live);
     why_free(&why);
 }
@@ -94,11 +94,11 @@ static void a_wildcard_needs_one_live_rank(void)
     reset(3);
     receives(0, PAGE_ANY, PAGE_ANY);
     receives(1, 0, 1);
-    EXPECT(why_analyse(&why));
+    EXPECT(why_analyze_waits(&why));
     EXPECT(!found(WHY_DEADLOCK) && ranks[0].live && ranks[1].live);
     why_free(&why);
     receives(2, 1, 1);
-    EXPECT(why_analyse(&why));
+    EXPECT(why_analyze_waits(&why));
     EXPECT(found(WHY_DEADLOCK) && !ranks[0].live);
     why_free(&why);
 }
@@ -113,7 +113,7 @@ static void any_of_and_all_of(void)
         item(w, PAGE_RECV, 2, 1);
         item(w, PAGE_RECV, 1, 1);
         w->any = any;
-        EXPECT(why_analyse(&why));
+        EXPECT(why_analyze_waits(&why));
         EXPECT((found(WHY_DEADLOCK) != NULL) == !any);
         EXPECT(any || (ranks[0].next == 1 && ranks[0].item == 1));
         why_free(&why);
@@ -128,7 +128,7 @@ static void requests_that_are_not_shown_may_end(void)
     item(w, PAGE_RECV, 1, 1);
     w->any = 1;
     w->total = 20;
-    EXPECT(why_analyse(&why));
+    EXPECT(why_analyze_waits(&why));
     EXPECT(!found(WHY_DEADLOCK));
     why_free(&why);
 }
@@ -138,11 +138,11 @@ static void a_match_is_the_librarys_turn(void)
     reset(2);
     receives(0, 1, 5);
     item(waits(1), PAGE_SEND, 0, 5);
-    EXPECT(why_analyse(&why));
+    EXPECT(why_analyze_waits(&why));
     EXPECT(!found(WHY_DEADLOCK) && found(WHY_UNMOVED));
     why_free(&why);
     pages[1].waits[0].items[0].tag = 6;
-    EXPECT(why_analyse(&why));
+    EXPECT(why_analyze_waits(&why));
     EXPECT(found(WHY_DEADLOCK) && !found(WHY_UNMOVED));
     why_free(&why);
 }
@@ -152,7 +152,7 @@ static void buffers_come_from_the_waiting_rank(void)
     reset(2);
     receives(0, 1, 5);
     item(waits(1), PAGE_SEND, 0, 6)->step = PAGE_QUEUED;
-    EXPECT(why_analyse(&why));
+    EXPECT(why_analyze_waits(&why));
     EXPECT(!found(WHY_DEADLOCK));
     why_free(&why);
 }
@@ -164,11 +164,11 @@ static void a_message_that_is_there_is_no_deadlock(void)
     receives(1, 0, 5);
     pages[0].nmessages = 1;
     pages[0].messages_waiting[0] = (struct page_message){.peer = 1, .rank = 1, .tag = 5};
-    EXPECT(why_analyse(&why));
+    EXPECT(why_analyze_waits(&why));
     EXPECT(!found(WHY_DEADLOCK));
     why_free(&why);
     pages[0].messages_waiting[0].tag = 4;
-    EXPECT(why_analyse(&why));
+    EXPECT(why_analyze_waits(&why));
     EXPECT(found(WHY_DEADLOCK));
     why_free(&why);
 }
@@ -178,7 +178,7 @@ static void who_has_left_sends_nothing(void)
     reset(2);
     receives(0, 1, 5);
     ranks[1].state = WHY_FINISHED;
-    EXPECT(why_analyse(&why));
+    EXPECT(why_analyze_waits(&why));
     const struct why_finding *f = found(WHY_DESERTED);
     EXPECT(f && f->nranks == 2 && f->ranks[0] == 0 && f->ranks[1] == 1);
     why_free(&why);
@@ -189,7 +189,7 @@ static void who_is_not_seen_may_send(void)
     reset(2);
     receives(0, 1, 5);
     ranks[1] = (struct why_rank){.state = WHY_UNSEEN};
-    EXPECT(why_analyse(&why));
+    EXPECT(why_analyze_waits(&why));
     EXPECT(why.nfindings == 0 && why.unseen == 1 && ranks[0].live);
     why_free(&why);
 }
@@ -201,13 +201,13 @@ static void a_rank_has_not_come(void)
     add_synchronisation(1, 3, 0);
     add_synchronisation(2, 3, 0);
     pages[3].comms[0] = (struct page_comm){.used = 1, .rank = 3, .size = 4, .calls = 2};
-    EXPECT(why_analyse(&why));
+    EXPECT(why_analyze_waits(&why));
     const struct why_finding *f = found(WHY_MISSING);
     EXPECT(f && f->meeting->nmissing == 1 && f->meeting->missing[0] == 3 && f->meeting->nwaiting == 3);
     EXPECT(!found(WHY_DEADLOCK) && !found(WHY_SLOW)); /* reported with the barrier */
     why_free(&why);
     receives(3, 0, 1);
-    EXPECT(why_analyse(&why));
+    EXPECT(why_analyze_waits(&why));
     f = found(WHY_DEADLOCK);
     EXPECT(f && f->nranks == 2 && f->nbehind == 2 && !found(WHY_MISSING));
     why_free(&why);
@@ -219,7 +219,7 @@ static void calls_that_do_not_match(void)
     add_synchronisation(0, 3, 1);
     add_synchronisation(1, 3, 0);
     add_synchronisation(2, 3, 1);
-    EXPECT(why_analyse(&why));
+    EXPECT(why_analyze_waits(&why));
     const struct why_finding *f = found(WHY_MISMATCH);
     EXPECT(f && f->meeting->nstrangers == 1 && f->meeting->strangers[0] == 1);
     EXPECT(found(WHY_DEADLOCK) != NULL);
@@ -234,7 +234,7 @@ static void all_have_come(void)
     add_synchronisation(1, 3, 1);
     pages[2].comms[0] = (struct page_comm){.used = 1, .rank = 2, .size = 3, .calls = 5};
     pages[2].comms[0].kinds[3] = page_kind_entry(3, 1);
-    EXPECT(why_analyse(&why));
+    EXPECT(why_analyze_waits(&why));
     EXPECT(why.nfindings == 0 && ranks[0].live);
     why_free(&why);
 }
@@ -249,7 +249,7 @@ static void contexts_may_be_shared(void)
         pages[r].waits[0].groups[0].runs[0] = (struct page_run){.first = r / 2 * 2, .count = 2, .stride = 1};
         pages[r].comms[0].size = 2;
     }
-    EXPECT(why_analyse(&why));
+    EXPECT(why_analyze_waits(&why));
     EXPECT(why.nmeetings == 2 && why.meetings[0].nwaiting == 2 && why.nfindings == 0);
     why_free(&why);
 }
@@ -269,7 +269,7 @@ static void many_ranks_in_a_ring(void)
         rank[r] = (struct why_rank){.state = WHY_WAITS, .steady = true, .page = &page[r]};
     }
     struct why w = {.rank = rank, .n = MANY};
-    EXPECT(why_analyse(&w));
+    EXPECT(why_analyze_waits(&w));
     EXPECT(w.nfindings >= 1 && w.findings[0].kind == WHY_DEADLOCK && w.findings[0].nranks == MANY);
     why_free(&w);
     free(page);

@@ -37,7 +37,7 @@ static void slow_node(int nodes)
     EXPECT_EQ(links_judge(list, n), (size_t)(2 * (nodes - 1)));
     for (size_t i = 0; i < n; i++)
         EXPECT_EQ(list[i].slow, list[i].from == 1 || list[i].to == 1);
-    EXPECT_EQ(links_culprit(list, n), 1);
+    EXPECT_EQ(links_find_slow_node(list, n), 1);
     EXPECT(list[0].times > 3.9 && list[0].times < 4.1 && list[0].others > 3 * list[0].rate);
 }
 
@@ -45,7 +45,7 @@ static void links_no_receiver(void)
 {
     links_all_ranks(6, -1, 1);
     EXPECT_EQ(links_judge(list, n), 0);
-    EXPECT_EQ(links_culprit(list, n), -1);
+    EXPECT_EQ(links_find_slow_node(list, n), -1);
     links_all_ranks(6, 2, 1.8); /* a little slower */
     EXPECT_EQ(links_judge(list, n), 0);
     links_all_ranks(2, 1, 5); /* nothing to compare with */
@@ -71,7 +71,7 @@ static void one_link(void)
     const int from = list[7].from, to = list[7].to;
     EXPECT_EQ(links_judge(list, n), 1);
     EXPECT(list[0].from == from && list[0].to == to);
-    EXPECT_EQ(links_culprit(list, n), -1); /* one link accuses no node */
+    EXPECT_EQ(links_find_slow_node(list, n), -1); /* one link accuses no node */
     list[0].messages = LINK_MESSAGES - 1;
     EXPECT_EQ(links_judge(list, n), 0); /* too few to be sure */
 }

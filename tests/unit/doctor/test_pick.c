@@ -32,7 +32,7 @@ static double pick_noise(double most)
 static int pick_of(const struct table *t, double most, int samples, struct pick *p)
 {
     int next;
-    pick_begin(p, t->predicted, t->count, TRIES);
+    pick_init(p, t->predicted, t->count, TRIES);
     while (samples-- > 0 && (next = pick_next(p)) >= 0)
         pick_record(p, (uint64_t)(t->us[next] * pick_noise(p->samples[next] == 0 ? 1 : most) * 1e3));
     return pick_best(p);
@@ -75,7 +75,7 @@ static void never_worse(void)
 static void first_is_the_rule(void)
 {
     struct pick p;
-    pick_begin(&p, (const double[]){9, 1, 2, 100}, 4, 8);
+    pick_init(&p, (const double[]){9, 1, 2, 100}, 4, 8);
     EXPECT_EQ(p.tries, 3); /* 100 is hopeless, and the rule is tried however bad it looks */
     for (int i = 0; i < PICK_PASSES; i++) {
         EXPECT_EQ(pick_next(&p), 0);
@@ -94,7 +94,7 @@ static void one_bad_sample(void)
 {
     struct pick p;
     int next;
-    pick_begin(&p, (const double[]){1, 1, 1}, 3, 8);
+    pick_init(&p, (const double[]){1, 1, 1}, 3, 8);
     while ((next = pick_next(&p)) >= 0)
         pick_record(&p, next == 2 ? (p.samples[2] == 0 ? 20000 : 600) : 1000);
     EXPECT_EQ(pick_best(&p), 2);
@@ -106,7 +106,7 @@ static void one_bad_sample(void)
 static void slower_ones_leave(void)
 {
     struct pick p;
-    pick_begin(&p, (const double[]){1, 1, 1, 1}, 4, 8);
+    pick_init(&p, (const double[]){1, 1, 1, 1}, 4, 8);
     const uint64_t ns[] = {1300, 1000, 3500, 1250};
     int tried[4] = {0}, next;
     while ((next = pick_next(&p)) >= 0) {
@@ -116,14 +116,14 @@ static void slower_ones_leave(void)
     EXPECT(tried[0] == PICK_PASSES && tried[1] == PICK_PASSES && tried[2] == 2 && tried[3] == PICK_JUDGED);
     EXPECT_EQ(pick_best(&p), 1);
     EXPECT_EQ(pick_median(&p, 3), 1250);
-    pick_begin(&p, (const double[]){1, 1}, 2, 8);
+    pick_init(&p, (const double[]){1, 1}, 2, 8);
     for (int i = 0; i < 2; i++) {
         pick_record(&p, 10);
         pick_record(&p, 1000);
     }
     EXPECT_EQ(pick_next(&p), -1);
     EXPECT_EQ(pick_best(&p), 0);
-    pick_begin(&p, (const double[]){1}, 1, 8);
+    pick_init(&p, (const double[]){1}, 1, 8);
     EXPECT_EQ(pick_next(&p), -1);
 }
 
@@ -131,7 +131,7 @@ static void slower_ones_leave(void)
 static void median_counts(void)
 {
     struct pick p;
-    pick_begin(&p, (const double[]){1, 1}, 2, 8);
+    pick_init(&p, (const double[]){1, 1}, 2, 8);
     for (int i = 0; i < PICK_PASSES; i++) {
         pick_record(&p, i == 4 ? 900000 : 1000);
         pick_record(&p, i == 5 ? 10 : 1100);

@@ -79,7 +79,7 @@ static void check_pack(const struct made *m, int64_t count)
     }
 
     MPI_Aint offset;
-    if (dt_is_block(m->type, count, &offset))
+    if (dt_is_contiguous_block(m->type, count, &offset))
         EXPECT(memcmp(wanted, a.buffer + offset, bytes) == 0);
     free(wanted);
     free(got);

@@ -106,8 +106,8 @@ static void forget(struct world *w, uint32_t i)
 {
     uint32_t below = w->forgot[i];
     for (uint32_t k = below; k < w->begun[i]; k++)
-        if (machine(w, i, k)->decided && keep_from(machine(w, i, k)) > below)
-            below = keep_from(machine(w, i, k));
+        if (machine(w, i, k)->decided && keep_decode_first_open(machine(w, i, k)) > below)
+            below = keep_decode_first_open(machine(w, i, k));
     CHECK_TRUE(below <= first_open(w, i));
     for (; w->forgot[i] < below; w->forgot[i]++)
         memset(w->machines[i][w->forgot[i]], 0, MACHINE);
@@ -121,7 +121,7 @@ static void hear(struct world *w, const struct event *e, struct post *p, const s
     *m = (struct agree_message){.kind = l.kind, .epoch = l.epoch, .decided = l.decided};
     m->data[0] = l.words | ~31ull;
     m->data[1] = l.most;
-    m->data[2] = keep_word(l.open);
+    m->data[2] = keep_encode_first_open(l.open);
     m->data[3] = l.have;
     m->data[4] = l.dead;
     p->round = l.round;
@@ -132,7 +132,8 @@ static void hear(struct world *w, const struct event *e, struct post *p, const s
 /* Returns how many messages it sent; `most` < 0: all of them, else it dies after `most`. */
 static int step(struct world *w, const struct event *e, int most)
 {
-    uint64_t room[8] = {0}, words[WORDS] = {words_of(e->at), e->at + 1, keep_word(first_open(w, e->at))};
+    uint64_t room[8] = {0},
+             words[WORDS] = {words_of(e->at), e->at + 1, keep_encode_first_open(first_open(w, e->at))};
     struct post p = {w, e->at, w->begun[e->at], most < 0 ? 1000 : most};
     struct agree_out out = {post, &p, (struct agree_message *)room};
     if (e->what == BEGIN) {
@@ -140,7 +141,7 @@ static int step(struct world *w, const struct event *e, int most)
     } else if (e->what == NEWS) {
         w->knows[e->at][e->from] = 1;
         for (p.round = w->forgot[e->at]; p.round < rounds; p.round++)
-            agree_died(machine(w, e->at, p.round), e->from, &out);
+            agree_member_died(machine(w, e->at, p.round), e->from, &out);
     } else {
         hear(w, e, &p, &out);
     }
@@ -166,15 +167,16 @@ static void check_decision(struct world *w, uint32_t i, uint32_t round)
     struct agree *a = machine(w, i, round);
     if (!a->decided)
         return;
-    uint16_t got = (uint16_t)(0x8000 | agree_words(a)[1] << 5 | (agree_words(a)[0] & 31));
+    uint16_t got = (uint16_t)(0x8000 | agree_get_result(a)[1] << 5 | (agree_get_result(a)[0] & 31));
     CHECK_TRUE(w->result[i][round] == 0 || w->result[i][round] == got);
     w->result[i][round] = got;
     for (uint32_t k = 0; k < n; k++) {
         if (!w->dead[k]) {
             CHECK_TRUE(w->begun[k] > round);
-            CHECK_TRUE(!(agree_words(a)[0] >> k & 1)); /* the contribution of everyone who lives is in it */
-            CHECK_TRUE(agree_words(a)[1] >= k + 1);
-            CHECK_TRUE(!agree_gone(a, k));
+            CHECK_TRUE(
+                !(agree_get_result(a)[0] >> k & 1)); /* the contribution of everyone who lives is in it */
+            CHECK_TRUE(agree_get_result(a)[1] >= k + 1);
+            CHECK_TRUE(!agree_is_gone(a, k));
         }
         CHECK_TRUE(w->result[k][round] == 0 || w->result[k][round] == got);
     }
@@ -191,7 +193,7 @@ static uint64_t gone_of(struct world *w, uint32_t i, uint32_t round)
 {
     uint64_t gone = 0;
     for (uint32_t k = 0; k < n; k++)
-        gone |= (uint64_t)agree_gone(machine(w, i, round), k) << k;
+        gone |= (uint64_t)agree_is_gone(machine(w, i, round), k) << k;
     return gone;
 }
 
@@ -311,7 +313,7 @@ static void explore_all(uint32_t size, uint32_t deaths, uint32_t agreements)
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t round = 0; round < rounds; round++) {
             agree_init(machine(&w, i, round), n, i, WORDS);
-            agree_most(machine(&w, i, round), 2);
+            agree_set_max_words(machine(&w, i, round), 2);
         }
     explore(&w, 0, 0);
     printf("%u processes, at most %u die, agreements: %u: %llu states, %llu ends, at most %llu steps\n", n,

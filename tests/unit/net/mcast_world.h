@@ -149,7 +149,7 @@ static inline void resend(struct world *w, uint32_t member, const struct mcast_r
 static inline void take(struct world *w, uint32_t m)
 {
     struct mcast_stream *s = &w->stream[m];
-    if (!w->wants[m] || !mcast_stream_has(s))
+    if (!w->wants[m] || !mcast_stream_has_packet(s))
         return;
     uint8_t *slot = &w->ring[m][s->taken % setting->rules.ring];
     if (*slot != s->taken + 1)
@@ -158,8 +158,8 @@ static inline void take(struct world *w, uint32_t m)
     w->kept[m] -= !w->sure[m][s->taken % setting->rules.ring];
     w->sure[m][s->taken % setting->rules.ring] = 0;
     w->wants[m] = 0;
-    mcast_stream_took(s);
-    mcast_stream_offer(s, &setting->rules, room_of_relay(w, m));
+    mcast_stream_packet_taken(s);
+    mcast_stream_offer_window(s, &setting->rules, room_of_relay(w, m));
 }
 
 /* What is in order goes into a co-root's window. */
@@ -169,7 +169,7 @@ static inline void relay(struct world *w)
     while (is_coroot(1) && w->sender[1].next != w->stream[1].next) {
         if (w->sender[1].next - w->sender[1].base == setting->rules.window)
             wrong = "a co-root has accepted more than its window holds";
-        mcast_sender_push(&w->sender[1], 0, &ask);
+        mcast_sender_add_packet(&w->sender[1], 0, &ask);
     }
 }
 
@@ -183,7 +183,7 @@ static inline void data_arrives(struct world *w, const struct flight *f, bool su
                                     .room = sure ? 1 : setting->room - w->kept[f->to],
                                     .relay = room_of_relay(w, f->to)};
     const uint32_t skew = mcast_tree_index(&setting->tree, f->to);
-    const enum mcast_verdict v = mcast_stream_arrive(s, &setting->rules, skew, &a);
+    const enum mcast_verdict v = mcast_stream_classify_packet(s, &setting->rules, skew, &a);
     if (v == MCAST_TAKE) {
         if (f->seq != before || s->taken != before + 1)
             wrong = "the application got a packet out of order";
@@ -200,13 +200,13 @@ static inline void data_arrives(struct world *w, const struct flight *f, bool su
     }
     if (f->to == 1)
         relay(w);
-    mcast_stream_offer(s, &setting->rules, room_of_relay(w, f->to));
+    mcast_stream_offer_window(s, &setting->rules, room_of_relay(w, f->to));
 }
 
 /* A packet has left the co-root's window. */
 static inline void offer(struct world *w, uint32_t m)
 {
-    mcast_stream_offer(&w->stream[m], &setting->rules, room_of_relay(w, m));
+    mcast_stream_offer_window(&w->stream[m], &setting->rules, room_of_relay(w, m));
     if (w->stream[m].owe && !w->left[m])
         send_ack(w, m);
 }
@@ -218,8 +218,8 @@ static inline void arrives(struct world *w, struct flight f)
         struct mcast_sender *s = &w->sender[f.to];
         const uint32_t c = mcast_tree_index(&setting->tree, f.from);
         const struct mcast_ack a = {.next = f.seq, .limit = f.limit, .early = f.early};
-        mcast_sender_ack(s, c, &a, 0);
-        resend(w, f.to, out, mcast_sender_repair(s, c, 0, out, COUNT_OF(out)));
+        mcast_sender_apply_ack(s, c, &a, 0);
+        resend(w, f.to, out, mcast_sender_list_resends(s, c, 0, out, COUNT_OF(out)));
         if (f.to == 1)
             offer(w, 1);
         return;
@@ -238,7 +238,7 @@ static inline void arrives(struct world *w, struct flight f)
 static inline bool may_deliver(const struct world *w)
 {
     uint32_t seq;
-    return setting->tree.deliver && mcast_sender_owes(&w->sender[0], w->sender[0].acking, &seq);
+    return setting->tree.deliver && mcast_sender_next_undelivered(&w->sender[0], w->sender[0].acking, &seq);
 }
 
 static inline void deliver(struct world *w)
@@ -264,7 +264,7 @@ static inline bool may_leave(const struct world *w, uint32_t m)
 {
     const struct mcast_stream *s = &w->stream[m];
     return setting->sure && !w->left[m] && s->taken == setting->messages && !s->owe &&
-           s->due == MCAST_NEVER && (m != 1 || mcast_sender_idle(&w->sender[1]));
+           s->due == MCAST_NEVER && (m != 1 || mcast_sender_is_idle(&w->sender[1]));
 }
 
 static inline void see_note(struct world *w, uint32_t m)
@@ -276,13 +276,13 @@ static inline void see_note(struct world *w, uint32_t m)
 
 static inline bool may_push(const struct world *w)
 {
-    return w->sender[0].next < setting->messages && mcast_sender_room(&w->sender[0]) > 0;
+    return w->sender[0].next < setting->messages && mcast_sender_free_slots(&w->sender[0]) > 0;
 }
 
 static inline void push(struct world *w)
 {
     bool ask;
-    const uint32_t seq = mcast_sender_push(&w->sender[0], 0, &ask);
+    const uint32_t seq = mcast_sender_add_packet(&w->sender[0], 0, &ask);
     for (uint8_t m = 1; m < MEMBERS; m++)
         fly(w, (struct flight){.kind = DATA, .to = m, .seq = seq, .wants = ask});
 }
@@ -306,8 +306,8 @@ static inline bool is_over(const struct world *w)
     for (int m = 1; m < MEMBERS; m++)
         if (w->stream[m].taken != setting->messages)
             return false;
-    return w->sender[0].next == setting->messages && mcast_sender_idle(&w->sender[0]) &&
-           mcast_sender_idle(&w->sender[1]);
+    return w->sender[0].next == setting->messages && mcast_sender_is_idle(&w->sender[0]) &&
+           mcast_sender_is_idle(&w->sender[1]);
 }
 
 /* Checks that a packet leaves a window only when all that acknowledge to its owner have it. */
@@ -316,7 +316,8 @@ static inline void check(const struct world *w)
     for (uint32_t m = 0; m < 2; m++)
         for (uint32_t c = 0; c < w->sender[m].children; c++)
             if (c < w->sender[m].acking &&
-                mcast_before(w->stream[mcast_tree_child(&setting->tree, m, c)].next, w->sender[m].base))
+                mcast_seq_is_before(w->stream[mcast_tree_child(&setting->tree, m, c)].next,
+                                    w->sender[m].base))
                 wrong = "a packet was given up that a member does not have";
     for (int m = 1; m < MEMBERS; m++)
         if (w->kept[m] > setting->room)

@@ -29,7 +29,7 @@ static void cma_permit_recorded(const char *launcher, unsigned long no_such)
 {
     times = 0;
     unknown = no_such;
-    cma_permit(launcher);
+    cma_permit_access(launcher);
 }
 
 static void the_launcher_alone(void)

@@ -99,7 +99,7 @@ static void add_up(struct node *n, int rc)
     struct net_waiter w = {.ready = all_added, .arg = count};
     atomic_fetch_add(count, 1);
     for (uint32_t i = 0; i < n->boot.size; i++)
-        net_ring_local(n->net, i);
+        net_wake_local_rank(n->net, i);
     while (!all_added(count))
         net_wait_step(n->net, &w);
 }

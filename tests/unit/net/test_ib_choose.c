@@ -127,7 +127,7 @@ static void unusable_ports(void)
     uint32_t counts[] = {2};
     ports[0][0].state = NET_DOWN;
     EXPECT(strcmp(ib_choose_used(ports, counts, 1, 0), "") == 0);
-    choose_reasons(ports[0], 2);
+    choose_explain_unusable(ports[0], 2);
     EXPECT(strstr(ports[0][0].why, "not active (down)") != NULL);
     EXPECT(strstr(ports[0][1].why, "iWARP") != NULL);
 }
@@ -181,13 +181,13 @@ static void ports_that_may_come(void)
         ports[i].state = i == 5 ? NET_INIT : NET_DOWN;
     ports[4].gid_index = -1;
     EXPECT_EQ(choose_rails(ports, 6, 0, 4, 7, out), 1);
-    EXPECT_EQ(choose_waiting(ports, 6, 0, 4, 7, 1, out), 3);
+    EXPECT_EQ(choose_waiting_ports(ports, 6, 0, 4, 7, 1, out), 3);
     EXPECT_EQ(out[0], 1);
     EXPECT_EQ(out[1], 2);
     EXPECT_EQ(out[2], 5);
     EXPECT(!ports[2].chosen && strstr(ports[2].why, "a further rail when it comes up") != NULL);
-    EXPECT_EQ(choose_waiting(ports, 6, 0, 3, 7, 1, out), 2); /* three adapters at most */
-    EXPECT_EQ(choose_waiting(ports, 6, 0, 4, 1, 1, out), 1);
+    EXPECT_EQ(choose_waiting_ports(ports, 6, 0, 3, 7, 1, out), 2); /* three adapters at most */
+    EXPECT_EQ(choose_waiting_ports(ports, 6, 0, 4, 1, 1, out), 1);
 }
 
 static void rates_and_words(void)

@@ -11,17 +11,17 @@ enum { TRIES = 3 };
 static void one_side_opens(void)
 {
     struct conn a = {0}, b = {0};
-    EXPECT_EQ(conn_want(&a), CONN_DO_CREATE | CONN_DO_HELLO);
-    EXPECT_EQ(conn_want(&a), 0);
+    EXPECT_EQ(conn_request_open(&a), CONN_DO_CREATE | CONN_DO_HELLO);
+    EXPECT_EQ(conn_request_open(&a), 0);
     EXPECT_EQ(a.mine, 1);
     EXPECT_EQ(a.yours, 0);
-    EXPECT(!conn_settled(&a) && !conn_ready(&a));
+    EXPECT(!conn_has_no_pending_hello(&a) && !conn_ready(&a));
     EXPECT_EQ(conn_hello(&b, 1, 0, false), CONN_DO_CREATE | CONN_DO_CONNECT | CONN_DO_HELLO);
     EXPECT_EQ(b.state, CONN_HALF);
     EXPECT_EQ(conn_hello(&b, 1, 0, false),
               CONN_DO_HELLO); /* requested again: the answer may have been lost */
     EXPECT_EQ(conn_hello(&a, b.mine, b.yours, false), CONN_DO_CONNECT | CONN_DO_HELLO | CONN_DO_OPENED);
-    EXPECT(conn_settled(&a) && conn_ready(&a));
+    EXPECT(conn_has_no_pending_hello(&a) && conn_ready(&a));
     EXPECT_EQ(conn_hello(&b, a.mine, a.yours, true), CONN_DO_OPENED);
     EXPECT_EQ(b.state, CONN_OPEN);
     EXPECT_EQ(conn_hello(&b, a.mine, a.yours, true), 0); /* doubled */
@@ -32,8 +32,8 @@ static void one_side_opens(void)
 static void both_open_at_once(void)
 {
     struct conn a = {0}, b = {0};
-    conn_want(&a);
-    conn_want(&b);
+    conn_request_open(&a);
+    conn_request_open(&b);
     EXPECT_EQ(conn_hello(&a, 1, 0, false), CONN_DO_CONNECT | CONN_DO_HELLO);
     EXPECT_EQ(conn_hello(&b, 1, 0, false), CONN_DO_CONNECT | CONN_DO_HELLO);
     EXPECT_EQ(conn_hello(&a, 1, 1, false), CONN_DO_OPENED);
@@ -47,8 +47,8 @@ static void a_frame_opens_too(void)
 {
     struct conn b = {0};
     conn_hello(&b, 1, 0, false);
-    EXPECT_EQ(conn_frame(&b), CONN_DO_OPENED);
-    EXPECT_EQ(conn_frame(&b), 0);
+    EXPECT_EQ(conn_frame_received(&b), CONN_DO_OPENED);
+    EXPECT_EQ(conn_frame_received(&b), 0);
     b = (struct conn){0};
     conn_hello(&b, 1, 0, false);
     EXPECT_EQ(conn_close(&b, true), CONN_DO_OPENED | CONN_DO_KEEP);
@@ -60,15 +60,15 @@ static void a_frame_opens_too(void)
 static void nobody_answers(void)
 {
     struct conn a = {0};
-    conn_want(&a);
+    conn_request_open(&a);
     for (int i = 0; i < TRIES; i++)
         EXPECT_EQ(conn_timer(&a, TRIES), CONN_DO_HELLO);
     EXPECT_EQ(conn_timer(&a, TRIES), CONN_DO_FAIL);
     EXPECT_EQ(a.state, CONN_FAILED);
-    EXPECT_EQ(conn_timer(&a, TRIES) | conn_want(&a) | conn_hello(&a, 1, 1, false), 0);
+    EXPECT_EQ(conn_timer(&a, TRIES) | conn_request_open(&a) | conn_hello(&a, 1, 1, false), 0);
     /* A peer from which something arrived gets the whole time again. */
     a = (struct conn){0};
-    conn_want(&a);
+    conn_request_open(&a);
     conn_timer(&a, TRIES);
     conn_timer(&a, TRIES);
     conn_hello(&a, 1, 0, false);
@@ -79,7 +79,7 @@ static void nobody_answers(void)
 
 static void open_pair(struct conn *a, struct conn *b)
 {
-    conn_want(a);
+    conn_request_open(a);
     conn_hello(b, a->mine, 0, false);
     conn_hello(a, b->mine, b->yours, false);
     conn_hello(b, a->mine, a->yours, true);
@@ -93,14 +93,14 @@ static void close_keep_and_agree(void)
     open_pair(&a, &b);
     EXPECT_EQ(conn_idle(&a), CONN_DO_CLOSE);
     EXPECT_EQ(conn_close(&b, true), CONN_DO_KEEP);
-    EXPECT_EQ(conn_keep(&a), CONN_DO_RESUME);
+    EXPECT_EQ(conn_close_refused(&a), CONN_DO_RESUME);
     EXPECT_EQ(conn_idle(&a), CONN_DO_CLOSE);
-    EXPECT_EQ(conn_want(&a), 0);
+    EXPECT_EQ(conn_request_open(&a), 0);
     EXPECT_EQ(conn_close(&b, false), CONN_DO_AGREE);
-    EXPECT_EQ(conn_want(&b), 0);
-    EXPECT_EQ(conn_agree(&a), CONN_DO_DESTROY);
-    EXPECT_EQ(conn_left(&b), CONN_DO_DESTROY);
-    EXPECT_EQ(conn_left(&b), 0);
+    EXPECT_EQ(conn_request_open(&b), 0);
+    EXPECT_EQ(conn_close_accepted(&a), CONN_DO_DESTROY);
+    EXPECT_EQ(conn_peer_disconnected(&b), CONN_DO_DESTROY);
+    EXPECT_EQ(conn_peer_disconnected(&b), 0);
     EXPECT_EQ(conn_hello(&b, 1, 0, false) | conn_hello(&b, 1, 1, false) | conn_hello(&a, 1, 1, true), 0);
     open_pair(&b, &a);
     EXPECT_EQ(a.mine, 2);
@@ -111,15 +111,15 @@ static void close_keep_and_agree(void)
 static void resumes_what_broke(void)
 {
     struct conn a = {0}, b = {0};
-    conn_want(&a);
+    conn_request_open(&a);
     EXPECT(!a.resumes);
-    conn_broken(&a); /* nobody knew of it */
+    conn_queue_pair_failed(&a); /* nobody knew of it */
     EXPECT(!a.resumes);
     conn_hello(&b, a.mine, 0, false);
     EXPECT(b.state == CONN_HALF && !b.resumes);
-    conn_broken(&b);
+    conn_queue_pair_failed(&b);
     EXPECT(b.state == CONN_ASKING && b.resumes);
-    conn_broken(&b);
+    conn_queue_pair_failed(&b);
     EXPECT(b.resumes);
     conn_hello(&b, a.mine + 1, 0, false);
     EXPECT(b.state == CONN_HALF && b.resumes);
@@ -136,11 +136,11 @@ static void close_crosses_close(void)
     EXPECT_EQ(conn_close(&a, true), 0); /* its own CLOSE must leave first */
     EXPECT_EQ(a.state, CONN_AGREED);
     EXPECT_EQ(conn_close(&b, false), 0);
-    EXPECT_EQ(conn_left(&a), CONN_DO_DESTROY);
-    EXPECT_EQ(conn_want(&a), CONN_DO_CREATE | CONN_DO_HELLO);
+    EXPECT_EQ(conn_peer_disconnected(&a), CONN_DO_DESTROY);
+    EXPECT_EQ(conn_request_open(&a), CONN_DO_CREATE | CONN_DO_HELLO);
     EXPECT_EQ(conn_hello(&b, 2, 0, false),
               CONN_DO_DESTROY | CONN_DO_CREATE | CONN_DO_CONNECT | CONN_DO_HELLO);
-    EXPECT_EQ(conn_left(&b), 0);
+    EXPECT_EQ(conn_peer_disconnected(&b), 0);
     EXPECT_EQ(conn_hello(&a, 2, 2, false), CONN_DO_CONNECT | CONN_DO_HELLO | CONN_DO_OPENED);
 }
 
@@ -148,9 +148,11 @@ static void the_peer_is_gone(void)
 {
     struct conn a = {0}, b = {0};
     open_pair(&a, &b);
-    EXPECT_EQ(conn_lost(&a), 0);
+    EXPECT_EQ(conn_peer_died(&a), 0);
     EXPECT_EQ(a.state, CONN_FAILED);
-    EXPECT_EQ(conn_want(&a) | conn_idle(&a) | conn_frame(&a) | conn_close(&a, false) | conn_left(&a), 0);
+    EXPECT_EQ(conn_request_open(&a) | conn_idle(&a) | conn_frame_received(&a) | conn_close(&a, false) |
+                  conn_peer_disconnected(&a),
+              0);
 }
 
 int main(void)

@@ -175,7 +175,7 @@ static bool wants(struct both *now, int me, bool anyway)
     struct conn c = thaw(o);
     if (o->state != CONN_IDLE || !(o->queued || (anyway && o->mine < the_limits.generations)))
         return false;
-    act(now, me, &c, conn_want(&c));
+    act(now, me, &c, conn_request_open(&c));
     return true;
 }
 
@@ -210,7 +210,7 @@ static bool looks(struct both *now, int me, bool late)
     case FRAME:
         EXPECT(c.state == CONN_HALF || c.state == CONN_OPEN || c.state == CONN_CLOSING);
         now->side[!me].used++;
-        act(now, me, &c, conn_frame(&c));
+        act(now, me, &c, conn_frame_received(&c));
         break;
     case CLOSE:
         EXPECT(c.state == CONN_HALF || c.state == CONN_OPEN || c.state == CONN_CLOSING);
@@ -218,11 +218,11 @@ static bool looks(struct both *now, int me, bool late)
         break;
     case AGREE:
         EXPECT_EQ(c.state, CONN_CLOSING);
-        act(now, me, &c, conn_agree(&c));
+        act(now, me, &c, conn_close_accepted(&c));
         break;
     case KEEP:
         EXPECT_EQ(c.state, CONN_CLOSING);
-        act(now, me, &c, conn_keep(&c));
+        act(now, me, &c, conn_close_refused(&c));
         break;
     case NOTHING:
         break;
@@ -235,7 +235,7 @@ static bool timer(struct both *now, int me)
     struct one *o = &now->side[me];
     struct conn c = thaw(o);
     bool gives_up = c.tries >= the_limits.tries_max;
-    if (conn_settled(&c) || (gives_up && o->completed[0])) /* it looks before it gives up */
+    if (conn_has_no_pending_hello(&c) || (gives_up && o->completed[0])) /* it looks before it gives up */
         return false;
     unsigned actions = conn_timer(&c, the_limits.tries_max);
     if (the_limits.tries_max != FOR_EVER && !(actions & CONN_DO_FAIL))
@@ -260,7 +260,7 @@ static bool has_left(struct both *now, int me)
     struct conn c = thaw(o);
     if (o->state != CONN_AGREED || o->posted[0])
         return false;
-    act(now, me, &c, conn_left(&c));
+    act(now, me, &c, conn_peer_disconnected(&c));
     return true;
 }
 
@@ -270,7 +270,7 @@ static void hears(struct both *now, int me, uint8_t number)
     struct conn c = thaw(o);
     bool ready = number & 1;
     uint32_t yours = number / 2 % (GENERATIONS + 1), mine = number / 2 / (GENERATIONS + 1) + 1;
-    bool waiting = !conn_settled(&c);
+    bool waiting = !conn_has_no_pending_hello(&c);
     unsigned actions = conn_hello(&c, mine, yours, ready);
     if (waiting && mine == c.yours)
         o->unanswered = 0;

@@ -21,7 +21,7 @@ static void static_takes_and_refuses(void)
     EXPECT(credit_take(&c, &waited) && !waited);
     EXPECT(!credit_take(&c, &waited));
     EXPECT(!credit_take(&c, &waited));
-    credit_granted(&c, 3);
+    credit_add_granted(&c, 3);
     EXPECT(credit_take(&c, &waited) && waited); /* the first after a refusal reports it, the next does not */
     EXPECT(credit_take(&c, &waited) && !waited);
     EXPECT_EQ(c.have, 1);
@@ -34,14 +34,14 @@ static void untake_forgets_nothing(void)
     credit_start(&c, &fixed, 1);
     EXPECT(credit_take(&c, &waited) && !waited);
     EXPECT(!credit_take(&c, &waited));
-    credit_granted(&c, 1);
+    credit_add_granted(&c, 1);
     EXPECT(credit_take(&c, &waited) && waited);
-    credit_untake(&c, waited); /* the adapter's queue was full, say */
+    credit_return_unused(&c, waited); /* the adapter's queue was full, say */
     EXPECT_EQ(c.have, 1);
     EXPECT(credit_take(&c, &waited) && waited);
-    credit_granted(&c, 1);
+    credit_add_granted(&c, 1);
     EXPECT(credit_take(&c, &waited) && !waited);
-    credit_untake(&c, waited);
+    credit_return_unused(&c, waited);
     EXPECT(credit_take(&c, &waited) && !waited);
 }
 
@@ -49,16 +49,16 @@ static void static_reports_owed_credits(void)
 {
     struct credit c;
     credit_start(&c, &fixed, 1);
-    EXPECT(!credit_due(&c));
-    EXPECT_EQ(credit_consumed(&c, false), 1);
-    EXPECT(!credit_due(&c));
-    EXPECT_EQ(credit_consumed(&c, true), 1); /* a frame that waited changes nothing here */
-    EXPECT(credit_due(&c));                  /* half of 4 */
-    EXPECT_EQ(credit_consumed(&c, false), 1);
-    EXPECT_EQ(credit_tell(&c, 2), 2);
-    EXPECT(!credit_due(&c));
-    EXPECT_EQ(credit_tell(&c, 255), 1);
-    EXPECT_EQ(credit_tell(&c, 255), 0);
+    EXPECT(!credit_message_is_due(&c));
+    EXPECT_EQ(credit_frame_consumed(&c, false), 1);
+    EXPECT(!credit_message_is_due(&c));
+    EXPECT_EQ(credit_frame_consumed(&c, true), 1); /* a frame that waited changes nothing here */
+    EXPECT(credit_message_is_due(&c));             /* half of 4 */
+    EXPECT_EQ(credit_frame_consumed(&c, false), 1);
+    EXPECT_EQ(credit_take_owed(&c, 2), 2);
+    EXPECT(!credit_message_is_due(&c));
+    EXPECT_EQ(credit_take_owed(&c, 255), 1);
+    EXPECT_EQ(credit_take_owed(&c, 255), 0);
     EXPECT_EQ(c.posted, 4);
 }
 
@@ -74,8 +74,8 @@ static void due_when_forced_or_at_half(void)
         struct credit c;
         credit_start(&c, &rules, 1);
         uint32_t n = 0;
-        while (!credit_due(&c) && n < 1000)
-            n += credit_consumed(&c, false);
+        while (!credit_message_is_due(&c) && n < 1000)
+            n += credit_frame_consumed(&c, false);
         EXPECT_EQ(n, cases[i].due_at);
     }
 }
@@ -89,10 +89,10 @@ static void hw_never_refuses(void)
     for (int i = 0; i < 1000; i++) {
         EXPECT(credit_take(&c, &waited) && !waited);
         if (i % 3 == 0)
-            credit_untake(&c, waited);
-        EXPECT_EQ(credit_consumed(&c, false), 1);
-        EXPECT(!credit_due(&c));
-        EXPECT_EQ(credit_tell(&c, 255), 0);
+            credit_return_unused(&c, waited);
+        EXPECT_EQ(credit_frame_consumed(&c, false), 1);
+        EXPECT(!credit_message_is_due(&c));
+        EXPECT_EQ(credit_take_owed(&c, 255), 0);
     }
     EXPECT_EQ(c.posted, 2);
 }
@@ -103,11 +103,11 @@ static void dynamic_grows(enum credit_growth growth, const uint32_t *posted, siz
         .scheme = CREDIT_DYNAMIC, .growth = growth, .first = 2, .most = 15, .step = 4, .tell_at = 0};
     struct credit c;
     credit_start(&c, &rules, 2);
-    EXPECT_EQ(credit_consumed(&c, false), 1);
+    EXPECT_EQ(credit_frame_consumed(&c, false), 1);
     EXPECT_EQ(c.posted, 2);
     for (size_t i = 0; i < n; i++) {
         uint32_t before = c.posted, owed = c.owed;
-        uint32_t post = credit_consumed(&c, true);
+        uint32_t post = credit_frame_consumed(&c, true);
         EXPECT_EQ(c.posted, posted[i]);
         EXPECT_EQ(post, 1 + c.posted - before);
         EXPECT_EQ(c.owed, owed + post);
@@ -133,10 +133,10 @@ static void due_follows_the_buffers(void)
     struct credit c;
     credit_start(&c, &rules, 2);
     EXPECT_EQ(c.due_at, 2);
-    EXPECT_EQ(credit_consumed(&c, true), 8);
+    EXPECT_EQ(credit_frame_consumed(&c, true), 8);
     EXPECT_EQ(c.due_at, 4); /* half of nine */
     for (int i = 0; i < 7; i++)
-        EXPECT_EQ(credit_consumed(&c, false), 0);
+        EXPECT_EQ(credit_frame_consumed(&c, false), 0);
     EXPECT_EQ(c.posted, 2);
     EXPECT_EQ(c.due_at, 2);
 }
@@ -147,31 +147,31 @@ static void dynamic_shrinks_to_first(void)
         .scheme = CREDIT_DYNAMIC, .first = 2, .most = 5, .step = 3, .tell_at = 0, .calm_after = 10};
     struct credit c;
     credit_start(&c, &rules, 2);
-    EXPECT_EQ(credit_consumed(&c, true), 4);
+    EXPECT_EQ(credit_frame_consumed(&c, true), 4);
     for (uint32_t want = 5; want > 2; want--) {
         for (int i = 0; i < 9; i++) {
-            EXPECT_EQ(credit_consumed(&c, false), 1);
+            EXPECT_EQ(credit_frame_consumed(&c, false), 1);
             EXPECT_EQ(c.posted, want);
         }
-        EXPECT_EQ(credit_consumed(&c, false), 0);
+        EXPECT_EQ(credit_frame_consumed(&c, false), 0);
         EXPECT_EQ(c.posted, want - 1);
     }
     for (int i = 0; i < 100; i++)
-        EXPECT_EQ(credit_consumed(&c, false), 1);
+        EXPECT_EQ(credit_frame_consumed(&c, false), 1);
     EXPECT_EQ(c.posted, 2);
     EXPECT_EQ(c.most_posted, 5);
-    credit_tell(&c, c.owed - 2);
-    EXPECT(credit_due(&c));
+    credit_take_owed(&c, c.owed - 2);
+    EXPECT(credit_message_is_due(&c));
     EXPECT_EQ(c.due_at, 2);
     /* One that waited begins the count of calm frames anew. */
-    EXPECT_EQ(credit_consumed(&c, true), 4);
+    EXPECT_EQ(credit_frame_consumed(&c, true), 4);
     for (int i = 0; i < 9; i++)
-        EXPECT_EQ(credit_consumed(&c, false), 1);
-    EXPECT_EQ(credit_consumed(&c, true), 1);
+        EXPECT_EQ(credit_frame_consumed(&c, false), 1);
+    EXPECT_EQ(credit_frame_consumed(&c, true), 1);
     for (int i = 0; i < 9; i++)
-        EXPECT_EQ(credit_consumed(&c, false), 1);
+        EXPECT_EQ(credit_frame_consumed(&c, false), 1);
     EXPECT_EQ(c.posted, 5);
-    EXPECT_EQ(credit_consumed(&c, false), 0);
+    EXPECT_EQ(credit_frame_consumed(&c, false), 0);
 }
 
 /* ---- every interleaving ---- */
@@ -252,18 +252,19 @@ static int moves(struct explore *e, const struct both *now, int me)
         if (credit_take(&s, &waited)) {
             n++;
             next.side[me].queued--;
-            uint8_t credits = (uint8_t)credit_tell(&s, the_limit);
+            uint8_t credits = (uint8_t)credit_take_owed(&s, the_limit);
             push(next.side[!me].wire, &next.side[!me].on_wire,
                  (uint8_t)(IS_FRAME | (waited ? HAD_WAITED : 0) | credits));
         }
         freeze(&next.side[me], &s);
         explore_add(e, &next, me ? "b sends or is refused" : "a sends or is refused");
     }
-    if (credit_due(&c)) {
+    if (credit_message_is_due(&c)) {
         struct credit s = c;
         next = *now;
         n++;
-        push(next.side[!me].wire, &next.side[!me].on_wire, (uint8_t)(IS_CREDIT | credit_tell(&s, CREDITS)));
+        push(next.side[!me].wire, &next.side[!me].on_wire,
+             (uint8_t)(IS_CREDIT | credit_take_owed(&s, CREDITS)));
         freeze(&next.side[me], &s);
         explore_add(e, &next, me ? "b sends credits" : "a sends credits");
     }
@@ -272,7 +273,7 @@ static int moves(struct explore *e, const struct both *now, int me)
         next = *now;
         n++;
         uint8_t got = pop(next.side[me].wire, &next.side[me].on_wire);
-        credit_granted(&s, got & CREDITS);
+        credit_add_granted(&s, got & CREDITS);
         if (got & IS_FRAME)
             push(next.side[me].held_waited, &next.side[me].held, !!(got & HAD_WAITED));
         freeze(&next.side[me], &s);
@@ -283,7 +284,7 @@ static int moves(struct explore *e, const struct both *now, int me)
         next = *now;
         n++;
         bool waited = pop(next.side[me].held_waited, &next.side[me].held);
-        uint32_t post = credit_consumed(&s, waited);
+        uint32_t post = credit_frame_consumed(&s, waited);
         const struct credit_rules *r = &the_rules[me];
         EXPECT_EQ((int)s.posted - (int)c.posted, (int)post - 1);
         EXPECT(s.posted <= c.posted || (waited && r->scheme == CREDIT_DYNAMIC && s.posted <= r->most));

@@ -150,7 +150,7 @@ static void look_at_one(struct both *now, int me)
     struct conn c = thaw(o);
     o->completed--;
     o->expected++;
-    act(now, me, &c, conn_frame(&c));
+    act(now, me, &c, conn_frame_received(&c));
     switch (item) {
     case FRAME:
         o->come++;
@@ -159,10 +159,10 @@ static void look_at_one(struct both *now, int me)
         act(now, me, &c, conn_close(&c, o->queued || o->keep || o->next != o->said));
         break;
     case AGREE:
-        act(now, me, &c, conn_agree(&c));
+        act(now, me, &c, conn_close_accepted(&c));
         break;
     case KEEP:
-        act(now, me, &c, conn_keep(&c));
+        act(now, me, &c, conn_close_refused(&c));
         break;
     case PLACE:
         break;
@@ -186,7 +186,7 @@ static bool wants(struct both *now, int me)
     struct conn c = thaw(&now->side[me]);
     if (c.state != CONN_IDLE || !now->side[me].queued)
         return false;
-    act(now, me, &c, conn_want(&c));
+    act(now, me, &c, conn_request_open(&c));
     return true;
 }
 
@@ -265,7 +265,7 @@ static bool has_left(struct both *now, int me)
     struct conn c = thaw(o);
     if (o->state != CONN_AGREED || o->known != o->said)
         return false;
-    act(now, me, &c, conn_left(&c));
+    act(now, me, &c, conn_peer_disconnected(&c));
     return true;
 }
 
@@ -288,7 +288,7 @@ static void fails(struct both *now, int me)
     for (uint8_t i = o->known; i < o->next; i++)
         news = news && o->list[i] != FRAME;
     if (o->state == CONN_AGREED && news)
-        act(now, me, &c, conn_left(&c));
+        act(now, me, &c, conn_peer_disconnected(&c));
     else
         o->failed = true;
 }
@@ -325,7 +325,7 @@ static bool notices(struct both *now, int me)
     while (o->completed)
         look_at_one(now, me);
     struct conn c = thaw(o);
-    unsigned actions = conn_broken(&c);
+    unsigned actions = conn_queue_pair_failed(&c);
     EXPECT_EQ(!(actions & CONN_DO_DESTROY), c.state == CONN_IDLE); /* what had arrived was the end of it */
     o->failed = false;
     act(now, me, &c, actions);
@@ -335,7 +335,7 @@ static bool notices(struct both *now, int me)
 static bool timer(struct both *now, int me)
 {
     struct conn c = thaw(&now->side[me]);
-    if (conn_settled(&c))
+    if (conn_has_no_pending_hello(&c))
         return false;
     act(now, me, &c, conn_timer(&c, UINT32_MAX));
     return true;

@@ -60,27 +60,27 @@ static void make_tree(void)
 static void marks_the_nearest(void)
 {
     struct net_port ports[] = {{.device = "mlx5_2", .near = 1}, {.device = "mlx5_0"}, {.device = "mlx5_1"}};
-    ib_mark_near(ports, 3, root, "0000:18:00.0");
+    ib_mark_ports_near_gpu(ports, 3, root, "0000:18:00.0");
     EXPECT(!ports[0].near && ports[1].near && !ports[2].near);
-    ib_mark_near(ports, 3, root, "0000:98:00.0");
+    ib_mark_ports_near_gpu(ports, 3, root, "0000:98:00.0");
     EXPECT(ports[0].near && !ports[1].near && !ports[2].near);
 }
 
 static void adapters_at_one_distance_are_equal(void)
 {
     struct net_port ports[] = {{.device = "mlx5_0"}, {.device = "mlx5_0", .port = 2}, {.device = "mlx5_1"}};
-    ib_mark_near(ports, 3, root, "0000:18:00.0");
+    ib_mark_ports_near_gpu(ports, 3, root, "0000:18:00.0");
     EXPECT(ports[0].near && ports[1].near && !ports[2].near);
-    ib_mark_near(ports, 3, root, "0000:98:00.0");
+    ib_mark_ports_near_gpu(ports, 3, root, "0000:98:00.0");
     EXPECT(ports[0].near && ports[1].near && ports[2].near);
 }
 
 static void unknown_devices_change_nothing(void)
 {
     struct net_port ports[] = {{.device = "mlx5_0", .near = 1}, {.device = "mlx5_1"}, {.device = "mlx5_9"}};
-    ib_mark_near(ports, 2, root, "0000:77:00.0");
+    ib_mark_ports_near_gpu(ports, 2, root, "0000:77:00.0");
     EXPECT(ports[0].near && !ports[1].near);
-    ib_mark_near(ports, 3, root, "0000:18:00.0");
+    ib_mark_ports_near_gpu(ports, 3, root, "0000:18:00.0");
     EXPECT(ports[0].near && !ports[1].near && !ports[2].near);
 }
 

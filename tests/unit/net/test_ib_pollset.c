@@ -35,7 +35,7 @@ static uint32_t place_of(uint32_t id)
 
 static void gone(uint32_t id)
 {
-    pollset_gone(&r.set, id);
+    pollset_remove_member(&r.set, id);
     r.in[id] = r.leaving[id] = false;
     EXPECT_EQ(place_of(id), POLLSET_NONE);
 }
@@ -43,7 +43,7 @@ static void gone(uint32_t id)
 /* A frame through the completion queue. A member that is removed has gone at once when `prompt`. */
 static struct pollset_change by_queue(uint32_t id, bool prompt)
 {
-    struct pollset_change change = pollset_arrived(&r.set, id, &r.traffic[id]);
+    struct pollset_change change = pollset_count_frame(&r.set, id, &r.traffic[id]);
     if (change.add != POLLSET_NONE) {
         EXPECT_EQ(change.add, id);
         EXPECT(!r.in[id]);
@@ -65,7 +65,7 @@ static struct pollset_change by_queue(uint32_t id, bool prompt)
 static void frame(uint32_t id)
 {
     if (r.in[id])
-        pollset_hit(&r.set, place_of(id));
+        pollset_count_hit(&r.set, place_of(id));
     else
         by_queue(id, true);
 }
@@ -93,7 +93,7 @@ static void limit_of_none(void)
         begin(policy, POLLSET_CIRCULAR, 0);
         frames(0, 9, 1000);
         EXPECT_EQ(r.added + r.removed + r.set.count, 0);
-        pollset_round(&r.set);
+        pollset_end_round(&r.set);
         EXPECT_EQ(r.set.next, 0);
     }
 }
@@ -134,7 +134,7 @@ static void first_come(void)
     frames(19, 19, 100000); /* however much another sends */
     EXPECT_EQ(r.removed, 0);
     for (uint32_t k = 0; k < 4; k++)
-        EXPECT_EQ(r.set.members[pollset_place(&r.set, k)].id, 10 + k);
+        EXPECT_EQ(r.set.members[pollset_round_place(&r.set, k)].id, 10 + k);
     gone(11); /* closed */
     gone(15); /* never was one */
     EXPECT_EQ(r.set.count, 3);
@@ -242,7 +242,7 @@ static void who_leaves_keeps_its_place_until_gone(void)
     for (int i = 0; i < 100000; i++)
         by_queue(5, false);
     EXPECT_EQ(r.removed, 1);
-    EXPECT_EQ(pollset_hit(&r.set, 0), 0); /* its last frames */
+    EXPECT_EQ(pollset_count_hit(&r.set, 0), 0); /* its last frames */
     gone(0);
     EXPECT_EQ(r.set.leaving, 0);
     EXPECT_EQ(by_queue(5, false).add, 5);
@@ -303,7 +303,7 @@ static void newcomers_do_not_chase_each_other(void)
     for (int i = 0; i < 200000; i++) {
         uint32_t id = 10 + (uint32_t)i % (2 * LIMIT);
         if (r.in[id])
-            pollset_hit(&r.set, place_of(id));
+            pollset_count_hit(&r.set, place_of(id));
         else
             by_queue(id, false);
         if (i % 500 == 499)
@@ -325,7 +325,7 @@ static uint32_t poll_round(uint64_t with_frame)
     uint64_t looked = 0;
     uint32_t first = POLLSET_NONE;
     for (uint32_t k = 0; k < r.set.count; k++) {
-        uint32_t place = pollset_place(&r.set, k);
+        uint32_t place = pollset_round_place(&r.set, k);
         EXPECT(place < r.set.count);
         uint32_t id = r.set.members[place].id;
         EXPECT(!(looked >> id & 1));
@@ -333,12 +333,12 @@ static uint32_t poll_round(uint64_t with_frame)
         if (k == 0)
             first = id;
         if (with_frame >> id & 1) {
-            uint32_t now = pollset_hit(&r.set, place);
+            uint32_t now = pollset_count_hit(&r.set, place);
             EXPECT_EQ(r.set.members[now].id, id);
         }
     }
     EXPECT_EQ(__builtin_popcountll(looked), r.set.count);
-    pollset_round(&r.set);
+    pollset_end_round(&r.set);
     return first;
 }
 
@@ -436,7 +436,7 @@ static void random_run(enum pollset_policy policy, enum pollset_order order, uin
                 gone(id);
             break;
         case 1:
-            pollset_round(&r.set);
+            pollset_end_round(&r.set);
             break;
         case 2: /* the ring of a member was full */
             by_queue(id, false);
@@ -444,7 +444,7 @@ static void random_run(enum pollset_policy policy, enum pollset_order order, uin
         default:
             id = dice % 3 ? favourite : id;
             if (r.in[id])
-                pollset_hit(&r.set, place_of(id));
+                pollset_count_hit(&r.set, place_of(id));
             else
                 by_queue(id, false);
         }

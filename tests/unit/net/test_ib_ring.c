@@ -69,7 +69,7 @@ static void receive(struct pair *p, const void *wanted, size_t wanted_size)
 
 static void pass(struct pair *p, const void *bytes, size_t size)
 {
-    char *room = ring_tx_room(&p->tx);
+    char *room = ring_tx_next_slot(&p->tx);
     EXPECT(room != NULL);
     if (!room)
         return;
@@ -79,7 +79,7 @@ static void pass(struct pair *p, const void *bytes, size_t size)
     EXPECT_EQ(len, RING_HEAD_BYTES + size + RING_TAIL_BYTES);
     arrive(p, slot, len);
     receive(p, bytes, size);
-    EXPECT(ring_tx_granted(&p->tx, ring_rx_tell(&p->rx, UINT32_MAX)));
+    EXPECT(ring_tx_release_slots(&p->tx, ring_rx_take_owed(&p->rx, UINT32_MAX)));
 }
 
 /* ---- one slot and all that can have happened to it ---- */
@@ -154,7 +154,7 @@ static void any_part_of_the_head_deceives_nobody(void)
         memset(bytes, swap ? RING_FLAG_FIRST : RING_FLAG_SECOND, sizeof(bytes));
         pass(&p, bytes, ring_frame_max(SLOT));
         pass(&p, bytes, before);
-        memset(ring_tx_room(&p.tx), swap ? RING_FLAG_SECOND : RING_FLAG_FIRST, size);
+        memset(ring_tx_next_slot(&p.tx), swap ? RING_FLAG_SECOND : RING_FLAG_FIRST, size);
         uint32_t slot;
         char old[RING_HEAD_BYTES];
         size_t len = ring_tx_close(&p.tx, size, &slot);
@@ -170,7 +170,7 @@ static void any_part_of_the_head_deceives_nobody(void)
         }
         p.rx.ring[len - 1] = p.tx.mirror[len - 1];
         receive(&p, p.tx.mirror + RING_HEAD_BYTES, size);
-        EXPECT(ring_tx_granted(&p.tx, ring_rx_tell(&p.rx, 1)));
+        EXPECT(ring_tx_release_slots(&p.tx, ring_rx_take_owed(&p.rx, 1)));
         if (test_failures)
             break;
     }
@@ -201,7 +201,7 @@ static void fills_and_wraps(void)
     uint32_t slot, next = 0, number = 0, wanted = 0;
     for (int round = 0; round < 5; round++) {
         for (int i = 0; i < SLOTS; i++, number++) {
-            char *room = ring_tx_room(&p.tx);
+            char *room = ring_tx_next_slot(&p.tx);
             EXPECT(room != NULL);
             if (!room)
                 return;
@@ -211,20 +211,20 @@ static void fills_and_wraps(void)
             next = slot;
             memcpy(p.rx.ring + slot * SLOT, p.tx.mirror + slot * SLOT, len);
         }
-        EXPECT(ring_tx_room(&p.tx) == NULL);
-        EXPECT(ring_tx_room(&p.tx) == NULL);
+        EXPECT(ring_tx_next_slot(&p.tx) == NULL);
+        EXPECT(ring_tx_next_slot(&p.tx) == NULL);
         for (int i = 0; i < SLOTS; i++, wanted++) {
-            EXPECT_EQ(ring_rx_due(&p.rx), i >= SLOTS / 2);
+            EXPECT_EQ(ring_rx_message_is_due(&p.rx), i >= SLOTS / 2);
             receive(&p, &wanted, sizeof(wanted));
         }
         EXPECT(!sees(&p));
-        EXPECT_EQ(ring_rx_tell(&p.rx, 1), 1);
-        EXPECT(ring_tx_granted(&p.tx, 1));
-        EXPECT(ring_tx_room(&p.tx) != NULL);
-        EXPECT_EQ(ring_rx_tell(&p.rx, 255), 3);
-        EXPECT_EQ(ring_rx_tell(&p.rx, 255), 0);
-        EXPECT(!ring_rx_due(&p.rx));
-        EXPECT(ring_tx_granted(&p.tx, 3));
+        EXPECT_EQ(ring_rx_take_owed(&p.rx, 1), 1);
+        EXPECT(ring_tx_release_slots(&p.tx, 1));
+        EXPECT(ring_tx_next_slot(&p.tx) != NULL);
+        EXPECT_EQ(ring_rx_take_owed(&p.rx, 255), 3);
+        EXPECT_EQ(ring_rx_take_owed(&p.rx, 255), 0);
+        EXPECT(!ring_rx_message_is_due(&p.rx));
+        EXPECT(ring_tx_release_slots(&p.tx, 3));
     }
     pair_drop(&p);
 }
@@ -233,14 +233,14 @@ static void one_slot_is_enough(void)
 {
     struct pair p = pair_new(1, 32, 7);
     pass(&p, "a", 1);
-    EXPECT(!ring_rx_due(&p.rx)); /* granted already */
-    memcpy(ring_tx_room(&p.tx), "b", 1);
+    EXPECT(!ring_rx_message_is_due(&p.rx)); /* granted already */
+    memcpy(ring_tx_next_slot(&p.tx), "b", 1);
     uint32_t slot;
     size_t len = ring_tx_close(&p.tx, 1, &slot);
-    EXPECT(ring_tx_room(&p.tx) == NULL);
+    EXPECT(ring_tx_next_slot(&p.tx) == NULL);
     arrive(&p, slot, len);
     receive(&p, "b", 1);
-    EXPECT(ring_rx_due(&p.rx));
+    EXPECT(ring_rx_message_is_due(&p.rx));
     pair_drop(&p);
 }
 
@@ -248,11 +248,11 @@ static void broken_peers_are_noticed(void)
 {
     struct pair p = pair_new(2, 64, 0);
     uint32_t slot;
-    EXPECT(!ring_tx_granted(&p.tx, 1));
+    EXPECT(!ring_tx_release_slots(&p.tx, 1));
     ring_tx_close(&p.tx, 0, &slot);
-    EXPECT(!ring_tx_granted(&p.tx, 2));
-    EXPECT(ring_tx_granted(&p.tx, 1));
-    EXPECT(!ring_tx_granted(&p.tx, UINT32_MAX));
+    EXPECT(!ring_tx_release_slots(&p.tx, 2));
+    EXPECT(ring_tx_release_slots(&p.tx, 1));
+    EXPECT(!ring_tx_release_slots(&p.tx, UINT32_MAX));
 
     static const struct {
         size_t size;
@@ -310,7 +310,7 @@ struct soak {
 
 static void soak_build(struct soak *s)
 {
-    char *room = ring_tx_room(&s->p.tx);
+    char *room = ring_tx_next_slot(&s->p.tx);
     if (!room) {
         EXPECT(s->built - s->used + s->p.rx.owed + s->grant_count > 0);
         return;
@@ -378,9 +378,9 @@ static void random_run(void)
             break;
         default: /* tell now, arrive later */
             if (s.grant_count < SOAK_SLOTS && dice(2)) {
-                s.grants[s.grant_count++] = ring_rx_tell(&s.p.rx, dice(4));
+                s.grants[s.grant_count++] = ring_rx_take_owed(&s.p.rx, dice(4));
             } else if (s.grant_count) {
-                EXPECT(ring_tx_granted(&s.p.tx, s.grants[0]));
+                EXPECT(ring_tx_release_slots(&s.p.tx, s.grants[0]));
                 memmove(s.grants, s.grants + 1, --s.grant_count * sizeof(s.grants[0]));
             }
         }
@@ -415,12 +415,12 @@ static void *writer(void *arg)
     uint32_t granted = 0, idle = 0;
     for (uint32_t number = 0; number < THREAD_FRAMES; number++) {
         char *room;
-        while (!(room = ring_tx_room(&t->p.tx))) {
+        while (!(room = ring_tx_next_slot(&t->p.tx))) {
             uint32_t freed = atomic_load_explicit(&t->freed, memory_order_acquire);
             idle = freed == granted ? idle + 1 : 0;
             if (idle)
                 sched_yield();
-            if (idle > IDLE_MAX || !ring_tx_granted(&t->p.tx, freed - granted)) {
+            if (idle > IDLE_MAX || !ring_tx_release_slots(&t->p.tx, freed - granted)) {
                 printf("frame %u: no room, or more than there is\n", number);
                 exit(1);
             }
@@ -468,8 +468,8 @@ static void two_threads(void)
         ring_rx_consume(&t.p.rx);
         number++;
         idle = 0;
-        if (ring_rx_due(&t.p.rx))
-            atomic_fetch_add_explicit(&t.freed, ring_rx_tell(&t.p.rx, 255), memory_order_release);
+        if (ring_rx_message_is_due(&t.p.rx))
+            atomic_fetch_add_explicit(&t.freed, ring_rx_take_owed(&t.p.rx, 255), memory_order_release);
     }
     pthread_join(thread, NULL);
     pair_drop(&t.p);

@@ -25,7 +25,7 @@ static unsigned number_of(const struct both *b)
 
 static void ib_traffic_follow(struct both *b, bool open, bool resend)
 {
-    traffic_follow(&b->t, open, resend);
+    traffic_follow_connection(&b->t, open, resend);
     b->open = open && !b->failed;
     b->resend = resend && b->open;
 }
@@ -47,11 +47,11 @@ static void ib_traffic_happen(struct both *b, unsigned event)
         ib_traffic_follow(b, event > 0, event == 2);
         break;
     case 3:
-        traffic_resent(&b->t);
+        traffic_resend_finished(&b->t);
         b->resend = false;
         break;
     case 4:
-        traffic_fail(&b->t);
+        traffic_set_failing(&b->t);
         b->failed = true;
         b->open = b->resend = false;
         break;
@@ -65,7 +65,7 @@ static void ib_traffic_happen(struct both *b, unsigned event)
         break;
     case 8:
     case 9:
-        traffic_set_count(&b->t, event == 9 ? COUNT : 0);
+        traffic_set_counted(&b->t, event == 9 ? COUNT : 0);
         break;
     default:
         EXPECT_EQ(traffic_count(&b->t), counted == 1);

@@ -72,7 +72,7 @@ static void foreign_files(void)
                         .host = "here",
                         .job = "unit-test"};
     EXPECT_EQ(net_open(&boot, &net), 0);
-    EXPECT_EQ(net_card(net, &card), 0);
+    EXPECT_EQ(net_fill_card(net, &card), 0);
     struct transport *t = inbox_of(net);
     if (!t)
         return;

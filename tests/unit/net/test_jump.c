@@ -116,7 +116,7 @@ static void expect_taken(long number, const long *a, const char *wanted)
     struct syscall_args call = {number, {a[0], a[1], a[2], a[3], a[4], a[5]}};
     struct span s[2];
     char found[80] = "none", *p = found;
-    int n = memory_taken(&call, HEAP_END, PAGE, s);
+    int n = syscall_released_spans(&call, HEAP_END, PAGE, s);
     for (int i = 0; i < n; i++) {
         if (s[i].length == SIZE_MAX)
             p += sprintf(p, "%severything", i ? " " : "");

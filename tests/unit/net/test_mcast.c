@@ -29,14 +29,14 @@ static struct mcast_sender opened(const struct mcast_rules *r, uint32_t packets)
     bool ask;
     mcast_sender_open(&s, r, child, CHILDREN, sent);
     for (uint32_t i = 0; i < packets; i++)
-        mcast_sender_push(&s, 0, &ask);
+        mcast_sender_add_packet(&s, 0, &ask);
     return s;
 }
 
 static void ack(struct mcast_sender *s, uint32_t from, uint32_t next, uint64_t early)
 {
     const struct mcast_ack a = {.next = next, .limit = next + 8, .early = early};
-    mcast_sender_ack(s, from, &a, 10);
+    mcast_sender_apply_ack(s, from, &a, 10);
 }
 
 /* Every member but the root has one parent, at the index it thinks it has, and the root is reached by two steps. */
@@ -103,12 +103,12 @@ static void trees_are_balanced(void)
 static void window_closes_and_opens(void)
 {
     struct mcast_sender s = opened(&rules, 8);
-    EXPECT_EQ(mcast_sender_room(&s), 0);
+    EXPECT_EQ(mcast_sender_free_slots(&s), 0);
     for (uint32_t c = 0; c < CHILDREN - 1; c++)
         ack(&s, c, 5, 0);
-    EXPECT_EQ(mcast_sender_room(&s), 0); /* the slowest decides */
+    EXPECT_EQ(mcast_sender_free_slots(&s), 0); /* the slowest decides */
     ack(&s, CHILDREN - 1, 3, 0);
-    EXPECT_EQ(mcast_sender_room(&s), 3);
+    EXPECT_EQ(mcast_sender_free_slots(&s), 3);
     EXPECT_EQ(s.base, 3);
 }
 
@@ -122,15 +122,15 @@ static void no_room_at_one_child(void)
     for (uint32_t c = 0; c < CHILDREN; c++)
         if (c != 2)
             ack(&s, c, 4, 0);
-    mcast_sender_ack(&s, 2, &full, 10);
-    EXPECT(mcast_sender_idle(&s));
-    EXPECT_EQ(mcast_sender_room(&s), 0);
+    mcast_sender_apply_ack(&s, 2, &full, 10);
+    EXPECT(mcast_sender_is_idle(&s));
+    EXPECT_EQ(mcast_sender_free_slots(&s), 0);
     EXPECT_EQ(mcast_sender_timeout(&s, 1000, out, 8), 0); /* nobody wants to send */
-    mcast_sender_starved(&s, 10);
+    mcast_sender_window_full(&s, 10);
     EXPECT_EQ(mcast_sender_timeout(&s, 200, out, 8), 1);
     EXPECT(out[0].ask && out[0].to == 2);
     ack(&s, 2, 4, 0);
-    EXPECT_EQ(mcast_sender_room(&s), 8);
+    EXPECT_EQ(mcast_sender_free_slots(&s), 8);
 }
 
 static void timeout_to_the_few_or_to_all(void)
@@ -184,7 +184,7 @@ static void multicast_that_nobody_receives(void)
         ack(&s, c, 1, 0);
     }
     bool ask;
-    mcast_sender_push(&s, 1000, &ask); /* the next one begins anew */
+    mcast_sender_add_packet(&s, 1000, &ask); /* the next one begins anew */
     EXPECT_EQ(mcast_sender_timeout(&s, s.deadline, out, 8), 1);
     EXPECT_EQ(out[0].to, MCAST_ALL);
 }
@@ -206,12 +206,12 @@ static void holes_are_repaired_once(void)
     struct mcast_sender s = opened(&rules, 6);
     struct mcast_resend out[8];
     ack(&s, 1, 1, 1 << 2); /* 3 came, 1 and 2 are missing: may still be on the way */
-    EXPECT_EQ(mcast_sender_repair(&s, 1, 60, out, 8), 0);
+    EXPECT_EQ(mcast_sender_list_resends(&s, 1, 60, out, 8), 0);
     ack(&s, 1, 1, 1 << 2 | 1 << 4); /* 5 came as well */
-    EXPECT_EQ(mcast_sender_repair(&s, 1, 60, out, 8), 2);
+    EXPECT_EQ(mcast_sender_list_resends(&s, 1, 60, out, 8), 2);
     EXPECT(out[0].seq == 1 && out[1].seq == 2 && out[0].to == 1);
-    EXPECT_EQ(mcast_sender_repair(&s, 1, 70, out, 8), 0);
-    EXPECT_EQ(mcast_sender_repair(&s, 1, 110, out, 8), 2);
+    EXPECT_EQ(mcast_sender_list_resends(&s, 1, 70, out, 8), 0);
+    EXPECT_EQ(mcast_sender_list_resends(&s, 1, 110, out, 8), 2);
 }
 
 static void old_and_foolish_acknowledgements(void)
@@ -232,13 +232,13 @@ static void leaves_may_be_ahead(void)
     bool ask;
     for (uint32_t c = 0; c < CHILDREN; c++)
         ack(&s, c, c == 0 ? 1 : 2, 0);
-    EXPECT(mcast_sender_idle(&s));
-    mcast_sender_push(&s, 20, &ask);
-    EXPECT(mcast_sender_idle(&s) && s.deadline == MCAST_NEVER);
-    mcast_sender_push(&s, 20, &ask);
+    EXPECT(mcast_sender_is_idle(&s));
+    mcast_sender_add_packet(&s, 20, &ask);
+    EXPECT(mcast_sender_is_idle(&s) && s.deadline == MCAST_NEVER);
+    mcast_sender_add_packet(&s, 20, &ask);
     EXPECT_EQ(s.base, 1);
     ack(&s, 0, 2, 0);
-    EXPECT(mcast_sender_idle(&s));
+    EXPECT(mcast_sender_is_idle(&s));
 }
 
 static enum mcast_verdict arrive(struct mcast_stream *s, const struct mcast_rules *r, uint32_t seq,
@@ -246,7 +246,7 @@ static enum mcast_verdict arrive(struct mcast_stream *s, const struct mcast_rule
 {
     const struct mcast_arrival a = {
         .seq = seq, .wanted = wanted, .room = 4, .relay = UINT32_MAX, .now = 1000};
-    return mcast_stream_arrive(s, r, skew, &a);
+    return mcast_stream_classify_packet(s, r, skew, &a);
 }
 
 static void order_and_duplicates(void)
@@ -255,14 +255,14 @@ static void order_and_duplicates(void)
     mcast_stream_open(&s, &rules);
     EXPECT_EQ(arrive(&s, &rules, 1, true, 0), MCAST_KEEP);
     EXPECT_EQ(arrive(&s, &rules, 1, true, 0), MCAST_DUPLICATE);
-    EXPECT(!mcast_stream_has(&s));
+    EXPECT(!mcast_stream_has_packet(&s));
     EXPECT_EQ(arrive(&s, &rules, 0, true, 0), MCAST_TAKE);
-    EXPECT(mcast_stream_has(&s));
+    EXPECT(mcast_stream_has_packet(&s));
     EXPECT_EQ(arrive(&s, &rules, 0, true, 0), MCAST_DUPLICATE);
     EXPECT_EQ(arrive(&s, &rules, 2, true, 0), MCAST_KEEP); /* 1 must be taken first */
-    mcast_stream_took(&s);
-    mcast_stream_took(&s);
-    EXPECT(!mcast_stream_has(&s));
+    mcast_stream_packet_taken(&s);
+    mcast_stream_packet_taken(&s);
+    EXPECT(!mcast_stream_has_packet(&s));
     EXPECT_EQ(arrive(&s, &rules, 3 + 8, true, 0), MCAST_REFUSE);
     const struct mcast_ack a = mcast_stream_ack(&s, &rules, 4, UINT32_MAX);
     EXPECT(a.next == 3 && a.early == 0 && a.limit == 8);
@@ -294,7 +294,7 @@ static void aggregated_and_skewed(void)
             for (uint32_t seq = 0; seq < 16; seq++) {
                 EXPECT_EQ(arrive(&s, &r, seq, true, me), MCAST_TAKE);
                 if (!s.owe) {
-                    EXPECT(!mcast_stream_due(&s, 1010) && mcast_stream_due(&s, 1020));
+                    EXPECT(!mcast_stream_ack_is_due(&s, 1010) && mcast_stream_ack_is_due(&s, 1020));
                     continue;
                 }
                 EXPECT_EQ(seq % 4, skew ? me : 3);
@@ -316,7 +316,7 @@ static void a_full_member_reports_both_changes(void)
     EXPECT_EQ(arrive(&s, &rules, 8, false, 0), MCAST_REFUSE);
     EXPECT(s.owe);
     mcast_stream_ack(&s, &rules, 4, UINT32_MAX);
-    mcast_stream_took(&s);
+    mcast_stream_packet_taken(&s);
     EXPECT(s.owe);
     EXPECT_EQ(mcast_stream_ack(&s, &rules, 4, UINT32_MAX).limit, 9);
 }

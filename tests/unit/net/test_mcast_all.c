@@ -45,7 +45,7 @@ static bool ends_well(const struct world *from)
         if (may_push(&w))
             push(&w);
         else if (w.sender[0].next < setting->messages)
-            mcast_sender_starved(&w.sender[0], 0);
+            mcast_sender_window_full(&w.sender[0], 0);
         if (turn % 4 == 3)
             for (uint32_t m = 0; m < 2; m++) {
                 w.sender[m].deadline = w.sender[m].deadline == MCAST_NEVER ? MCAST_NEVER : LATER;
@@ -78,7 +78,7 @@ static bool mcast_all_poll(struct explore *e, const void *state)
     if (may_push(&bound))
         TRY("push", push(&w));
     else if (from->sender[0].next < setting->messages)
-        TRY("starve", mcast_sender_starved(&w.sender[0], 0));
+        TRY("starve", mcast_sender_window_full(&w.sender[0], 0));
     if (may_deliver(&bound))
         TRY("deliver", deliver(&w));
     if (may_carry(&bound))

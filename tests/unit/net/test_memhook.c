@@ -284,7 +284,7 @@ static void after_fork(void)
     if (child == 0) {
         char *p = look_at(memhook_map(1));
         munmap(p, page);
-        _exit(watch.notified == 1 && memhook_intact() ? 0 : 1);
+        _exit(watch.notified == 1 && memhook_is_intact() ? 0 : 1);
     }
     int status = 1;
     waitpid(child, &status, 0);
@@ -357,9 +357,9 @@ static void another_on_top(void)
     uint8_t saved[JUMP_MAX], now[JUMP_MAX];
     const char *why = "";
     EXPECT(open_hooks());
-    EXPECT(memhook_intact());
+    EXPECT(memhook_is_intact());
     patch_like_another(saved);
-    EXPECT(!memhook_intact());
+    EXPECT(!memhook_is_intact());
     EXPECT(!memhook_open(memhook_listen, &page, &why));
     memcpy(now, dlsym(RTLD_DEFAULT, "madvise"), JUMP_MAX);
     close_hooks();
@@ -379,7 +379,7 @@ int main(void)
 {
     page = (size_t)sysconf(_SC_PAGESIZE);
     alarm(100);
-    if (library_tool() || !jump_find(CPU_NAME)) {
+    if (library_find_tool() || !jump_find(CPU_NAME)) {
         const char *why = "";
         EXPECT(!memhook_open(memhook_listen, &watch, &why));
         printf("no hooks here, as it should be: %s\n", why);

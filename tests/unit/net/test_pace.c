@@ -13,12 +13,13 @@ static void note(uint32_t rank, enum pace_way way, uint64_t bytes, uint64_t bega
                  uint64_t now)
 {
     const struct pace who = {.rank = rank, .way = (uint8_t)way};
-    pace_note(&all, &firsts[rank], &who, bytes, (struct pace_mark){.began = began, .moved = moved}, now);
+    pace_record_transfer(&all, &firsts[rank], &who, bytes, (struct pace_mark){.began = began, .moved = moved},
+                         now);
 }
 
 static struct pace *of(uint32_t rank)
 {
-    return paces_at(&all, firsts[rank] - 1);
+    return paces_get(&all, firsts[rank] - 1);
 }
 
 static void forget(void)
@@ -35,17 +36,17 @@ static void alone(void)
     note(1, PACE_IN, 64 * KIB, 1000, 0, 3000);
     note(1, PACE_IN, 64 * KIB, 5000, 64 * KIB, 6000);
     note(1, PACE_IN, 64 * KIB, 9000, 128 * KIB, 19000);
-    pace_settle(of(1));
-    const struct pace_class *c = pace_main(of(1), &class);
+    pace_finish_run(of(1));
+    const struct pace_class *c = pace_busiest_class(of(1), &class);
     EXPECT(c && class == 0);
     EXPECT_EQ(c->messages, 3);
     EXPECT_EQ(c->runs, 3);
     EXPECT_EQ(c->best, 1000);
     EXPECT_EQ(c->ns, 2000 + 1000 + 10000);
     EXPECT_EQ(c->bytes, 3 * 64 * KIB);
-    EXPECT_EQ(pace_word(of(1), 0, 0), 1);
-    EXPECT_EQ(pace_word(of(1), 0, 5), 1000);
-    EXPECT_EQ(pace_word(of(1), 1, 2), 0);
+    EXPECT_EQ(pace_export_word(of(1), 0, 0), 1);
+    EXPECT_EQ(pace_export_word(of(1), 0, 5), 1000);
+    EXPECT_EQ(pace_export_word(of(1), 1, 2), 0);
     forget();
 }
 
@@ -54,7 +55,7 @@ static void window(void)
 {
     for (uint64_t i = 0; i < 4; i++)
         note(1, PACE_OUT, 64 * KIB, 1000, 0, 1000 + 500 * (i + 1));
-    pace_settle(of(1));
+    pace_finish_run(of(1));
     EXPECT_EQ(of(1)->classes[0].runs, 1);
     EXPECT_EQ(of(1)->classes[0].best, 500);
     EXPECT_EQ(of(1)->classes[0].ns, 2000);
@@ -69,8 +70,8 @@ static void shared_port(void)
         note(1, PACE_IN, 64 * KIB, at, moved, at + 2000);
         note(2, PACE_IN, 64 * KIB, at, moved, at + 2000);
     }
-    pace_settle(of(1));
-    pace_settle(of(2));
+    pace_finish_run(of(1));
+    pace_finish_run(of(2));
     EXPECT_EQ(of(2)->classes[0].best, 1000);
     EXPECT_EQ(of(1)->classes[0].best,
               2000); /* first to arrive, before the other was there: the unfairness is bounded */
@@ -83,7 +84,7 @@ static void later(void)
     note(1, PACE_IN, 64 * KIB, 1000, 0, 2000);
     note(2, PACE_IN, 64 * KIB, 3000, 64 * KIB, 4000);
     note(1, PACE_IN, 64 * KIB, 8000, 128 * KIB, 9000);
-    pace_settle(of(1));
+    pace_finish_run(of(1));
     EXPECT_EQ(of(1)->classes[0].best, 1000);
     forget();
 }
@@ -99,14 +100,14 @@ static void sizes_and_keys(void)
     note(1, PACE_IN, 4096 * KIB, 3000, 0, 9000);
     note(1, PACE_OUT, 64 * KIB, 9000, 0, 9500);
     EXPECT_EQ(all.count, 2); /* a record for each direction */
-    struct pace *in = paces_at(&all, 0);
-    pace_settle(in);
-    EXPECT(pace_main(in, &class) == &in->classes[2] && class == 2);
+    struct pace *in = paces_get(&all, 0);
+    pace_finish_run(in);
+    EXPECT(pace_busiest_class(in, &class) == &in->classes[2] && class == 2);
     EXPECT_EQ(in->classes[1].messages, 1);
     const struct pace rail = {.rank = 1, .rail = 3, .way = PACE_IN};
-    pace_note(&all, &firsts[1], &rail, 64 * KIB, (struct pace_mark){.began = 1}, 2);
+    pace_record_transfer(&all, &firsts[1], &rail, 64 * KIB, (struct pace_mark){.began = 1}, 2);
     EXPECT_EQ(all.count, 3); /* ... and for each rail */
-    EXPECT_EQ(paces_at(&all, 2)->rail, 3);
+    EXPECT_EQ(paces_get(&all, 2)->rail, 3);
     forget();
 }
 
@@ -116,16 +117,16 @@ static void many(void)
     static uint32_t heads[5000];
     const struct pace who = {.rank = 0, .way = PACE_IN};
     const struct pace_mark mark = {.began = 1};
-    pace_note(&all, &heads[0], &who, 64 * KIB, mark, 2);
-    const struct pace *first = paces_at(&all, 0);
+    pace_record_transfer(&all, &heads[0], &who, 64 * KIB, mark, 2);
+    const struct pace *first = paces_get(&all, 0);
     for (uint32_t r = 1; r < 5000; r++) {
         const struct pace other = {.rank = r, .way = PACE_IN};
-        pace_note(&all, &heads[r], &other, 64 * KIB, mark, 2);
+        pace_record_transfer(&all, &heads[r], &other, 64 * KIB, mark, 2);
     }
     EXPECT_EQ(all.count, 5000);
-    EXPECT(paces_at(&all, 0) == first);
+    EXPECT(paces_get(&all, 0) == first);
     for (uint32_t r = 0; r < 5000; r++)
-        EXPECT_EQ(paces_at(&all, heads[r] - 1)->rank, r);
+        EXPECT_EQ(paces_get(&all, heads[r] - 1)->rank, r);
     forget();
 }
 
@@ -139,7 +140,7 @@ static void stream(void)
         at += took;
         moved += 1024 * KIB;
     }
-    pace_settle(of(1));
+    pace_finish_run(of(1));
     EXPECT(of(1)->classes[1].runs > 4);
     EXPECT_EQ(of(1)->classes[1].best, 1000 / 16);
     forget();
@@ -154,16 +155,16 @@ static void gone(void)
         note(1, PACE_IN, 64 * KIB, 3000, all.moved[0][PACE_IN], 4000);
         note(1, PACE_OUT, 64 * KIB, 3000, all.moved[0][PACE_OUT], 5000);
         struct pace *last = of(1);
-        pace_settle(last);
+        pace_finish_run(last);
         EXPECT_EQ(last->classes[0].best, 2000);
         EXPECT_EQ(last->classes[0].messages, 1);
         paces_forget(&all, &firsts[1]);
         EXPECT_EQ(firsts[1], 0);
-        EXPECT(!pace_main(last, &class));
-        EXPECT_EQ(pace_word(last, 0, 5), 0);
+        EXPECT(!pace_busiest_class(last, &class));
+        EXPECT_EQ(pace_export_word(last, 0, 5), 0);
     }
     EXPECT_EQ(all.count, 3);
-    pace_settle(of(2));
+    pace_finish_run(of(2));
     EXPECT_EQ(of(2)->classes[0].best, 1000);
     forget();
 }

@@ -52,11 +52,11 @@ static void close_in_case(struct net *net, enum when when)
         close(go);
     } else {
         close(go);
-        while (!process_ends_has_news(&ends))
+        while (!process_ends_is_pending(&ends))
             poll(NULL, 0, 0);
         if (when == CLOSE_AFTER_TAKE) {
-            EXPECT(process_ends_take(&ends) == &end);
-            EXPECT(process_ends_take(&ends) == NULL);
+            EXPECT(process_ends_pop(&ends) == &end);
+            EXPECT(process_ends_pop(&ends) == NULL);
         } else {
             process_ends_remove(&ends, &end);
         }

@@ -129,11 +129,11 @@ static void test_successors(struct explore *e, const struct world *w)
             continue;
         next = *w;
         next.troubles++;
-        rails_join_act(&next, who, joint_failed(&next.ends[who].joint), 0);
+        rails_join_act(&next, who, joint_separate(&next.ends[who].joint), 0);
         explore_add(e, &next, "a queue pair fails");
         next = *w;
         next.troubles++;
-        rails_join_act(&next, who, joint_want(&next.ends[who].joint, !w->ends[who].joint.wanted), 0);
+        rails_join_act(&next, who, joint_set_wanted(&next.ends[who].joint, !w->ends[who].joint.wanted), 0);
         explore_add(e, &next, "a port goes down or comes up");
     }
 }

@@ -18,11 +18,11 @@ static void bound_processes_stay(void)
     mux_open(&m, MUX_BINDING, 3, 4);
     for (int i = 0; i < 5; i++)
         EXPECT_EQ(mux_next(&m, 1), 1);
-    mux_up(&m, 1, false);
+    mux_set_rail_up(&m, 1, false);
     EXPECT_EQ(mux_next(&m, 1), 2);
-    mux_up(&m, 2, false);
+    mux_set_rail_up(&m, 2, false);
     EXPECT_EQ(mux_next(&m, 1), 0);
-    mux_up(&m, 1, true); /* it goes home */
+    mux_set_rail_up(&m, 1, true); /* it goes home */
     EXPECT_EQ(mux_next(&m, 1), 1);
 }
 
@@ -32,13 +32,13 @@ static void turns_pass_over_what_is_down(void)
     mux_open(&m, MUX_TURNS, 3, 0);
     EXPECT_EQ(mux_next(&m, 1), 0);
     EXPECT_EQ(mux_next(&m, 1), 1);
-    mux_up(&m, 2, false);
+    mux_set_rail_up(&m, 2, false);
     EXPECT_EQ(mux_next(&m, 1), 0);
     EXPECT_EQ(mux_next(&m, 1), 1);
-    mux_up(&m, 0, false);
-    mux_up(&m, 1, false);
+    mux_set_rail_up(&m, 0, false);
+    mux_set_rail_up(&m, 1, false);
     EXPECT_EQ(mux_next(&m, 1), RAIL_NONE);
-    mux_up(&m, 2, true);
+    mux_set_rail_up(&m, 2, true);
     EXPECT_EQ(mux_next(&m, 1), 2);
 }
 
@@ -48,7 +48,7 @@ static void short_messages_stay(void)
     struct mux m;
     mux_open(&m, MUX_WEIGHTS, 2, 0);
     mux_settings(&m, (double[]){4, 1}, 1);
-    mux_keep(&m, 1024);
+    mux_set_short_limit(&m, 1024);
     unsigned got[2] = {0};
     for (int i = 0; i < 1000; i++) {
         EXPECT_EQ(mux_next(&m, 1023), 0);
@@ -58,9 +58,9 @@ static void short_messages_stay(void)
     }
     EXPECT_EQ(got[0], 800);
     EXPECT_EQ(got[1], 200);
-    mux_up(&m, 0, false);
+    mux_set_rail_up(&m, 0, false);
     EXPECT_EQ(mux_next(&m, 1), 1);
-    mux_up(&m, 0, true);
+    mux_set_rail_up(&m, 0, true);
     EXPECT_EQ(mux_next(&m, 1), 0);
 }
 
@@ -92,7 +92,7 @@ static void weight_of_nothing_is_the_last_resort(void)
     m.weight[0] = 0;
     for (int i = 0; i < 4; i++)
         EXPECT_EQ(mux_next(&m, 1), 1);
-    mux_up(&m, 1, false);
+    mux_set_rail_up(&m, 1, false);
     EXPECT_EQ(mux_next(&m, 1), 0);
 }
 
@@ -104,11 +104,12 @@ static void windows_change_rails_rarely(void)
     static const unsigned want[] = {0, 0, 0, 1, 1, 1, 0, 0};
     for (unsigned i = 0; i < COUNT_OF(want); i++)
         EXPECT_EQ(mux_next(&m, 1), want[i]);
-    mux_up(&m, 0,
-           false); /* rail 0 goes down in the middle of its window: the next window of 3 starts on rail 1 */
+    mux_set_rail_up(
+        &m, 0,
+        false); /* rail 0 goes down in the middle of its window: the next window of 3 starts on rail 1 */
     for (int i = 0; i < 3; i++)
         EXPECT_EQ(mux_next(&m, 1), 1);
-    mux_up(&m, 0, true);
+    mux_set_rail_up(&m, 0, true);
     EXPECT_EQ(mux_next(&m, 1), 0);
 }
 

@@ -79,7 +79,7 @@ static void stripes_cover_the_message(void)
         for (unsigned i = 0; i < count; i++) {
             EXPECT_EQ(s[i].offset, at);
             EXPECT(s[i].bytes <= bytes);
-            EXPECT(rail_in(up, s[i].rail) && !rail_in(used, s[i].rail));
+            EXPECT(rail_set_contains(up, s[i].rail) && !rail_set_contains(used, s[i].rail));
             EXPECT(i + 1 == count || s[i].bytes > 0);
             EXPECT(count == 1 || s[i].bytes + 2 * some.align >= some.smallest);
             EXPECT(i == 0 || s[i].offset % some.align == 0);
@@ -106,7 +106,7 @@ static uint64_t one_message(struct adapt *a, struct line *line, const double *sp
     struct filter f;
     uint32_t ticket[RAILS_MAX];
     uint64_t at[RAILS_MAX], started = line->now, longest = 0;
-    unsigned count = stripe_cut(&rules, a->weight, rails_all(a->rails), adapt_probe(a), bytes, s);
+    unsigned count = stripe_cut(&rules, a->weight, rails_all(a->rails), adapt_rails_to_probe(a), bytes, s);
     filter_open(&f, s, count, rails_all(a->rails));
     for (unsigned i = 0; i < count; i++) {
         filter_next(&f, started, &ticket[i]);
@@ -231,7 +231,7 @@ static void many_messages_under_way(void)
             if (f[i].missing)
                 continue;
             struct stripe stripes[RAILS_MAX];
-            unsigned count = stripe_cut(&rules, a.weight, 3, adapt_probe(&a), 1 << 20, stripes);
+            unsigned count = stripe_cut(&rules, a.weight, 3, adapt_rails_to_probe(&a), 1 << 20, stripes);
             filter_open(&f[i], stripes, count, 3);
             for (unsigned k = 0; k < count; k++) {
                 filter_next(&f[i], now, &ticket[i][k]);

@@ -318,11 +318,11 @@ static void others_are_ignored(void)
     close_cache();
 
     struct gone g = {0};
-    gone_cached(&g, 1ul << 40, (1ul << 40) + (1ul << 32)); /* too large to count by area */
-    gone_tell(&g, 1ul << 30, page);
+    gone_add_cached(&g, 1ul << 40, (1ul << 40) + (1ul << 32)); /* too large to count by area */
+    gone_announce_range(&g, 1ul << 30, page);
     EXPECT_EQ(g.told, 1);
-    gone_uncached(&g, 1ul << 40, (1ul << 40) + (1ul << 32));
-    gone_tell(&g, 1ul << 40, page);
+    gone_remove_cached(&g, 1ul << 40, (1ul << 40) + (1ul << 32));
+    gone_announce_range(&g, 1ul << 40, page);
     EXPECT_EQ(g.told, 1);
 }
 

@@ -219,7 +219,7 @@ int main(void)
     page = (size_t)sysconf(_SC_PAGESIZE);
     alarm(100);
     TEST_RUN(test_pretended);
-    const char *tool = library_tool();
+    const char *tool = library_find_tool();
     if (tool)
         printf("no hooks beside %s: with pretended memory only\n", tool);
     else

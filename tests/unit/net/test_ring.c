@@ -109,7 +109,7 @@ static void test_lengths(bool alone)
         EXPECT_EQ(send_numbered(&out, n, want), 0);
         expect_frame(&in, n, want);
         EXPECT(!ring_consume_checked(&in, &sender, &number, &len));
-        ring_idle(&in);
+        ring_return_when_idle(&in);
     }
     ring_drop(r);
 }
@@ -131,7 +131,7 @@ static void full_of_slots(void)
         EXPECT_EQ(send_numbered(&out, 9999, 8), ERR_AGAIN);
         for (uint64_t n = 0; n < RING_SLOTS; n++)
             expect_frame(&in, n, 8);
-        ring_idle(&in);
+        ring_return_when_idle(&in);
     }
     ring_drop(r);
 }
@@ -146,7 +146,7 @@ static void gives_back(void)
         EXPECT_EQ(send_numbered(&out, n, 8), 0);
     expect_frame(&in, 0, 8);
     EXPECT_EQ(send_numbered(&out, 1024, 8), ERR_AGAIN);
-    ring_idle(&in);
+    ring_return_when_idle(&in);
     EXPECT_EQ(send_numbered(&out, 1024, 8), 0);
     for (uint64_t n = 1; n <= RING_SLOTS / 4; n++)
         expect_frame(&in, n, 8);
@@ -168,7 +168,7 @@ static void test_edge(void)
         expect_frame(&in, 3 * n, third);
         expect_frame(&in, 3 * n + 1, 40);
         expect_frame(&in, 3 * n + 2, 8);
-        ring_idle(&in);
+        ring_return_when_idle(&in);
     }
     EXPECT_EQ(send_numbered(&out, 0, third), 0);
     EXPECT_EQ(send_numbered(&out, 1, third), 0);
@@ -231,7 +231,7 @@ static void many_senders(void)
         uint64_t number;
         size_t len;
         if (!ring_consume_checked(&in, &sender, &number, &len)) {
-            ring_idle(&in);
+            ring_return_when_idle(&in);
             sched_yield();
             continue;
         }

@@ -135,8 +135,8 @@ static void ring_dead_receive(void)
         take_frame(slot, payload, len, sender);
         return;
     }
-    ring_idle(&in);
-    const enum ring_block block = ring_blocked(&in, SENDERS, is_dead, NULL);
+    ring_return_when_idle(&in);
+    const enum ring_block block = ring_blocked_reason(&in, SENDERS, is_dead, NULL);
     nunsure += block == RING_OWNER_UNSURE;
     if (block != RING_OWNER_DEAD)
         return;

@@ -100,7 +100,7 @@ static void queue_keeps_order(void)
     EXPECT(!me->stalled && list_empty(&node.net->stalled));
     peer_queue(me, &items[0].pending); /* taken out by hand, as a cancelled send is */
     list_remove(&items[0].pending.link);
-    peer_unstall(me);
+    peer_remove_stalled(me);
     EXPECT(!me->stalled && list_empty(&node.net->stalled));
 }
 

@@ -74,13 +74,13 @@ static void memory_token(struct node *n)
         struct net_waiter w = {.ready = word_is_there, .arg = &l};
         if (me == 0) {
             atomic_store_explicit(&f->word[next][0], i, memory_order_release);
-            net_ring_local(n->net, next);
+            net_wake_local_rank(n->net, next);
         }
         while (!word_is_there(&l))
             net_wait_step(n->net, &w);
         if (me != 0) {
             atomic_store_explicit(&f->word[next][0], i, memory_order_release);
-            net_ring_local(n->net, next);
+            net_wake_local_rank(n->net, next);
         }
     }
 }

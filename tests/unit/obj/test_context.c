@@ -26,14 +26,14 @@ static void lowest_first(void)
 {
     uint64_t mask[CONTEXT_WORDS] = {0};
     uint32_t ids[2] = {0};
-    EXPECT(!context_pick(mask, 0, CONTEXT_WORDS, 0, 1, ids));
+    EXPECT(!context_pick_ids(mask, 0, CONTEXT_WORDS, 0, 1, ids));
     mask[1] = 1ull << 63;
-    EXPECT(!context_pick(mask, 0, CONTEXT_WORDS, 0, 2, ids));
+    EXPECT(!context_pick_ids(mask, 0, CONTEXT_WORDS, 0, 2, ids));
     mask[40] = 1;
-    EXPECT(context_pick(mask, 0, CONTEXT_WORDS, 0, 2, ids));
+    EXPECT(context_pick_ids(mask, 0, CONTEXT_WORDS, 0, 2, ids));
     EXPECT_EQ(ids[0], 127);
     EXPECT_EQ(ids[1], 40 * 64);
-    EXPECT(!context_pick(mask, 0, 40, 0, 2, ids));
+    EXPECT(!context_pick_ids(mask, 0, 40, 0, 2, ids));
 }
 
 static void every_start_finds_every_id(void)
@@ -45,9 +45,9 @@ static void every_start_finds_every_id(void)
         mask[60] = mask[61] = 0;
         mask[60 + bit / 64] = 1ull << bit % 64;
         for (uint32_t start = 0; start < 300; start++) {
-            EXPECT(context_pick(mask, FIRST, LAST, start, 1, ids));
+            EXPECT(context_pick_ids(mask, FIRST, LAST, start, 1, ids));
             EXPECT_EQ(ids[0], 60 * 64 + bit);
-            EXPECT(!context_pick(mask, FIRST, LAST, start, 2, ids));
+            EXPECT(!context_pick_ids(mask, FIRST, LAST, start, 2, ids));
         }
     }
 }
@@ -58,7 +58,7 @@ static void picks_differ_and_start_at_the_given_number(void)
     uint32_t ids[2];
     memset(mask, 0xff, sizeof(mask));
     for (uint32_t start = 0; start < 64 * CONTEXT_WORDS; start++) {
-        EXPECT(context_pick(mask, 0, CONTEXT_WORDS, start, 2, ids));
+        EXPECT(context_pick_ids(mask, 0, CONTEXT_WORDS, start, 2, ids));
         EXPECT_EQ(ids[0], start);
         EXPECT_EQ(ids[1], (start + 1) % (64 * CONTEXT_WORDS));
     }
@@ -71,12 +71,12 @@ static void numbers_are_not_used_twice(void)
     context_ids_init(&p);
     const uint32_t id = 77, other = 78, old = 3 * CONTEXT_IDS + id;
     context_id_take(&p, old);
-    EXPECT(context_is_fresh(&p, old) && !context_is_gone(&p, context_of_id(old)));
+    EXPECT(context_is_current(&p, old) && !context_is_retired(&p, context_of_id(old)));
     context_retire(&p, old);
-    EXPECT(context_is_gone(&p, context_of_id(old)) && context_is_gone(&p, context_of_id(old) + 1));
-    EXPECT(!context_is_gone(&p, context_of_id(old + CONTEXT_IDS)) &&
-           !context_is_gone(&p, context_of_id(other)));
-    EXPECT(!context_is_gone(&p, 1u << 31 | context_of_id(old))); /* of no communicator */
+    EXPECT(context_is_retired(&p, context_of_id(old)) && context_is_retired(&p, context_of_id(old) + 1));
+    EXPECT(!context_is_retired(&p, context_of_id(old + CONTEXT_IDS)) &&
+           !context_is_retired(&p, context_of_id(other)));
+    EXPECT(!context_is_retired(&p, 1u << 31 | context_of_id(old))); /* of no communicator */
     contexts_return(&p, false);
     EXPECT(!is_set(p.context_mask, id)); /* enough others are free */
     EXPECT_EQ(p.context_epoch, 0);
@@ -84,9 +84,9 @@ static void numbers_are_not_used_twice(void)
     EXPECT(is_set(p.context_mask, id));
     EXPECT_EQ(p.context_epoch, 4);
     uint32_t ids[2] = {id, other};
-    context_numbers(ids, 2, p.context_epoch);
+    context_add_epoch(ids, 2, p.context_epoch);
     EXPECT_EQ(ids[0], old + CONTEXT_IDS);
-    EXPECT(context_is_fresh(&p, ids[0]) && !context_is_fresh(&p, old));
+    EXPECT(context_is_current(&p, ids[0]) && !context_is_current(&p, old));
     context_retire(&p, (CONTEXT_EPOCHS - 1) * CONTEXT_IDS + other);
     context_id_take(&p, other);
     contexts_return(&p, true);

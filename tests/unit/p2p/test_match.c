@@ -43,7 +43,7 @@ static void model_remove(struct model *m, const struct match_entry *e)
 static struct match_entry *oldest_receive(struct envelope message)
 {
     for (int i = 0; i < receives.used; i++)
-        if (receives.live[i] && envelope_takes(receives.entries[i].env, message))
+        if (receives.live[i] && envelope_matches(receives.entries[i].env, message))
             return &receives.entries[i];
     return NULL;
 }
@@ -51,7 +51,7 @@ static struct match_entry *oldest_receive(struct envelope message)
 static struct match_entry *oldest_message(struct envelope receive)
 {
     for (int i = 0; i < messages.used; i++)
-        if (messages.live[i] && envelope_takes(receive, messages.entries[i].env))
+        if (messages.live[i] && envelope_matches(receive, messages.entries[i].env))
             return &messages.entries[i];
     return NULL;
 }

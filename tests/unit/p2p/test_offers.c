@@ -11,7 +11,7 @@ static void crossed_ones_are_void(void)
     struct offer a = {.env = {.context = 2, .source = 1, .tag = 3}, .cookie = 7}, got;
     EXPECT(!offers_add(&o, &a, 4, 5));
     EXPECT(!offers_add(&o, &a, UINT32_MAX, 0));
-    EXPECT(!offers_take(&o, a.env, &got));
+    EXPECT(!offers_remove_matching(&o, a.env, &got));
     EXPECT(offers_add(&o, &a, 5, 5));
     EXPECT_EQ(o.count, 1);
 }
@@ -26,14 +26,14 @@ static void each_is_taken_once_by_its_envelope(void)
     }
     struct offer more = {.env = {.context = 4}};
     EXPECT(!offers_add(&o, &more, 0, 0));
-    EXPECT(!offers_take(&o, (struct envelope){.context = 3, .source = 1, .tag = 1}, &got));
-    EXPECT(!offers_take(&o, (struct envelope){.context = 2, .source = 0, .tag = 1}, &got));
+    EXPECT(!offers_remove_matching(&o, (struct envelope){.context = 3, .source = 1, .tag = 1}, &got));
+    EXPECT(!offers_remove_matching(&o, (struct envelope){.context = 2, .source = 0, .tag = 1}, &got));
     for (int n = 0; n < OFFERS_MAX; n++) {
         int tag = n * 5 % OFFERS_MAX; /* in some order */
         struct envelope env = {.context = 2, .source = 1, .tag = tag};
-        EXPECT(offers_take(&o, env, &got));
+        EXPECT(offers_remove_matching(&o, env, &got));
         EXPECT_EQ(got.cookie, 100 + tag);
-        EXPECT(!offers_take(&o, env, &got));
+        EXPECT(!offers_remove_matching(&o, env, &got));
     }
     EXPECT_EQ(o.count, 0);
 }

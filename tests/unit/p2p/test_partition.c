@@ -16,8 +16,8 @@ static void partition_check(struct partition_side s, struct partition_side r, ui
         uint64_t from = (uint64_t)first * s.bytes, to = (uint64_t)last * s.bytes;
         EXPECT(first < last);
         for (int i = first; i < last; i++)
-            EXPECT(partition_transfer(&plan, i) == t);
-        partition_touched(r, from, to, &low, &high);
+            EXPECT(partition_find_transfer(&plan, i) == t);
+        partition_find_touched(r, from, to, &low, &high);
         EXPECT(low >= 0 && high <= r.partitions);
         if (s.bytes > 0)
             EXPECT((uint64_t)low * r.bytes <= from && (uint64_t)high * r.bytes >= to);

@@ -209,7 +209,7 @@ static void check_matching(struct stream *s)
         struct op *o = &s->receives[i];
         int want = -1;
         for (int k = 0; k < s->nsends && want < 0 && !o->cancelled; k++)
-            if (!taken[k] && envelope_takes(o->env, s->sends[k].env))
+            if (!taken[k] && envelope_matches(o->env, s->sends[k].env))
                 want = k;
         if (want >= 0)
             taken[want] = true;

@@ -40,7 +40,7 @@ static void each_is_reached_and_ends(void)
 
 static void state_print_row(enum p2p_state from, char *out, size_t size)
 {
-    size_t n = (size_t)snprintf(out, size, "| %s | %s |", state_name(from), state_what(from));
+    size_t n = (size_t)snprintf(out, size, "| %s | %s |", state_name(from), state_description(from));
     for (int to = 0; to < STATES; to++)
         if (state_may_follow(from, (enum p2p_state)to) && n < size)
             n += (size_t)snprintf(out + n, size - n, " %s", state_name((enum p2p_state)to));
@@ -85,7 +85,7 @@ static void astray_ends(void)
             if (!freopen("/dev/null", "w", stderr))
                 _exit(4);
             r.state = (uint8_t)from;
-            request_turn(&r, (enum p2p_state)from); /* no state follows itself */
+            request_change_state(&r, (enum p2p_state)from); /* no state follows itself */
             _exit(0);
         }
         int status = 0;

@@ -177,7 +177,7 @@ static void sender_dies(void)
 static void suspended_acknowledge(void)
 {
     w.nacked = w.ndead;
-    p2p_judge_again(suspended_receiver()->p2p);
+    p2p_recheck_faults(suspended_receiver()->p2p);
 }
 
 static void free_receive(void)
@@ -266,7 +266,7 @@ static void suspended_act(enum action a)
         break;
     case REVOKE:
         w.revoked = true;
-        p2p_judge_again(suspended_receiver()->p2p);
+        p2p_recheck_faults(suspended_receiver()->p2p);
         break;
     case SENDER_DIES:
         sender_dies();
@@ -390,9 +390,9 @@ static void mix_request(uint64_t *key, const struct request *base)
     suspended_mix(key, r->state | (uint64_t)(base->complete != 0) << 8 | (uint64_t)r->match.posted << 9 |
                            (uint64_t)r->registered << 10 | (uint64_t)base->freed << 11 |
                            (uint64_t)(uint32_t)base->error << 32);
-    if (request_is(r, STATE_BIT(SEND_HELD)))
+    if (request_is_in_state(r, STATE_BIT(SEND_HELD)))
         suspended_mix(key, r->hold.since != 0);
-    if (request_is(r, STATE_BIT(SEND_PIECES) | STATE_BIT(RECV_PIECES)))
+    if (request_is_in_state(r, STATE_BIT(SEND_PIECES) | STATE_BIT(RECV_PIECES)))
         suspended_mix(key, r->pieces.moved);
 }
 

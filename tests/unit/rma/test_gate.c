@@ -95,7 +95,7 @@ static void ask_again(struct state *s, struct user *u, struct gate_entry *e)
     uint64_t seen[GATE_WORDS];
     for (uint32_t w = 0; w < GATE_WORDS; w++)
         seen[w] = s->word[w];
-    const bool inside = gate_next(e, u->old, seen, &step);
+    const bool inside = gate_next_step(e, u->old, seen, &step);
     take_step(u, e, step);
     u->checked_again = 1;
     if (!inside || step.count > 0)
@@ -140,7 +140,7 @@ static bool act(struct state *s, struct user *u)
         look_half(s, u, false);
         for (uint32_t w = 0; w < GATE_WORDS; w++)
             seen[w] = u->seen[w];
-        gate_next(&e, u->old, seen, &step);
+        gate_next_step(&e, u->old, seen, &step);
         take_step(u, &e, step);
         memset(u->seen, 0, sizeof(u->seen));
         u->place = COMING;
@@ -288,7 +288,7 @@ static void one_side_is_short(void)
     uint64_t words[GATE_WORDS] = {0};
     gate_enter(&e, GATE_NEAR, false, true, &s);
     EXPECT(s.count == 1 && s.op[0].add && s.op[0].word == GATE_USERS);
-    EXPECT(gate_next(&e, 0, words, &s));
+    EXPECT(gate_next_step(&e, 0, words, &s));
     EXPECT_EQ(s.count, 0);
     gate_leave(&e, &s);
     EXPECT_EQ(s.count, 2);

@@ -61,7 +61,7 @@ static int tune_regret(struct tune *t, struct machine *m, int n, uint32_t drift_
     *m = start;
     seed = begin;
     for (int i = 0; i < n; i++) {
-        struct tune_ticket ticket = tune_pick(t, ALL);
+        struct tune_ticket ticket = tune_pick_candidate(t, ALL);
         m->drift = from + (uint32_t)((int64_t)(drift_to - from) * i / n);
         const uint64_t ns = tune_use(m, ticket.candidate);
         ours += ns;
@@ -163,7 +163,7 @@ static void random_machines(void)
 static void report_costs(struct tune *t, const uint64_t cost[], int n, int used[])
 {
     for (int i = 0; i < n; i++) {
-        struct tune_ticket ticket = tune_pick(t, ALL);
+        struct tune_ticket ticket = tune_pick_candidate(t, ALL);
         used[ticket.candidate]++;
         tune_report(t, &ticket, cost[ticket.candidate], true);
     }
@@ -206,7 +206,7 @@ static void equal_reports_give_equal_choices(void)
     tune_open(&b, CANDIDATES, NULL);
     seed = 5;
     for (int i = 0; i < 10000; i++) {
-        struct tune_ticket x = tune_pick(&a, ALL), y = tune_pick(&b, ALL);
+        struct tune_ticket x = tune_pick_candidate(&a, ALL), y = tune_pick_candidate(&b, ALL);
         const uint64_t ns = 1000 + tune_random_choice(1000) + 100u * x.candidate;
         EXPECT_EQ(x.candidate, y.candidate);
         tune_report(&a, &x, ns, i % 7 != 0);
@@ -220,7 +220,7 @@ static void without_costs_the_rule_stays(void)
     struct tune t;
     tune_open(&t, CANDIDATES, NULL);
     for (int i = 0; i < 1000; i++) {
-        struct tune_ticket ticket = tune_pick(&t, ALL);
+        struct tune_ticket ticket = tune_pick_candidate(&t, ALL);
         EXPECT_EQ(ticket.candidate, 0);
         tune_report(&t, &ticket, 1000, false);
     }
@@ -238,7 +238,7 @@ static void late_reports_and_excluded_candidates(void)
         struct tune_ticket under_way[16];
         for (int k = 0; k < 16; k++) {
             const uint32_t allowed = k % 4 == 3 ? 5 : ALL;
-            under_way[k] = tune_pick(&t, allowed);
+            under_way[k] = tune_pick_candidate(&t, allowed);
             EXPECT(allowed >> under_way[k].candidate & 1);
         }
         for (int k = 15; k >= 0; k--)
@@ -246,7 +246,7 @@ static void late_reports_and_excluded_candidates(void)
     }
     EXPECT_EQ(tune_best(&t), 1);
     for (int i = 0; i < 1000; i++) {
-        struct tune_ticket ticket = tune_pick(&t, 5);
+        struct tune_ticket ticket = tune_pick_candidate(&t, 5);
         tune_report(&t, &ticket, cost[ticket.candidate], true);
     }
     EXPECT_EQ(tune_best(&t), 2);

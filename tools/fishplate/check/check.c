@@ -130,7 +130,7 @@ static int run_job(const struct question *q)
     struct survey s;
     struct findings f = {0};
     int status = 0;
-    inside_of_library();
+    get_library_table();
     MPI_Init(NULL, NULL);
     if (survey_measure(q->report != NULL, &s)) {
         if (q->names)

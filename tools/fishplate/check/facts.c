@@ -55,7 +55,7 @@ static void gather_ports(struct facts *out)
     struct net_port *ports = NULL;
     size_t count = 0;
     const char *why = "";
-    if (inside_of_library()->ports(&ports, &count, &why) != 0)
+    if (get_library_table()->ports(&ports, &count, &why) != 0)
         snprintf(out->no_ports, sizeof(out->no_ports), "%s", why);
     out->nports = (int32_t)count;
     for (size_t i = 0; i < count && i < FACT_PORTS; i++)

@@ -91,8 +91,8 @@ static double others_median(const struct survey *s, const double *medians, int h
     return m;
 }
 
-static void judge_pair(const struct survey *s, const double *rate, const double *time, int a, int b,
-                       struct findings *f)
+static void judge_host_pair(const struct survey *s, const double *rate, const double *time, int a, int b,
+                            struct findings *f)
 {
     const double have = s->bandwidth[a * s->n + b], least = fmin(rate[a], rate[b]);
     const double late = s->latency[a * s->n + b], most = fmax(time[a], time[b]);
@@ -136,7 +136,7 @@ static void judge_hosts(const struct survey *s, struct findings *f)
     }
     for (int a = 0; rate && time && s->n > 2 && a < s->n; a++)
         for (int b = a + 1; b < s->n; b++)
-            judge_pair(s, rate, time, a, b, f);
+            judge_host_pair(s, rate, time, a, b, f);
     free(rate);
     free(time);
 }
@@ -211,7 +211,7 @@ static void judge_ports(const struct facts *h, struct findings *f)
     }
 }
 
-static const struct net_port *used_port(const struct facts *h)
+static const struct net_port *find_used_port(const struct facts *h)
 {
     for (int i = 0; i < h->nports && i < FACT_PORTS; i++)
         if (h->ports[i].chosen)
@@ -220,13 +220,13 @@ static const struct net_port *used_port(const struct facts *h)
 }
 
 /* Facts that must be equal on all hosts are compared with those of the first host. */
-static void judge_alike(const struct survey *s, struct findings *f)
+static void judge_equal_facts(const struct survey *s, struct findings *f)
 {
     const struct facts *first = &s->hosts[0];
-    const struct net_port *port = used_port(first);
+    const struct net_port *port = find_used_port(first);
     for (int i = 1; i < s->n; i++) {
         const struct facts *h = &s->hosts[i];
-        const struct net_port *p = used_port(h);
+        const struct net_port *p = find_used_port(h);
         if (strcmp(h->version, first->version) != 0)
             findings_add(f, CHECK_WARNING, h->host, "Install the same version on all hosts.",
                          "it has Fishplate %s, %s has %s", h->version, first->host, first->version);
@@ -269,7 +269,7 @@ void findings_judge(const struct survey *s, struct findings *out)
         judge_limits(&s->hosts[i], out);
         judge_ports(&s->hosts[i], out);
     }
-    judge_alike(s, out);
+    judge_equal_facts(s, out);
     if (out->n > 0)
         qsort(out->v, (size_t)out->n, sizeof(out->v[0]), judge_compare_by_severity);
 }

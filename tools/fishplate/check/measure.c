@@ -47,7 +47,7 @@ static void measure_clock_offset(int peer, MPI_Comm comm, struct facts *f)
     }
 }
 
-static void clock_answer(MPI_Comm comm)
+static void answer_clock_requests(MPI_Comm comm)
 {
     for (int i = 0; i < CLOCK_TRIES; i++) {
         MPI_Recv(NULL, 0, MPI_DOUBLE, 0, TAG, comm, MPI_STATUS_IGNORE);
@@ -194,7 +194,7 @@ static void describe_path(struct survey *s, MPI_Comm comm)
 {
     MPI_Group here, world;
     int second = 1, rank = 0;
-    const struct fishplate_inside *in = inside_of_library();
+    const struct fishplate_inside *in = get_library_table();
     MPI_Comm_group(comm, &here);
     MPI_Comm_group(MPI_COMM_WORLD, &world);
     MPI_Group_translate_ranks(here, 1, &second, world, &rank);
@@ -225,7 +225,7 @@ static bool survey_hosts(MPI_Comm comm, bool with_sizes, struct survey *out)
         if (rank == 0)
             measure_clock_offset(r, comm, &out->hosts[r]);
         else if (rank == r)
-            clock_answer(comm);
+            answer_clock_requests(comm);
     }
     measure_pairs(comm, rank, n, row, data);
     if (n > 1 && with_sizes)

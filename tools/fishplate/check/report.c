@@ -57,7 +57,7 @@ static void report_host(FILE *out, const struct facts *h)
 
 static void report_settings(FILE *out)
 {
-    const struct fishplate_inside *in = inside_of_library();
+    const struct fishplate_inside *in = get_library_table();
     char value[256];
     int n = 0;
     fprintf(out, "\n## Settings\n\n");

@@ -70,7 +70,7 @@ static void report_print_medians(FILE *out, const struct survey *s)
                 host_median(s, s->latency, i) * 1e6);
 }
 
-static bool is_same(const struct finding *a, const struct finding *b)
+static bool findings_are_equal(const struct finding *a, const struct finding *b)
 {
     return a->severity == b->severity && strcmp(a->what, b->what) == 0 && strcmp(a->todo, b->todo) == 0;
 }
@@ -81,11 +81,11 @@ static void report_print_finding(FILE *out, const struct findings *f, int first)
     const struct finding *it = &f->v[first];
     int hosts = 0;
     for (int i = 0; i < first; i++)
-        if (is_same(&f->v[i], it))
+        if (findings_are_equal(&f->v[i], it))
             return;
     fprintf(out, "%s: ", it->severity == CHECK_WARNING ? "Warning" : "Note");
     for (int i = first; i < f->n; i++)
-        if (is_same(&f->v[i], it) && hosts++ < NAMES_MAX && it->host[0])
+        if (findings_are_equal(&f->v[i], it) && hosts++ < NAMES_MAX && it->host[0])
             fprintf(out, "%s%s", hosts > 1 ? ", " : "", f->v[i].host);
     if (hosts > NAMES_MAX)
         fprintf(out, " and %d more hosts", hosts - NAMES_MAX);
@@ -152,7 +152,7 @@ static void json_host(struct json *j, const struct facts *h)
         json_int(j, "port", p->port);
         json_string(j, "state", net_port_state(p));
         json_string(j, "link", net_port_link(p));
-        json_string(j, "made", net_port_made(p));
+        json_string(j, "made", net_port_implementation(p));
         json_real(j, "rate_gbits", p->rate / 1000.0);
         json_int(j, "mtu", p->mtu);
         json_string(j, "gid", gid);

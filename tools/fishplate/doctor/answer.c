@@ -23,7 +23,7 @@ static const struct page_wait *first_wait(const struct page *page)
 
 /* The same wait in both samples, on the same items. Messages that arrived in between make it unsteady only if
  * some of the awaited items are in transit: then each message may have been a piece of one. */
-static bool is_steady(const struct page_wait *before, const struct page_wait *now)
+static bool is_wait_unchanged(const struct page_wait *before, const struct page_wait *now)
 {
     if (!before || before->id != now->id || now->stirs != now->recorded_stirs ||
         before->nitems != now->nitems ||
@@ -55,7 +55,8 @@ static void answer_classify_rank(const struct sample *before, const struct sampl
     else
         r->state = wait ? WHY_WAITS : WHY_RUNS;
     r->asleep = r->state == WHY_RUNS && now->state != 'R' && before && before->cpu_ns == now->cpu_ns;
-    r->steady = r->state == WHY_WAITS && before && is_steady(first_wait(&before->page), wait) && !now->torn;
+    r->steady =
+        r->state == WHY_WAITS && before && is_wait_unchanged(first_wait(&before->page), wait) && !now->torn;
 }
 
 bool answer_make(const struct look *before, const struct look *now, double apart, struct answer *out)
@@ -73,7 +74,7 @@ bool answer_make(const struct look *before, const struct look *now, double apart
         if (wait && now->of[r]->now > wait->since)
             out->waited_ns[r] = now->of[r]->now - wait->since;
     }
-    return why_analyse(&out->why);
+    return why_analyze_waits(&out->why);
 }
 
 void answer_free(struct answer *a)
@@ -108,7 +109,7 @@ static void answer_print_unseen(FILE *out, const struct answer *a)
             ranks[n++] = r;
     if (n > 0) {
         fprintf(out, "Not seen: ");
-        words_ranks(out, ranks, n);
+        words_print_ranks(out, ranks, n);
         fprintf(out, ". They have not called MPI_Init, have ended, or run on a host that did not answer; "
                      "what waits for them cannot be judged. Ask on the host where mpiexec runs: it knows all "
                      "hosts of the job.\n");

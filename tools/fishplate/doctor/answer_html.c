@@ -33,14 +33,14 @@ static const char page_style[] =
 #include "why.css.inc"
     ;
 
-static bool is_stuck(const struct why_rank *r)
+static bool is_rank_stuck(const struct why_rank *r)
 {
     return r->state == WHY_WAITS && r->steady && !r->live;
 }
 
 static const char *html_rank_style(const struct why_rank *r)
 {
-    if (is_stuck(r))
+    if (is_rank_stuck(r))
         return "stuck";
     return r->state == WHY_WAITS ? "waits" : r->state == WHY_RUNS ? "runs" : "other";
 }
@@ -94,12 +94,12 @@ static void add_edges(struct drawing *d, uint32_t r)
 {
     const struct why *w = &d->a->why;
     const struct page_wait *wait = why_wait(&w->rank[r]);
-    if (is_stuck(&w->rank[r])) {
+    if (is_rank_stuck(&w->rank[r])) {
         add_edge(d, r, w->rank[r].next);
         return;
     }
     for (uint32_t k = 0; wait && k < wait->nitems; k++) {
-        const struct why_meeting *m = meeting_find(w, wait, &wait->items[k]);
+        const struct why_meeting *m = meeting_find_collective(w, wait, &wait->items[k]);
         add_edge(d, r, wait->items[k].peer);
         for (uint32_t i = 0; m && i < m->nmissing && i < NODES_MAX; i++)
             add_edge(d, r, m->missing[i]);
@@ -152,7 +152,7 @@ static void draw_node(FILE *out, const struct node *n)
     if (n->n > 64 && n->ranks[n->n - 1] - n->ranks[0] + 1 != n->n)
         fprintf(text, "%u ranks, %u to %u", n->n, n->ranks[0], n->ranks[n->n - 1]);
     else
-        words_ranks(text, n->ranks, n->n);
+        words_print_ranks(text, n->ranks, n->n);
     fclose(text);
     if (strlen(name) > 32)
         snprintf(name, size, "%u ranks, %u to %u", n->n, n->ranks[0], n->ranks[n->n - 1]);

@@ -16,7 +16,8 @@ const struct page_wait *why_wait(const struct why_rank *r)
     return NULL;
 }
 
-bool why_matches(const struct page_item *receive, uint32_t to, const struct page_item *send, uint32_t from)
+bool why_messages_match(const struct page_item *receive, uint32_t to, const struct page_item *send,
+                        uint32_t from)
 {
     return (receive->kind == PAGE_RECV || receive->kind == PAGE_PROBE) && send->kind == PAGE_SEND &&
            receive->context == send->context && send->peer == (int32_t)to &&
@@ -45,7 +46,7 @@ static bool finding_add_rank(uint32_t **list, uint32_t *count, uint32_t rank)
     return true;
 }
 
-static bool is_stuck(const struct why_rank *r)
+static bool is_rank_stuck(const struct why_rank *r)
 {
     return r->state == WHY_WAITS && r->steady && !r->live && r->next >= 0;
 }
@@ -54,12 +55,12 @@ static bool is_stuck(const struct why_rank *r)
 static bool finding_follow_waits(struct why *w, uint32_t start, uint32_t *seen, uint32_t mark)
 {
     uint32_t r = start;
-    while (is_stuck(&w->rank[r]) && w->rank[r].finding < 0 && seen[r] != mark) {
+    while (is_rank_stuck(&w->rank[r]) && w->rank[r].finding < 0 && seen[r] != mark) {
         seen[r] = mark;
         r = (uint32_t)w->rank[r].next;
     }
     int number = w->rank[r].finding;
-    if (!is_stuck(&w->rank[r])) { /* the last rank before r waits for a rank that has left */
+    if (!is_rank_stuck(&w->rank[r])) { /* the last rank before r waits for a rank that has left */
         uint32_t last = start;
         while (w->rank[last].next != (int)r)
             last = (uint32_t)w->rank[last].next;
@@ -79,7 +80,7 @@ static bool finding_follow_waits(struct why *w, uint32_t start, uint32_t *seen, 
         if (!f)
             return false;
     }
-    for (r = start; is_stuck(&w->rank[r]) && w->rank[r].finding < 0; r = (uint32_t)w->rank[r].next) {
+    for (r = start; is_rank_stuck(&w->rank[r]) && w->rank[r].finding < 0; r = (uint32_t)w->rank[r].next) {
         w->rank[r].finding = number;
         if (!finding_add_rank(&w->findings[number].behind, &w->findings[number].nbehind, r))
             return false;
@@ -92,13 +93,13 @@ static bool find_cycles(struct why *w)
     uint32_t *seen = calloc(w->n ? w->n : 1, sizeof(*seen));
     bool ok = seen != NULL;
     for (uint32_t r = 0; ok && r < w->n; r++)
-        if (is_stuck(&w->rank[r]) && w->rank[r].finding < 0)
+        if (is_rank_stuck(&w->rank[r]) && w->rank[r].finding < 0)
             ok = finding_follow_waits(w, r, seen, r + 1);
     free(seen);
     return ok;
 }
 
-static bool find_meetings(struct why *w)
+static bool find_blocked_collectives(struct why *w)
 {
     for (size_t i = 0; i < w->nmeetings; i++) {
         const struct why_meeting *m = &w->meetings[i];
@@ -116,7 +117,7 @@ static bool find_meetings(struct why *w)
 }
 
 /* Ranks that compute or are stopped while another rank waits for them specifically. */
-static bool find_slow(struct why *w)
+static bool find_slow_ranks(struct why *w)
 {
     bool *waited = calloc(w->n ? w->n : 1, sizeof(*waited));
     struct why_finding *f = NULL;
@@ -146,7 +147,7 @@ static bool find_slow(struct why *w)
 }
 
 /* A send and a receive that match, both steady. */
-static bool find_unmoved(struct why *w)
+static bool find_unmoved_messages(struct why *w)
 {
     for (uint32_t r = 0; r < w->n; r++) {
         const struct page_wait *wait = w->rank[r].steady ? why_wait(&w->rank[r]) : NULL;
@@ -158,7 +159,7 @@ static bool find_unmoved(struct why *w)
             const struct page_wait *theirs = to->steady ? why_wait(to) : NULL;
             bool found = false;
             for (uint32_t i = 0; theirs && i < theirs->nitems; i++)
-                found = found || why_matches(&theirs->items[i], (uint32_t)send->peer, send, r);
+                found = found || why_messages_match(&theirs->items[i], (uint32_t)send->peer, send, r);
             struct why_finding *f = found ? finding_new(w, WHY_UNMOVED) : NULL;
             if (found && (!f || !finding_add_rank(&f->ranks, &f->nranks, r) ||
                           !finding_add_rank(&f->ranks, &f->nranks, (uint32_t)send->peer)))
@@ -186,5 +187,6 @@ static bool find_unknown(struct why *w)
 
 bool findings_make(struct why *w)
 {
-    return find_cycles(w) && find_meetings(w) && find_slow(w) && find_unmoved(w) && find_unknown(w);
+    return find_cycles(w) && find_blocked_collectives(w) && find_slow_ranks(w) && find_unmoved_messages(w) &&
+           find_unknown(w);
 }

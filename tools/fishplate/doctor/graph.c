@@ -16,7 +16,8 @@ static bool graph_is_matched_wait(const struct why *w, uint32_t r, const struct 
     for (int i = 0; other->state == WHY_WAITS && i < PAGE_WAITS; i++) {
         const struct page_wait *wait = &other->page->waits[i];
         for (uint32_t k = 0; wait->id && k < wait->nitems; k++)
-            if (why_matches(item, r, &wait->items[k], q) || why_matches(&wait->items[k], q, item, r))
+            if (why_messages_match(item, r, &wait->items[k], q) ||
+                why_messages_match(&wait->items[k], q, item, r))
                 return true;
     }
     return false;
@@ -34,7 +35,8 @@ static bool graph_has_matching_message(const struct page *page, const struct pag
     return false;
 }
 
-static bool can_help(const struct why *w, uint32_t r, const struct page_item *item, uint32_t q, int *blocked)
+static bool can_rank_unblock(const struct why *w, uint32_t r, const struct page_item *item, uint32_t q,
+                             int *blocked)
 {
     if (w->rank[q].live || graph_is_matched_wait(w, r, item, q))
         return true;
@@ -43,8 +45,8 @@ static bool can_help(const struct why *w, uint32_t r, const struct page_item *it
     return false;
 }
 
-static bool any_can_help(const struct why *w, uint32_t r, const struct page_item *item,
-                         const struct page_group *g, int *blocked)
+static bool can_any_rank_unblock(const struct why *w, uint32_t r, const struct page_item *item,
+                                 const struct page_group *g, int *blocked)
 {
     if (!g || g->nruns > PAGE_RUNS)
         return true;
@@ -52,13 +54,13 @@ static bool any_can_help(const struct why *w, uint32_t r, const struct page_item
         const int q = page_group_member(g, i);
         if (q < 0 || (uint32_t)q >= w->n)
             return true;
-        if ((uint32_t)q != r && can_help(w, r, item, (uint32_t)q, blocked))
+        if ((uint32_t)q != r && can_rank_unblock(w, r, item, (uint32_t)q, blocked))
             return true;
     }
     return false;
 }
 
-static bool meeting_can_begin(const struct why *w, const struct why_meeting *m, uint32_t r, int *blocked)
+static bool can_collective_start(const struct why *w, const struct why_meeting *m, uint32_t r, int *blocked)
 {
     if (!m || m->unknown)
         return true;
@@ -82,8 +84,8 @@ static bool meeting_can_begin(const struct why *w, const struct why_meeting *m, 
 }
 
 /* True if this item can still complete. Otherwise *blocked is a rank that can never complete it. */
-static bool item_may_end(const struct why *w, uint32_t r, const struct page_wait *wait,
-                         const struct page_item *item, int *blocked)
+static bool can_item_complete(const struct why *w, uint32_t r, const struct page_wait *wait,
+                              const struct page_item *item, int *blocked)
 {
     const struct page_group *g = item->group < PAGE_GROUPS ? &wait->groups[item->group] : NULL;
     const bool peer = item->peer >= 0 && (uint32_t)item->peer < w->n;
@@ -94,13 +96,13 @@ static bool item_may_end(const struct why *w, uint32_t r, const struct page_wait
         if (item->step == PAGE_MOVING || graph_has_matching_message(w->rank[r].page, item))
             return true;
         if (item->peer == PAGE_ANY)
-            return any_can_help(w, r, item, g, blocked);
-        return !peer || can_help(w, r, item, (uint32_t)item->peer, blocked);
+            return can_any_rank_unblock(w, r, item, g, blocked);
+        return !peer || can_rank_unblock(w, r, item, (uint32_t)item->peer, blocked);
     case PAGE_SEND:
     case PAGE_ROOM:
     case PAGE_NAMED:
         if (item->kind == PAGE_SEND && item->step == PAGE_POSTED)
-            return !peer || can_help(w, r, item, (uint32_t)item->peer, blocked);
+            return !peer || can_rank_unblock(w, r, item, (uint32_t)item->peer, blocked);
         /* Credits come back from any rank that is inside MPI. */
         if (!peer || (w->rank[item->peer].state != WHY_GONE && w->rank[item->peer].state != WHY_FINISHED))
             return true;
@@ -111,20 +113,21 @@ static bool item_may_end(const struct why *w, uint32_t r, const struct page_wait
         return !peer || w->rank[item->peer].live;
     case PAGE_COLL:
     case PAGE_TOGETHER:
-        return meeting_can_begin(w, meeting_find(w, wait, item), r, blocked);
+        return can_collective_start(w, meeting_find_collective(w, wait, item), r, blocked);
     default:
         return true;
     }
 }
 
-static bool wait_may_end(const struct why *w, uint32_t r, const struct page_wait *wait, int *next, int *item)
+static bool can_wait_complete(const struct why *w, uint32_t r, const struct page_wait *wait, int *next,
+                              int *item)
 {
     int blocked;
     if (wait->nitems == 0 || (wait->any && wait->total > wait->nitems))
         return true; /* the items of the wait are not all known */
     *next = -1;
     for (uint32_t k = 0; k < wait->nitems; k++) {
-        const bool may = item_may_end(w, r, wait, &wait->items[k], &blocked);
+        const bool may = can_item_complete(w, r, wait, &wait->items[k], &blocked);
         if (may && wait->any)
             return true;
         if (!may && *next < 0) {
@@ -146,7 +149,7 @@ static bool graph_rank_can_continue(struct why *w, uint32_t r)
         int next = -1, item = 0;
         if (rank->page->waits[i].id == 0)
             continue;
-        if (wait_may_end(w, r, &rank->page->waits[i], &next, &item))
+        if (can_wait_complete(w, r, &rank->page->waits[i], &next, &item))
             return true;
         if (first) {
             rank->next = next;
@@ -157,7 +160,7 @@ static bool graph_rank_can_continue(struct why *w, uint32_t r)
     return first || rank->page->waits_lost > 0;
 }
 
-static void find_live(struct why *w)
+static void mark_live_ranks(struct why *w)
 {
     for (uint32_t r = 0; r < w->n; r++) {
         struct why_rank *rank = &w->rank[r];
@@ -178,12 +181,12 @@ static void find_live(struct why *w)
     }
 }
 
-bool why_analyse(struct why *w)
+bool why_analyze_waits(struct why *w)
 {
     w->waiting = w->unseen = 0;
     if (!meetings_find(w))
         return false;
-    find_live(w);
+    mark_live_ranks(w);
     return findings_make(w);
 }
 

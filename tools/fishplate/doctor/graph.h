@@ -74,7 +74,7 @@ struct why {
 };
 
 /* Fills the rest from rank[0..n). False when memory is out. */
-bool why_analyse(struct why *w);
+bool why_analyze_waits(struct why *w);
 void why_free(struct why *w);
 
 /* Members by rank in the communicator; -1 when that is not known. */
@@ -84,6 +84,7 @@ int page_group_member(const struct page_group *g, int rank);
 const struct page_wait *why_wait(const struct why_rank *r);
 
 /* True if this receive or probe of `to` matches the message of `from`. */
-bool why_matches(const struct page_item *receive, uint32_t to, const struct page_item *send, uint32_t from);
+bool why_messages_match(const struct page_item *receive, uint32_t to, const struct page_item *send,
+                        uint32_t from);
 
 #endif

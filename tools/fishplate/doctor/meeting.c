@@ -30,18 +30,18 @@ static bool is_collective(const struct page_item *item)
     return item->kind == PAGE_COLL || item->kind == PAGE_TOGETHER;
 }
 
-static bool same_call(const struct page_item *a, const struct page_item *b)
+static bool is_same_collective(const struct page_item *a, const struct page_item *b)
 {
     return a->kind == b->kind && a->context == b->context && a->number == b->number;
 }
 
-const struct why_meeting *meeting_find(const struct why *w, const struct page_wait *wait,
-                                       const struct page_item *item)
+const struct why_meeting *meeting_find_collective(const struct why *w, const struct page_wait *wait,
+                                                  const struct page_item *item)
 {
     if (!is_collective(item) || item->group >= PAGE_GROUPS)
         return NULL;
     for (size_t i = 0; i < w->nmeetings; i++)
-        if (same_call(w->meetings[i].item, item) &&
+        if (is_same_collective(w->meetings[i].item, item) &&
             same_group(w->meetings[i].group, &wait->groups[item->group]))
             return &w->meetings[i];
     return NULL;
@@ -76,14 +76,14 @@ static const struct page_item *meeting_find_wait(const struct why_rank *r, const
     for (int i = 0; r->state == WHY_WAITS && i < PAGE_WAITS; i++) {
         const struct page_wait *wait = &r->page->waits[i];
         for (uint32_t k = 0; wait->id && k < wait->nitems; k++)
-            if (same_call(&wait->items[k], m->item) && wait->items[k].group < PAGE_GROUPS &&
+            if (is_same_collective(&wait->items[k], m->item) && wait->items[k].group < PAGE_GROUPS &&
                 same_group(&wait->groups[wait->items[k].group], m->group))
                 return &wait->items[k];
     }
     return NULL;
 }
 
-static bool place_member(struct why *w, struct why_meeting *m, uint32_t member)
+static bool classify_member(struct why *w, struct why_meeting *m, uint32_t member)
 {
     const struct why_rank *r = &w->rank[member];
     const struct page_item *there = meeting_find_wait(r, m);
@@ -107,8 +107,8 @@ static bool place_member(struct why *w, struct why_meeting *m, uint32_t member)
         m->unknown = true;
     else if (!c || c->calls < m->item->number)
         return meeting_append_rank(&m->missing, &m->nmissing, member);
-    else if (c->calls - m->item->number < PAGE_KINDS && page_comm_kind_of(c, m->item->number) >= 0 &&
-             page_comm_kind_of(c, m->item->number) != m->item->coll)
+    else if (c->calls - m->item->number < PAGE_KINDS && page_comm_get_kind(c, m->item->number) >= 0 &&
+             page_comm_get_kind(c, m->item->number) != m->item->coll)
         return meeting_append_rank(&m->strangers, &m->nstrangers, member);
     return true; /* it has been there, and left or is about to wait */
 }
@@ -126,7 +126,7 @@ static bool meeting_add(struct why *w, const struct page_wait *wait, const struc
         const int member = page_group_member(m->group, i);
         if (member < 0 || (uint32_t)member >= w->n)
             m->unknown = true;
-        else if (!place_member(w, m, (uint32_t)member))
+        else if (!classify_member(w, m, (uint32_t)member))
             return false;
     }
     return true;
@@ -139,8 +139,8 @@ bool meetings_find(struct why *w)
             const struct page_wait *wait = &w->rank[r].page->waits[i];
             for (uint32_t k = 0; wait->id && k < wait->nitems; k++) {
                 const struct page_item *item = &wait->items[k];
-                if (is_collective(item) && item->group < PAGE_GROUPS && !meeting_find(w, wait, item) &&
-                    !meeting_add(w, wait, item))
+                if (is_collective(item) && item->group < PAGE_GROUPS &&
+                    !meeting_find_collective(w, wait, item) && !meeting_add(w, wait, item))
                     return false;
             }
         }

@@ -12,7 +12,7 @@ bool meetings_find(struct why *w);
 void meetings_free(struct why *w);
 
 /* The meeting of this item, or NULL. */
-const struct why_meeting *meeting_find(const struct why *w, const struct page_wait *wait,
-                                       const struct page_item *item);
+const struct why_meeting *meeting_find_collective(const struct why *w, const struct page_wait *wait,
+                                                  const struct page_item *item);
 
 #endif

@@ -54,7 +54,7 @@ static int ps_sample_twice(double apart, struct looks *before, struct looks *now
     return snapshots_take_all(now);
 }
 
-static const struct look *same_job(const struct looks *l, const struct look *job)
+static const struct look *find_same_job(const struct looks *l, const struct look *job)
 {
     for (size_t i = 0; i < l->count; i++)
         if (strcmp(l->job[i].job, job->job) == 0 && l->job[i].ranks == job->ranks)
@@ -70,7 +70,7 @@ static int ps_show(FILE *out, const struct looks *before, struct looks *now, con
     if (json) {
         ps_json(out, now, before);
     } else if (job) {
-        const struct look *earlier = same_job(before, job);
+        const struct look *earlier = find_same_job(before, job);
         ps_job(out, job, earlier ? earlier : job, lines);
     } else if (which || now->count == 0) {
         fprintf(out, "fishplate ps: %s.\n", why);
@@ -133,7 +133,7 @@ static bool ps_sleep(double seconds)
     return ended || key == 'q' || key == 'Q' || key == 3 || key == 27;
 }
 
-static void watch_loop(const char *which, double seconds)
+static void run_watch_loop(const char *which, double seconds)
 {
     struct looks before = {0}, now = {0};
     while (!ended) {
@@ -179,7 +179,7 @@ static int ps_watch(const char *which, double seconds)
     tcsetattr(STDIN_FILENO, TCSANOW, &raw);
     printf("\033[?1049h\033[?25l");
     fflush(stdout);
-    watch_loop(which, seconds);
+    run_watch_loop(which, seconds);
     printf("\033[?25h\033[?1049l");
     fflush(stdout);
     tcsetattr(STDIN_FILENO, TCSANOW, &was);
@@ -215,7 +215,7 @@ static bool read_job(void *question, const char *word)
 
 static bool read_watch(void *question, const char *value)
 {
-    return number_real(*value ? value : "2", 0.1, 3600, &((struct question *)question)->seconds);
+    return number_parse_real(*value ? value : "2", 0.1, 3600, &((struct question *)question)->seconds);
 }
 
 static const struct cli_option options[] = {

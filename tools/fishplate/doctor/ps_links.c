@@ -77,7 +77,7 @@ static const char *node_host(const struct look *l, int node)
 
 static const char *links_find_slow_host(const struct look *l, const struct link_seen *list, size_t n)
 {
-    const int end = links_culprit(list, n);
+    const int end = links_find_slow_node(list, n);
     return end >= 0 && !(list[0].kind & 1) ? node_host(l, end) : NULL;
 }
 

@@ -35,7 +35,7 @@ static const char *table_rank_state(const struct sample *s, const struct sample 
     return s->state != 'R' && before && before != s && before->cpu_ns == s->cpu_ns ? "asleep" : "runs";
 }
 
-static double per_second(uint64_t now, uint64_t before, uint64_t ns)
+static double rate_per_second(uint64_t now, uint64_t before, uint64_t ns)
 {
     return ns > 0 && now > before ? (double)(now - before) * 1e9 / (double)ns : 0;
 }
@@ -50,9 +50,9 @@ static struct rates table_rank_rates(const struct sample *s, const struct sample
     if (!before || before == s)
         return (struct rates){0};
     const uint64_t ticks = s->page.ticked - before->page.ticked;
-    return (struct rates){.messages = per_second(s->page.messages, before->page.messages, ticks),
-                          .bytes = per_second(s->page.bytes, before->page.bytes, ticks),
-                          .cpu = per_second(s->cpu_ns, before->cpu_ns, s->now - before->now) * 1e-9};
+    return (struct rates){.messages = rate_per_second(s->page.messages, before->page.messages, ticks),
+                          .bytes = rate_per_second(s->page.bytes, before->page.bytes, ticks),
+                          .cpu = rate_per_second(s->cpu_ns, before->cpu_ns, s->now - before->now) * 1e-9};
 }
 
 /* Four figures and a unit: "1234", "12.3k", "4.56G". */
@@ -123,9 +123,9 @@ static void table_print_late_ranks(FILE *out, const struct look *now, const stru
         for (uint32_t k = 0; k < m->nwaiting; k++)
             longest = MAX(longest, a.waited_ns[m->waiting[k]]);
         fprintf(out, "Late: ");
-        words_ranks(out, m->missing, m->nmissing);
+        words_print_ranks(out, m->missing, m->nmissing);
         fprintf(out, " for %s on %s; ", m->wait->call, m->group ? m->group->label : "a communicator");
-        words_ranks(out, m->waiting, m->nwaiting);
+        words_print_ranks(out, m->waiting, m->nwaiting);
         fprintf(out, " %s, the first for ", m->nwaiting == 1 ? "waits" : "wait");
         words_time(out, longest);
         fprintf(out, "\n");

@@ -208,7 +208,7 @@ static bool process_descends_from(int pid, int from)
     return false;
 }
 
-static bool is_meant(const struct look *look, const char *which)
+static bool is_job_selected(const struct look *look, const char *which)
 {
     char *end;
     const long pid = strtol(which, &end, 10);
@@ -226,7 +226,7 @@ struct look *snapshots_choose(struct looks *l, const char *which, const char **w
 {
     struct look *found = NULL;
     for (size_t i = 0; i < l->count; i++) {
-        if (which && !is_meant(&l->job[i], which))
+        if (which && !is_job_selected(&l->job[i], which))
             continue;
         if (found) {
             *why = which ? "several jobs fit; `fishplate ps` lists them"

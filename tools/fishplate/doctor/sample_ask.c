@@ -106,7 +106,7 @@ static void requests_open(struct requests *r)
 }
 
 /* False at the end. */
-static bool receive_some(struct request *c)
+static bool receive_answer_bytes(struct request *c)
 {
     if (c->room - c->size < 65536) {
         char *more = c->size < ANSWER_MAX ? realloc(c->bytes, 2 * c->room + 131072) : NULL;
@@ -137,7 +137,7 @@ static void requests_receive(struct requests *r)
         if (poll(files, (nfds_t)r->count, (int)((end - now) / 1000000) + 1) < 0 && errno != EINTR)
             break;
         for (int i = 0; i < r->count; i++)
-            if (files[i].fd >= 0 && files[i].revents && !receive_some(&r->list[i])) {
+            if (files[i].fd >= 0 && files[i].revents && !receive_answer_bytes(&r->list[i])) {
                 files[i].fd = -1;
                 left--;
             }

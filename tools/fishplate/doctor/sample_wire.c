@@ -24,7 +24,7 @@ struct run {
     uint16_t zeros, words;
 };
 
-static struct run next_run(const uint64_t *words, size_t at)
+static struct run find_next_run(const uint64_t *words, size_t at)
 {
     struct run r = {0};
     for (; at < WORDS && words[at] == 0 && r.zeros < RUN_MAX; at++)
@@ -46,13 +46,13 @@ void sample_write(FILE *out, const struct sample *s)
                         .torn = s->torn};
     memcpy(words, &s->page, sizeof(words));
     for (size_t at = 0; at < WORDS;) {
-        const struct run r = next_run(words, at);
+        const struct run r = find_next_run(words, at);
         head.bytes += (uint32_t)(sizeof(r) + r.words * 8u);
         at += (size_t)r.zeros + r.words;
     }
     fwrite(&head, sizeof(head), 1, out);
     for (size_t at = 0; at < WORDS;) {
-        const struct run r = next_run(words, at);
+        const struct run r = find_next_run(words, at);
         fwrite(&r, sizeof(r), 1, out);
         fwrite(words + at + r.zeros, 8, r.words, out);
         at += (size_t)r.zeros + r.words;

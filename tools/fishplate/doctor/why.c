@@ -56,7 +56,7 @@ static bool read_job(void *question, const char *word)
     return true;
 }
 
-static void pause_for(double seconds)
+static void sleep_seconds(double seconds)
 {
     const struct timespec t = {.tv_sec = (time_t)seconds,
                                .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
@@ -74,7 +74,7 @@ static struct look *why_choose_job(struct looks *l, const char *job, const char 
 }
 
 /* Is an awaited message in transit, and did any data arrive between the samples? */
-static bool wait_moves(const struct page_wait *before, const struct page_wait *now)
+static bool has_wait_progressed(const struct page_wait *before, const struct page_wait *now)
 {
     for (uint32_t i = 0; i < now->nitems; i++)
         if (now->items[i].step == PAGE_MOVING && now->stirs != before->stirs)
@@ -84,7 +84,7 @@ static bool wait_moves(const struct page_wait *before, const struct page_wait *n
 }
 
 /* Did any rank make progress between the samples? Ranks that compute count as making progress. */
-static bool has_moved(const struct look *before, const struct look *now)
+static bool has_job_progressed(const struct look *before, const struct look *now)
 {
     for (uint32_t r = 0; r < now->ranks; r++) {
         const struct sample *a = before->of[r], *b = now->of[r];
@@ -93,14 +93,14 @@ static bool has_moved(const struct look *before, const struct look *now)
         if (!b)
             continue;
         if (b->page.last_id != a->page.last_id || b->page.messages != a->page.messages ||
-            b->page.waits[0].id == 0 || wait_moves(&a->page.waits[0], &b->page.waits[0]))
+            b->page.waits[0].id == 0 || has_wait_progressed(&a->page.waits[0], &b->page.waits[0]))
             return true;
     }
     return false;
 }
 
 /* 0 when nothing has moved for so long, else the exit status. */
-static int await_hang(const struct question *q)
+static int wait_for_hang(const struct question *q)
 {
     const double step = q->hang_after / 4;
     int quiet = 0;
@@ -109,7 +109,7 @@ static int await_hang(const struct question *q)
         struct looks a, b;
         const char *why;
         struct look *before = why_choose_job(&a, q->job, &why);
-        pause_for(step);
+        sleep_seconds(step);
         if (!before && !seen) { /* it has not begun yet */
             snapshots_free(&a);
             continue;
@@ -121,7 +121,7 @@ static int await_hang(const struct question *q)
         seen = true;
         struct look *now = why_choose_job(&b, before->job, &why);
         const bool gone = now == NULL;
-        quiet = gone || now->ranks != before->ranks || has_moved(before, now) ? 0 : quiet + 1;
+        quiet = gone || now->ranks != before->ranks || has_job_progressed(before, now) ? 0 : quiet + 1;
         snapshots_free(&a);
         snapshots_free(&b);
         if (gone)
@@ -171,7 +171,7 @@ static int why_answer_question(const struct question *q)
     int status = 2;
     struct look *before = why_choose_job(&first, q->job, &why), *now = NULL;
     if (before) {
-        pause_for(q->apart);
+        sleep_seconds(q->apart);
         now = why_choose_job(&second, before->job, &why);
     }
     if (!now && !q->if_any)
@@ -196,6 +196,6 @@ int command_why(int argc, char **argv)
     const int next = cli_parse(&c, argc, argv, &q);
     if (next < 0)
         return command_usage(next, usage, options, after);
-    const int ended = q.hang_after > 0 ? await_hang(&q) : 0;
+    const int ended = q.hang_after > 0 ? wait_for_hang(&q) : 0;
     return ended ? ended : why_answer_question(&q);
 }

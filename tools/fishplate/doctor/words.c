@@ -9,7 +9,7 @@
 
 enum { PIECES_MAX = 12 };
 
-void words_ranks(FILE *out, const uint32_t *ranks, uint32_t n)
+void words_print_ranks(FILE *out, const uint32_t *ranks, uint32_t n)
 {
     fprintf(out, n == 1 ? "rank " : "ranks ");
     uint32_t pieces = 0;
@@ -87,7 +87,7 @@ static void words_message(FILE *out, const struct page_wait *wait, const struct 
     fprintf(out, "%s", words_comm_label(wait, item));
 }
 
-static void words_item(FILE *out, const struct page_wait *wait, const struct page_item *item)
+static void words_print_item(FILE *out, const struct page_wait *wait, const struct page_item *item)
 {
     switch (item->kind) {
     case PAGE_RECV:
@@ -123,7 +123,7 @@ static void words_item(FILE *out, const struct page_wait *wait, const struct pag
     }
 }
 
-static const char *kind_word(const struct page_item *item)
+static const char *item_kind_name(const struct page_item *item)
 {
     static const char *const words[] = {"receive", "send", "probe", "collective", "collective", "",
                                         "lock",    "",     ""};
@@ -142,15 +142,15 @@ void words_wait(FILE *out, const struct page_wait *wait, int only)
         const struct page_item *item = &wait->items[one ? (uint32_t)only : i];
         fprintf(out, "%s", i ? "; " : "");
         if (wait->total > 1 || strstr(call, "MPI_Wait") == call)
-            fprintf(out, "%s%s", kind_word(item), *kind_word(item) ? " " : "");
-        words_item(out, wait, item);
+            fprintf(out, "%s%s", item_kind_name(item), *item_kind_name(item) ? " " : "");
+        words_print_item(out, wait, item);
     }
     if (!one && wait->total > shown && wait->nitems > 0)
         fprintf(out, "; ...");
     fprintf(out, ")");
 }
 
-void words_rank_does(FILE *out, const struct telling *t, uint32_t rank, int item)
+void words_print_rank_activity(FILE *out, const struct telling *t, uint32_t rank, int item)
 {
     const struct why_rank *r = &t->why->rank[rank];
     const struct page_wait *wait = why_wait(r);

@@ -17,7 +17,7 @@ struct telling {
 };
 
 /* "rank 3", "ranks 0-5, 8 and 12-15"; after 12 pieces "and 40 more". Sorted by the caller. */
-void words_ranks(FILE *out, const uint32_t *ranks, uint32_t n);
+void words_print_ranks(FILE *out, const uint32_t *ranks, uint32_t n);
 
 /* "12 s", "3 min 5 s" */
 void words_time(FILE *out, uint64_t ns);
@@ -28,7 +28,7 @@ void words_wait(FILE *out, const struct page_wait *wait, int item);
 
 /* "waits in MPI_Recv(...) at solver.c:210", "computes", "is stopped": the activity of a rank, without its
  * duration. */
-void words_rank_does(FILE *out, const struct telling *t, uint32_t rank, int item);
+void words_print_rank_activity(FILE *out, const struct telling *t, uint32_t rank, int item);
 
 /* Messages and sends that the item nearly matches: one line each, with this before it. */
 void words_near_misses(FILE *out, const struct telling *t, uint32_t rank, const struct page_item *item,
@@ -38,6 +38,6 @@ void words_near_misses(FILE *out, const struct telling *t, uint32_t rank, const 
 void words_finding(FILE *out, const struct telling *t, const struct why_finding *f);
 
 /* A line of a few words: "Deadlock of ranks 0-1". */
-void words_title(FILE *out, const struct telling *t, const struct why_finding *f);
+void words_print_title(FILE *out, const struct telling *t, const struct why_finding *f);
 
 #endif

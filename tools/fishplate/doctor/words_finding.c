@@ -37,7 +37,7 @@ static char *finding_rank_activity(const struct telling *t, uint32_t rank, int i
     FILE *out = open_memstream(&text, &size);
     if (!out)
         return NULL;
-    words_rank_does(out, t, rank, item);
+    words_print_rank_activity(out, t, rank, item);
     fclose(out);
     return text;
 }
@@ -62,7 +62,7 @@ static void finding_print_group(FILE *out, const struct telling *t, const struct
     for (uint32_t i = 0; i < n; i++)
         ranks[i] = lines[i].rank;
     fprintf(out, "    ");
-    words_ranks(out, ranks, n);
+    words_print_ranks(out, ranks, n);
     const char *text = lines[0].text;
     if (n > 1 && strncmp(text, "waits ", 6) == 0)
         fprintf(out, " wait %s", text + 6);
@@ -219,11 +219,11 @@ static void title_ranks(FILE *out, const uint32_t *ranks, uint32_t n)
         return;
     memcpy(sorted, ranks, n * sizeof(*sorted));
     qsort(sorted, n, sizeof(*sorted), words_finding_compare_by_rank);
-    words_ranks(out, sorted, n);
+    words_print_ranks(out, sorted, n);
     free(sorted);
 }
 
-void words_title(FILE *out, const struct telling *t, const struct why_finding *f)
+void words_print_title(FILE *out, const struct telling *t, const struct why_finding *f)
 {
     const struct why_meeting *m = f->meeting;
     const char *call = m && m->wait->call[0] ? m->wait->call : "a collective";
@@ -262,7 +262,7 @@ void words_title(FILE *out, const struct telling *t, const struct why_finding *f
 
 void words_finding(FILE *out, const struct telling *t, const struct why_finding *f)
 {
-    words_title(out, t, f);
+    words_print_title(out, t, f);
     fprintf(out, ".\n");
     switch (f->kind) {
     case WHY_DEADLOCK:

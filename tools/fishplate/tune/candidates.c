@@ -36,7 +36,7 @@ static void add_barriers(const struct tune *t, const struct coll_algorithm *a, s
 void tune_candidates(const struct tune *t, enum coll_kind kind, struct tune_cell *cell)
 {
     static const size_t segments[] = {16 * KI, 64 * KI, 256 * KI};
-    const struct fishplate_inside *in = inside_of_library();
+    const struct fishplate_inside *in = get_library_table();
     cell->candidates = 0;
     candidate_add(cell, "%s", "");
     for (size_t i = 0; i < in->algorithms_count(); i++) {

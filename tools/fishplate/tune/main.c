@@ -136,7 +136,7 @@ static void tune_kind(struct tune *t, enum coll_kind kind, FILE *out)
 
 static int tune_set_coll(const char *setting)
 {
-    return inside_of_library()->coll_set(setting);
+    return get_library_table()->coll_set(setting);
 }
 
 static FILE *open_file(const struct tune *t)
@@ -151,7 +151,7 @@ static FILE *open_file(const struct tune *t)
             out,
             "# Rules for collective operations, for FISHPLATE_COLL=@FILE. The first line that holds wins:\n"
             "# operation [ranks=A-B] [nodes=A-B] [bytes=A-B] algorithm[:option=number]...\n");
-    fprintf(out, "# fishplate tune, version %s: %d ranks on %d nodes\n", inside_of_library()->version,
+    fprintf(out, "# fishplate tune, version %s: %d ranks on %d nodes\n", get_library_table()->version,
             t->bench.size, t->nodes);
     return out;
 }

@@ -94,7 +94,7 @@ bool tune_measure(struct tune *t, double seconds, struct tune_cell *cell)
     const double share = seconds / (5 * cell->candidates + 2 * JUDGED),
                  slice = share < TUNE_SAMPLE_MAX ? share : TUNE_SAMPLE_MAX;
     measure_prepare_cell(t, &c, cell, slice, batch);
-    pick_begin(&pick, equal, cell->candidates, cell->candidates);
+    pick_init(&pick, equal, cell->candidates, cell->candidates);
     while (!t->over && (next = pick_next(&pick)) >= 0 && !tune_is_over(t))
         pick_record(&pick, (uint64_t)(measure_take_sample(t, &c, cell, next, batch[next]) * 1e9));
     if (!t->over) {

@@ -12,7 +12,7 @@
 #define OUT_LATER   120
 
 /* By insertion: equals stay in the order in which they were given. */
-static void rank_others(struct pick *p, const double *predicted)
+static void sort_by_prediction(struct pick *p, const double *predicted)
 {
     for (int i = 1; i < p->count; i++) {
         int at = i;
@@ -22,11 +22,11 @@ static void rank_others(struct pick *p, const double *predicted)
     }
 }
 
-void pick_begin(struct pick *p, const double *predicted, int count, int most)
+void pick_init(struct pick *p, const double *predicted, int count, int most)
 {
     memset(p, 0, sizeof(*p));
     p->count = count < PICK_CANDIDATES ? count : PICK_CANDIDATES;
-    rank_others(p, predicted);
+    sort_by_prediction(p, predicted);
     double best = predicted[0];
     if (p->count > 1 && predicted[p->order[1]] < best)
         best = predicted[p->order[1]];
@@ -77,7 +77,7 @@ static uint64_t least_median(const struct pick *p)
 }
 
 /* The rules' choice stays, to be compared with. */
-static void end_pass(struct pick *p)
+static void finish_pass(struct pick *p)
 {
     int left = 0;
     const uint64_t least = least_median(p);
@@ -102,13 +102,13 @@ void pick_record(struct pick *p, uint64_t ns)
     while (p->at < p->tries && p->out[p->order[p->at]]);
     if (p->at < p->tries)
         return;
-    end_pass(p);
+    finish_pass(p);
     p->at = 0;
 }
 
 /* Samples of one pass were taken within a short time of each other. Of several candidates with noise the one that seems fastest was
  * also lucky; but hardly in three turns of four. */
-static bool wins_turns(const struct pick *p, int candidate)
+static bool wins_most_samples(const struct pick *p, int candidate)
 {
     int won = 0;
     const int n = p->samples[candidate] < p->samples[0] ? p->samples[candidate] : p->samples[0];
@@ -124,7 +124,7 @@ int pick_best(const struct pick *p)
     for (int i = 1; i < p->tries; i++) {
         const int c = p->order[i];
         const uint64_t ns = pick_median(p, c);
-        if (p->out[c] || p->samples[c] < PICK_JUDGED || ns >= least || !wins_turns(p, c))
+        if (p->out[c] || p->samples[c] < PICK_JUDGED || ns >= least || !wins_most_samples(p, c))
             continue;
         least = ns;
         best = c;

@@ -29,7 +29,7 @@ struct pick {
 };
 
 /* predicted[0] is the rules' choice. At most `most` candidates are tried. */
-void pick_begin(struct pick *p, const double *predicted, int count, int most);
+void pick_init(struct pick *p, const double *predicted, int count, int most);
 
 /* The candidate to try now, or -1: it is decided. */
 int pick_next(const struct pick *p);

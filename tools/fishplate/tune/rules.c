@@ -9,7 +9,7 @@
 #include "tune.h"
 
 /* " ranks=6-11" for 8 */
-static void write_near(FILE *out, const char *name, int n)
+static void write_range_around(FILE *out, const char *name, int n)
 {
     if (n < 4)
         fprintf(out, " %s=%d", name, n);
@@ -32,8 +32,8 @@ static void write_line(const struct tune *t, const struct tune_cell *cell, int n
 {
     const struct tune_cell *c = &cell[first];
     fputs(c->operation, out);
-    write_near(out, "ranks", t->bench.size);
-    write_near(out, "nodes", t->nodes);
+    write_range_around(out, "ranks", t->bench.size);
+    write_range_around(out, "nodes", t->nodes);
     if (c->bytes > 0)
         fprintf(out, " bytes=%zu-%zu",
                 first == 0 ? 0 : rules_geometric_middle(cell[first - 1].bytes, c->bytes) + 1,

@@ -10,19 +10,19 @@ struct partial partial_start(const struct coll_shape *shape, struct loc in, stru
         .in = in, .buf = {buf0, buf1}, .at = loc_same(in, buf0) ? 0 : -1, .commutative = shape->commutative};
 }
 
-struct loc partial_mine(const struct partial *p)
+struct loc partial_own_data(const struct partial *p)
 {
     return p->at < 0 ? p->in : p->buf[p->at];
 }
 
-struct loc partial_theirs(const struct partial *p)
+struct loc partial_peer_data(const struct partial *p)
 {
     return p->at < 0 ? p->buf[0] : p->buf[1 - p->at];
 }
 
 void partial_merge(struct sched *s, struct partial *p, bool mine_first, int64_t first, int64_t count)
 {
-    struct loc mine = loc_add(partial_mine(p), first), theirs = loc_add(partial_theirs(p), first);
+    struct loc mine = loc_add(partial_own_data(p), first), theirs = loc_add(partial_peer_data(p), first);
     if (p->at < 0 && (p->commutative || mine_first)) {
         sched_reduce(s, mine, theirs, theirs, count);
         p->at = 0;
@@ -37,12 +37,12 @@ void partial_merge(struct sched *s, struct partial *p, bool mine_first, int64_t 
     }
 }
 
-void partial_settle(struct sched *s, const struct partial *p, int64_t first, int64_t count)
+void partial_copy_to_result(struct sched *s, const struct partial *p, int64_t first, int64_t count)
 {
-    sched_copy(s, loc_add(partial_mine(p), first), loc_add(p->buf[0], first), count);
+    sched_copy(s, loc_add(partial_own_data(p), first), loc_add(p->buf[0], first), count);
 }
 
-struct fold fold_make(int rank, int size)
+struct fold fold_init(int rank, int size)
 {
     struct fold f = {.pof2 = 1};
     while (f.pof2 <= size / 2)
@@ -55,7 +55,7 @@ struct fold fold_make(int rank, int size)
     return f;
 }
 
-void fold_in(struct sched *s, const struct fold *f, int rank, struct partial *p, int64_t count)
+void fold_generate_reduce(struct sched *s, const struct fold *f, int rank, struct partial *p, int64_t count)
 {
     if (rank >= 2 * f->rem)
         return;
@@ -64,12 +64,12 @@ void fold_in(struct sched *s, const struct fold *f, int rank, struct partial *p,
         sched_fence(s);
         return;
     }
-    sched_recv(s, rank + 1, partial_theirs(p), count);
+    sched_recv(s, rank + 1, partial_peer_data(p), count);
     sched_fence(s);
     partial_merge(s, p, true, 0, count);
 }
 
-void fold_out(struct sched *s, const struct fold *f, int rank, struct loc data, int64_t count)
+void fold_generate_return(struct sched *s, const struct fold *f, int rank, struct loc data, int64_t count)
 {
     if (rank >= 2 * f->rem)
         return;
@@ -83,13 +83,13 @@ void fold_out(struct sched *s, const struct fold *f, int rank, struct loc data, 
 void fold_allreduce(const struct coll_shape *shape, struct sched *s, fold_exchange *exchange)
 {
     const int64_t n = shape->count;
-    struct fold f = fold_make(shape->rank, shape->size);
+    struct fold f = fold_init(shape->rank, shape->size);
     struct loc out = loc_make(BUF_RECV, 0), temp = shape->size > 1 && f.index >= 0 ? sched_temp(s, n) : out;
     struct partial p = partial_start(shape, shape_input(shape), out, temp);
-    fold_in(s, &f, shape->rank, &p, n);
+    fold_generate_reduce(s, &f, shape->rank, &p, n);
     if (f.index >= 0)
         exchange(s, &f, &p, out, n);
-    fold_out(s, &f, shape->rank, out, n);
+    fold_generate_return(s, &f, shape->rank, out, n);
 }
 
 void halving_reduce(struct sched *s, const struct fold *f, struct partial *p, int64_t count,
@@ -105,8 +105,8 @@ void halving_reduce(struct sched *s, const struct fold *f, struct partial *p, in
         h->hi[h->steps++] = hi;
         int64_t keep_lo = mine_first ? lo : mid, keep_hi = mine_first ? mid : hi;
         int64_t give_lo = mine_first ? mid : lo, give_hi = mine_first ? hi : mid;
-        sched_recv(s, partner, loc_add(partial_theirs(p), keep_lo), keep_hi - keep_lo);
-        sched_send(s, partner, loc_add(partial_mine(p), give_lo), give_hi - give_lo);
+        sched_recv(s, partner, loc_add(partial_peer_data(p), keep_lo), keep_hi - keep_lo);
+        sched_send(s, partner, loc_add(partial_own_data(p), give_lo), give_hi - give_lo);
         sched_fence(s);
         partial_merge(s, p, mine_first, keep_lo, keep_hi - keep_lo);
         lo = keep_lo;
@@ -119,7 +119,8 @@ void halving_reduce(struct sched *s, const struct fold *f, struct partial *p, in
 void ring_allgather(struct sched *s, int rank, int size, int first, struct loc data, int64_t count)
 {
     for (int k = 0; k < size - 1; k++) {
-        int out = ring(first - k, size), in = ring(first - k - 1, size), idle = ring_idle(out, in, count);
+        int out = ring(first - k, size), in = ring(first - k - 1, size),
+            idle = ring_return_when_idle(out, in, count);
         if (idle >= 0) {
             k += idle;
             continue;

@@ -43,12 +43,12 @@ struct partial {
 };
 
 struct partial partial_start(const struct coll_shape *shape, struct loc in, struct loc buf0, struct loc buf1);
-struct loc partial_mine(const struct partial *p);   /* to send from */
-struct loc partial_theirs(const struct partial *p); /* to receive into */
+struct loc partial_own_data(const struct partial *p);  /* to send from */
+struct loc partial_peer_data(const struct partial *p); /* to receive into */
 /* Combines items [first, first + count) received with those in place. */
 void partial_merge(struct sched *s, struct partial *p, bool mine_first, int64_t first, int64_t count);
 /* Moves the range to buf[0] if it is in the other buffer. */
-void partial_settle(struct sched *s, const struct partial *p, int64_t first, int64_t count);
+void partial_copy_to_result(struct sched *s, const struct partial *p, int64_t first, int64_t count);
 
 /* Fold to a power of two: of the first 2 * rem ranks each even one speaks for itself and its right neighbour,
  * so ranges of ranks stay ranges and the order of operands is kept. */
@@ -56,15 +56,15 @@ struct fold {
     int pof2, rem;
     int index; /* mine among the pof2, -1 when my left neighbour speaks for me */
 };
-struct fold fold_make(int rank, int size);
+struct fold fold_init(int rank, int size);
 static inline int fold_rank(const struct fold *f, int index)
 {
     return index < f->rem ? 2 * index : index + f->rem;
 }
-/* The even rank combines its neighbour's vector with its own; the odd one is idle until fold_out. */
-void fold_in(struct sched *s, const struct fold *f, int rank, struct partial *p, int64_t count);
+/* The even rank combines its neighbour's vector with its own; the odd one is idle until fold_generate_return. */
+void fold_generate_reduce(struct sched *s, const struct fold *f, int rank, struct partial *p, int64_t count);
 /* The even rank sends the result at `data` to its neighbour. */
-void fold_out(struct sched *s, const struct fold *f, int rank, struct loc data, int64_t count);
+void fold_generate_return(struct sched *s, const struct fold *f, int rank, struct loc data, int64_t count);
 
 /* An allreduce by an exchange among a power of two of ranks: folds in, lets those that speak exchange, folds out. `exchange`
  * finds its partial result in `p`, and leaves the whole result at `out`. */
@@ -95,7 +95,7 @@ static inline int64_t part_size(int64_t count, int n, int i)
 /* The number of rounds to skip. In a vector shorter than a ring of ranks most parts are empty. If in a round both part
  * `give` and the part before it are empty, returns how many following rounds are equal; -1 if one is not empty.
  * Otherwise a few bytes on 10,000 ranks would cost each of them 20,000 empty rounds. */
-static inline int ring_idle(int give, int take, int64_t count)
+static inline int ring_return_when_idle(int give, int take, int64_t count)
 {
     return give >= count && take >= count ? (int)(take - count) : -1;
 }
@@ -115,7 +115,7 @@ static inline void sched_move(struct sched *s, bool receive, int peer, struct lo
 }
 
 /* Copies the root's own block from its buffer to the buffer of all blocks (gather) or back (scatter). */
-static inline void copy_own(const struct coll_shape *shape, struct sched *s, bool gather)
+static inline void copy_root_block(const struct coll_shape *shape, struct sched *s, bool gather)
 {
     sched_copy(s, loc_make(BUF_SEND, gather ? 0 : shape->root), loc_make(BUF_RECV, gather ? shape->root : 0),
                1);
@@ -128,8 +128,8 @@ static inline struct loc shape_input(const struct coll_shape *shape)
 }
 
 /* For a rank that is alone: its result is its own input. Returns true after adding that copy. */
-static inline bool alone(const struct coll_shape *shape, struct sched *s, struct loc in, struct loc out,
-                         int64_t count)
+static inline bool copy_if_single_rank(const struct coll_shape *shape, struct sched *s, struct loc in,
+                                       struct loc out, int64_t count)
 {
     if (shape->size == 1)
         sched_copy(s, in, out, count);

@@ -29,7 +29,7 @@ struct tree tree_chain(int rank, int size, int root)
     return t;
 }
 
-static int64_t segment_of(int64_t count, int64_t segment)
+static int64_t segment_length(int64_t count, int64_t segment)
 {
     return segment > 0 && segment < count ? segment : count;
 }
@@ -38,7 +38,7 @@ static int64_t segment_of(int64_t count, int64_t segment)
  */
 void tree_bcast(struct sched *s, const struct tree *t, struct loc data, int64_t count, int64_t segment)
 {
-    const int64_t step = segment_of(count, segment);
+    const int64_t step = segment_length(count, segment);
     if (t->parent >= 0)
         sched_recv(s, t->parent, data, step);
     for (int64_t at = 0; at < count; at += step) {
@@ -82,7 +82,7 @@ static void recv_children(struct sched *s, const struct tree *t, struct loc chil
 void tree_reduce(struct sched *s, const struct tree *t, bool commutative, struct loc in, struct loc out,
                  int64_t count, int64_t segment)
 {
-    const int64_t step = segment_of(count, segment);
+    const int64_t step = segment_length(count, segment);
     if (t->nchildren == 0) {
         for (int64_t at = 0; at < count; at += step) {
             int64_t len = at + step < count ? step : count - at;

@@ -18,10 +18,10 @@ static inline void ib_head_fill(struct ib_endpoint *ep, struct ib_head *h, enum 
     *h = (struct ib_head){.seq = type <= IB_LEAVE && type != IB_FRAME ? 0 : ep->next_seq++,
                           .type = (uint8_t)type,
                           .flags = waited ? IB_WAITED : 0,
-                          .credits = {(uint8_t)credit_tell(&ep->lanes[0].credit, UINT8_MAX)},
-                          .ring = (uint16_t)ring_rx_tell(&ep->rx, UINT16_MAX)};
+                          .credits = {(uint8_t)credit_take_owed(&ep->lanes[0].credit, UINT8_MAX)},
+                          .ring = (uint16_t)ring_rx_take_owed(&ep->rx, UINT16_MAX)};
     if (ep->ib->lanes > 1)
-        h->credits[1] = (uint8_t)credit_tell(&ep->lanes[1].credit, UINT8_MAX);
+        h->credits[1] = (uint8_t)credit_take_owed(&ep->lanes[1].credit, UINT8_MAX);
     ep->used = ep->ib->tick;
 }
 
@@ -32,9 +32,9 @@ static inline void ib_pair_head_fill(struct ib_lane *lane, struct ib_head *h, en
     *h = (struct ib_head){.seq = type == IB_FRAME ? ep->next_seq++ : 0,
                           .type = (uint8_t)type,
                           .flags = (uint8_t)(IB_PAIRED | (waited ? IB_WAITED : 0)),
-                          .credits = {(uint8_t)credit_tell(&lane->credit, UINT8_MAX)},
+                          .credits = {(uint8_t)credit_take_owed(&lane->credit, UINT8_MAX)},
                           /* A frame that is lost with the pair is sent again, but a CREDIT message is not. */
-                          .ring = type == IB_FRAME ? (uint16_t)ring_rx_tell(&ep->rx, UINT16_MAX) : 0};
+                          .ring = type == IB_FRAME ? (uint16_t)ring_rx_take_owed(&ep->rx, UINT16_MAX) : 0};
     ep->used = ep->ib->tick;
 }
 

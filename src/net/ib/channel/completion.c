@@ -4,7 +4,8 @@
 #include "net/ib/channel/channel.h"
 #include "net/ib/queue/xrc.h"
 
-static struct ib_lane *send_lane(const struct ib *ib, const struct ib_adapter *a, const struct ibv_wc *wc)
+static struct ib_lane *find_send_lane(const struct ib *ib, const struct ib_adapter *a,
+                                      const struct ibv_wc *wc)
 {
     struct ib_endpoint *ep = ib->endpoints[ib_send_endpoint(wc->wr_id)];
     uint32_t index = ib_send_lane(wc->wr_id);
@@ -26,7 +27,7 @@ static __attribute__((noinline, cold)) void failed(struct ib *ib, const struct i
     if (kind == IB_KIND_SEND) {
         if (ib->xrc)
             ib_xrc_send_failed(ib, wc->qp_num);
-        struct ib_lane *lane = send_lane(ib, a, wc);
+        struct ib_lane *lane = find_send_lane(ib, a, wc);
         if (lane)
             ib->events->send_failed(lane, wc);
     } else if (wc->status != IBV_WC_WR_FLUSH_ERR &&
@@ -41,7 +42,7 @@ static __attribute__((noinline, cold)) void failed(struct ib *ib, const struct i
 }
 
 /* The lane of a message that arrived through XRC. NULL: it was late or has no receiver, and was dropped. */
-static struct ib_lane *xrc_lane(struct ib *ib, const struct ibv_wc *wc, struct ib_buffer *b)
+static struct ib_lane *find_xrc_lane(struct ib *ib, const struct ibv_wc *wc, struct ib_buffer *b)
 {
     struct ib_shared *s = b->shared;
     bool late;
@@ -57,14 +58,14 @@ static struct ib_lane *xrc_lane(struct ib *ib, const struct ibv_wc *wc, struct i
     return NULL;
 }
 
-static void receive_completed(struct ib *ib, const struct ibv_wc *wc)
+static void handle_receive_completion(struct ib *ib, const struct ibv_wc *wc)
 {
     struct ib_buffer *b = (struct ib_buffer *)(uintptr_t)wc->wr_id;
     struct ib_lane *lane = b->lane;
     list_remove(&b->link);
     if (ib->xrc) {
         b->shared->posted--;
-        lane = xrc_lane(ib, wc, b);
+        lane = find_xrc_lane(ib, wc, b);
         if (!lane)
             return;
     } else if (ib->lanes > 1) {
@@ -99,12 +100,12 @@ static void completion_handle(struct ib *ib, const struct ib_adapter *a, const s
     switch ((enum ib_kind)(wc->wr_id & 3)) {
     case IB_KIND_RECEIVE:
         if (likely(good && completion_is_current(ib, a, wc)))
-            receive_completed(ib, wc);
+            handle_receive_completion(ib, wc);
         break;
     case IB_KIND_SEND: {
-        struct ib_lane *lane = good ? send_lane(ib, a, wc) : NULL;
+        struct ib_lane *lane = good ? find_send_lane(ib, a, wc) : NULL;
         if (lane)
-            ib_lane_retire_sends(lane, ib_send_place(wc->wr_id));
+            ib_lane_retire_sends(lane, ib_send_work_index(wc->wr_id));
         break;
     }
     case IB_KIND_HELLO_SENT:

@@ -70,7 +70,7 @@ static void pairs_flush(struct ib_endpoint *ep)
 {
     struct ib_pairs *j = ep->pairs;
     for (unsigned k = 1; j->owing && k < j->count; k++)
-        if (rail_in(j->owing, k) && j->pair[k].lane.qp && ep->traffic.state != TRAFFIC_FAILING)
+        if (rail_set_contains(j->owing, k) && j->pair[k].lane.qp && ep->traffic.state != TRAFFIC_FAILING)
             pair_send_credits(&j->pair[k].lane);
         else
             j->owing &= ~rail_bit(k);
@@ -80,7 +80,7 @@ void ib_pair_return_credits(struct ib_lane *lane)
 {
     struct ib_endpoint *ep = lane->endpoint;
     if (!ep->pairs || !ep->pairs->spread || !lane->qp || ep->traffic.state == TRAFFIC_FAILING ||
-        !credit_due(&lane->credit))
+        !credit_message_is_due(&lane->credit))
         return;
     pair_send_credits(lane);
     if (ep->pairs->owing && list_empty(&ep->control_link))

@@ -19,13 +19,13 @@ static COUNTER(early, "ib_frames_early",
 
 /* ---- one message, in its turn ---- */
 
-static void head_take_grants(struct ib_endpoint *ep, const struct ib_head *h)
+static void head_apply_credits(struct ib_endpoint *ep, const struct ib_head *h)
 {
     if (h->credits[0])
-        credit_granted(&ep->lanes[0].credit, h->credits[0]);
+        credit_add_granted(&ep->lanes[0].credit, h->credits[0]);
     if (h->credits[1] && ep->ib->lanes > 1)
-        credit_granted(&ep->lanes[1].credit, h->credits[1]);
-    if (h->ring && ep->tx.slots && unlikely(!ring_tx_granted(&ep->tx, h->ring)))
+        credit_add_granted(&ep->lanes[1].credit, h->credits[1]);
+    if (h->ring && ep->tx.slots && unlikely(!ring_tx_release_slots(&ep->tx, h->ring)))
         ib_fatal(ep->ib, ep, "it announced more free ring slots than there are");
 }
 
@@ -52,7 +52,7 @@ static void endpoint_deliver(struct ib_endpoint *ep, const struct ib_head *h, si
     ep->peer_bell_set = false;
     if (head_is_ordered(h))
         ep->expected++;
-    head_take_grants(ep, h);
+    head_apply_credits(ep, h);
     if (likely(h->type == IB_FRAME)) {
         const struct ib_frame *f = (const struct ib_frame *)(const void *)h;
         struct net *net = ep->ib->base.net;
@@ -66,8 +66,9 @@ static void endpoint_deliver(struct ib_endpoint *ep, const struct ib_head *h, si
 
 void ib_endpoint_return_credits(struct ib_endpoint *ep)
 {
-    bool due = credit_due(&ep->lanes[0].credit) || (ep->ib->lanes > 1 && credit_due(&ep->lanes[1].credit)) ||
-               (ep->rx_state != IB_RING_NONE && ring_rx_due(&ep->rx));
+    bool due = credit_message_is_due(&ep->lanes[0].credit) ||
+               (ep->ib->lanes > 1 && credit_message_is_due(&ep->lanes[1].credit)) ||
+               (ep->rx_state != IB_RING_NONE && ring_rx_message_is_due(&ep->rx));
     if (unlikely(due))
         ib_control_send(ep, IB_CREDIT);
 }
@@ -103,10 +104,10 @@ static inline int ring_take_frames(struct ib_endpoint *ep)
 /* ---- through a lane ---- */
 
 /* Called when the buffer has been read. Control messages took no credit: their buffer is only posted again. */
-static void lane_consumed(struct ib_lane *lane, struct ib_buffer *b, bool frame, bool waited)
+static void lane_release_buffer(struct ib_lane *lane, struct ib_buffer *b, bool frame, bool waited)
 {
     const struct ib_endpoint *ep = lane->endpoint;
-    uint32_t n = frame ? credit_consumed(&lane->credit, waited) : 1;
+    uint32_t n = frame ? credit_frame_consumed(&lane->credit, waited) : 1;
     if (unlikely(lane->credit.most_posted > posted_most.value))
         posted_most.value = lane->credit.most_posted;
     if (lane->shared) {
@@ -126,45 +127,46 @@ static void lane_consumed(struct ib_lane *lane, struct ib_buffer *b, bool frame,
         ib_lane_post_receives(lane, n - 1);
 }
 
-static inline void owe_for(struct ib_lane *lane)
+static inline void return_lane_credits(struct ib_lane *lane)
 {
     if (unlikely(lane->index >= IB_LANES))
         ib_pair_return_credits(lane);
     ib_endpoint_return_credits(lane->endpoint);
 }
 
-static void lane_take(struct ib_lane *lane, struct ib_buffer *b)
+static void lane_handle_buffer(struct ib_lane *lane, struct ib_buffer *b)
 {
     struct ib_endpoint *ep = lane->endpoint;
     const struct ib_head *h = (const struct ib_head *)(const void *)b->data;
     bool frame = h->type == IB_FRAME, waited = h->flags & IB_WAITED;
     bool fits_ring = frame && b->length <= ep->ib->ring_frame_max;
     endpoint_deliver(ep, h, b->length);
-    lane_consumed(lane, b, frame, waited);
+    lane_release_buffer(lane, b, frame, waited);
     if (frame && ep->conn.state == CONN_CLOSING)
         ib_endpoint_return_credits(ep);
     if (!frame || ep->conn.state != CONN_OPEN)
         return;
     if (fits_ring && ep->ib->pollset.limit > 0)
         ib_ring_count_candidate(ep);
-    owe_for(lane);
+    return_lane_credits(lane);
 }
 
-static uint16_t seq_of(const struct ib_buffer *b)
+static uint16_t buffer_sequence(const struct ib_buffer *b)
 {
     return ((const struct ib_head *)(const void *)b->data)->seq;
 }
 
 /* Holds a frame that is ahead of its turn, sorted by seq; it nearly always belongs at the end. Returns false for a
  * duplicate: the connection broke before the sender received the acknowledgement. */
-static bool frame_hold(struct ib_endpoint *ep, struct ib_buffer *b)
+static bool frame_hold_out_of_order(struct ib_endpoint *ep, struct ib_buffer *b)
 {
     struct list *after = ep->held.prev;
     int16_t ahead = 1;
     while (after != &ep->held &&
-           (ahead = (int16_t)(seq_of(b) - seq_of(list_entry(after, struct ib_buffer, link)))) < 0)
+           (ahead = (int16_t)(buffer_sequence(b) -
+                              buffer_sequence(list_entry(after, struct ib_buffer, link)))) < 0)
         after = after->prev;
-    if (unlikely((after != &ep->held && ahead == 0) || (int16_t)(seq_of(b) - ep->expected) < 0))
+    if (unlikely((after != &ep->held && ahead == 0) || (int16_t)(buffer_sequence(b) - ep->expected) < 0))
         return false;
     counter_add(&early, 1);
     list_prepend(after, &b->link);
@@ -172,14 +174,14 @@ static bool frame_hold(struct ib_endpoint *ep, struct ib_buffer *b)
 }
 
 /* Handles a message that arrived through a destroyed queue pair; it returns no credit. */
-static void orphan_take(struct ib_endpoint *ep, struct ib_buffer *b)
+static void orphan_handle_buffer(struct ib_endpoint *ep, struct ib_buffer *b)
 {
     endpoint_deliver(ep, (const struct ib_head *)(const void *)b->data, b->length);
     ib_buffer_put(b->shared ? b->shared->pool : &ep->ib->large, b);
 }
 
 /* True if frames must be held because this process cannot answer yet with XRC (xrc.h). */
-static bool endpoint_holds_all(const struct ib_endpoint *ep)
+static bool endpoint_must_hold_frames(const struct ib_endpoint *ep)
 {
     return ep->ib->xrc && ep->conn.state != CONN_OPEN && ep->conn.state != CONN_CLOSING;
 }
@@ -187,29 +189,29 @@ static bool endpoint_holds_all(const struct ib_endpoint *ep)
 /* Delivers all frames that are next in order, from any channel. */
 void ib_endpoint_drain(struct ib_endpoint *ep)
 {
-    if (unlikely(endpoint_holds_all(ep)))
+    if (unlikely(endpoint_must_hold_frames(ep)))
         return;
     for (bool more = true; more;) {
         more = ring_take_frames(ep) > 0;
         while (!list_empty(&ep->held)) {
             struct ib_buffer *b = list_entry(ep->held.next, struct ib_buffer, link);
-            if (seq_of(b) != ep->expected)
+            if (buffer_sequence(b) != ep->expected)
                 break;
             list_remove(&b->link);
             if (likely(b->lane != NULL))
-                lane_take(b->lane, b);
+                lane_handle_buffer(b->lane, b);
             else
-                orphan_take(ep, b);
+                orphan_handle_buffer(ep, b);
             more = true;
         }
     }
 }
 
 /* Applies the credits in a message of an additional rail; they are returned over that rail. */
-static void pair_granted(struct ib_lane *lane, struct ib_head *h)
+static void pair_apply_credits(struct ib_lane *lane, struct ib_head *h)
 {
     if (h->flags & IB_PAIRED && h->credits[0]) {
-        credit_granted(&lane->credit, h->credits[0]);
+        credit_add_granted(&lane->credit, h->credits[0]);
         h->credits[0] = 0;
     }
 }
@@ -226,17 +228,17 @@ void ib_lane_receive_message(struct ib_lane *lane, struct ib_buffer *b, uint32_t
         ep->ib->events->first_frame(ep);
     counter_add(&lane_arrived, 1);
     if (unlikely(lane->index >= IB_LANES))
-        pair_granted(lane, (struct ib_head *)(void *)b->data);
-    if (head_is_ordered(h) && (h->seq != ep->expected || unlikely(endpoint_holds_all(ep)))) {
-        if (unlikely(!frame_hold(ep, b))) {
-            head_take_grants(ep, h); /* its credits have not been counted yet */
-            lane_consumed(lane, b, h->type == IB_FRAME, h->flags & IB_WAITED);
-            owe_for(lane);
+        pair_apply_credits(lane, (struct ib_head *)(void *)b->data);
+    if (head_is_ordered(h) && (h->seq != ep->expected || unlikely(endpoint_must_hold_frames(ep)))) {
+        if (unlikely(!frame_hold_out_of_order(ep, b))) {
+            head_apply_credits(ep, h); /* its credits have not been counted yet */
+            lane_release_buffer(lane, b, h->type == IB_FRAME, h->flags & IB_WAITED);
+            return_lane_credits(lane);
         }
         ib_endpoint_drain(ep);
         return;
     }
-    lane_take(lane, b);
+    lane_handle_buffer(lane, b);
     if (unlikely(!list_empty(&ep->held)))
         ib_endpoint_drain(ep);
 }
@@ -261,7 +263,7 @@ void ib_endpoint_receive_late(struct ib_endpoint *ep, struct ib_buffer *b, uint3
         ib_fatal(ep->ib, ep, "it sent a message that is too short");
     const bool ordered = head_is_ordered(h);
     ib_buffer_orphan(b);
-    if (!ordered || !frame_hold(ep, b))
+    if (!ordered || !frame_hold_out_of_order(ep, b))
         ib_buffer_put(b->shared->pool, b);
     ib_endpoint_drain(ep);
 }
@@ -272,7 +274,7 @@ void ib_lane_receive_immediate(struct ib_lane *lane, struct ib_buffer *b, bool w
 {
     struct ib_endpoint *ep = lane->endpoint;
     ep->rx_announced++;
-    lane_consumed(lane, b, true, waited);
+    lane_release_buffer(lane, b, true, waited);
     ib_endpoint_drain(ep);
     ib_endpoint_return_credits(ep);
 }
@@ -282,19 +284,19 @@ int ib_rings_poll(struct ib *ib)
     struct pollset *set = &ib->pollset;
     int events = 0;
     for (uint32_t k = 0; k < set->count; k++) {
-        uint32_t place = pollset_place(set, k);
+        uint32_t place = pollset_round_place(set, k);
         struct ib_endpoint *ep = ib->endpoints[set->members[place].id];
         int n = ring_take_frames(ep);
         if (likely(n == 0))
             continue;
         events += n;
         for (int i = 0; i < n && place < set->count && set->members[place].id == ep->id; i++)
-            place = pollset_hit(set, place); /* a frame may have changed the set */
+            place = pollset_count_hit(set, place); /* a frame may have changed the set */
         if (unlikely(!list_empty(&ep->held)))
             ib_endpoint_drain(ep);
         ib_endpoint_return_credits(ep);
     }
     if (events > 0)
-        pollset_round(set);
+        pollset_end_round(set);
     return events;
 }

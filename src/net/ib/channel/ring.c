@@ -22,7 +22,7 @@ static COUNTER(rings_added, "ib_rings_added", "Peers added to the set whose RDMA
 static COUNTER(rings_removed, "ib_rings_removed", "Peers removed from the set whose RDMA rings are polled.");
 static COUNTER(wakes, "ib_wakes", "Wake-up messages sent to sleeping peers.");
 
-static inline _Atomic uint32_t *bell_of(const struct ib_endpoint *ep)
+static inline _Atomic uint32_t *bell_word(const struct ib_endpoint *ep)
 {
     return (_Atomic uint32_t *)(void *)ep->bell->data;
 }
@@ -30,17 +30,17 @@ static inline _Atomic uint32_t *bell_of(const struct ib_endpoint *ep)
 /* ---- sending ---- */
 
 /* The ring slot for the next frame, or NULL: no ring, ring full, receiver asleep, or send queue full. */
-static inline char *room_on(struct ib_endpoint *ep, struct ib_lane *lane)
+static inline char *reserve_slot_on_lane(struct ib_endpoint *ep, struct ib_lane *lane)
 {
-    char *room = ring_tx_room(&ep->tx);
+    char *room = ring_tx_next_slot(&ep->tx);
     if (unlikely(!room)) {
         counter_add(&ring_full, 1);
         return NULL;
     }
-    if (unlikely(atomic_load_explicit(bell_of(ep), memory_order_relaxed) != 0)) {
+    if (unlikely(atomic_load_explicit(bell_word(ep), memory_order_relaxed) != 0)) {
         if (lane->credit.have > 0 &&
             ib_lane_has_room(lane, 1, false)) { /* else it does not go, and wakes nobody */
-            atomic_store(bell_of(ep), 0);       /* the frame itself will wake it */
+            atomic_store(bell_word(ep), 0);     /* the frame itself will wake it */
             counter_add(&wakes, 1);
         }
         return NULL;
@@ -51,18 +51,18 @@ static inline char *room_on(struct ib_endpoint *ep, struct ib_lane *lane)
         bool waited;
         if (lane->credit.have == 0 || !credit_take(&lane->credit, &waited))
             return NULL;
-        credit_untake(&lane->credit, waited);
+        credit_return_unused(&lane->credit, waited);
     }
     return room;
 }
 
 char *ib_ring_reserve_slot(struct ib_endpoint *ep, struct ib_lane *lane)
 {
-    return room_on(ep, lane);
+    return reserve_slot_on_lane(ep, lane);
 }
 
-static inline void post_on(struct ib_endpoint *ep, struct ib_lane *lane, struct ibv_send_wr *wr, size_t size,
-                           bool signal)
+static inline void post_slot_on_lane(struct ib_endpoint *ep, struct ib_lane *lane, struct ibv_send_wr *wr,
+                                     size_t size, bool signal)
 {
     uint32_t slot;
     size_t bytes = ring_tx_close(&ep->tx, size, &slot);
@@ -77,13 +77,13 @@ static inline void post_on(struct ib_endpoint *ep, struct ib_lane *lane, struct 
         wr->imm_data = htonl(waited);
         wr->send_flags |= IBV_SEND_SOLICITED;
     }
-    ib_lane_next_work(lane, wr, signal)->frame = true;
+    ib_lane_prepare_work(lane, wr, signal)->frame = true;
     ib_lane_post_send(lane, wr);
     counter_add(&ring_frames, 1);
     if (ep->ib->base.net->oversubscribed)
         atomic_thread_fence(memory_order_seq_cst); /* it may have gone to sleep meanwhile */
-    if (unlikely(atomic_load_explicit(bell_of(ep), memory_order_relaxed) != 0) && !ep->tx_by_imm) {
-        atomic_store(bell_of(ep), 0);
+    if (unlikely(atomic_load_explicit(bell_word(ep), memory_order_relaxed) != 0) && !ep->tx_by_imm) {
+        atomic_store(bell_word(ep), 0);
         counter_add(&wakes, 1);
         ib_control_send(ep, IB_WAKE);
     }
@@ -91,19 +91,19 @@ static inline void post_on(struct ib_endpoint *ep, struct ib_lane *lane, struct 
 
 void ib_ring_post_slot(struct ib_endpoint *ep, size_t size)
 {
-    post_on(ep, &ep->lanes[0], &ep->tx_work, size, false);
+    post_slot_on_lane(ep, &ep->lanes[0], &ep->tx_work, size, false);
 }
 
 int ib_ring_send_frame(struct ib_endpoint *ep, uint64_t head, uint64_t from, uint64_t word,
                        const void *payload, size_t len)
 {
-    struct ib_frame *f = (struct ib_frame *)(void *)room_on(ep, &ep->lanes[0]);
+    struct ib_frame *f = (struct ib_frame *)(void *)reserve_slot_on_lane(ep, &ep->lanes[0]);
     if (unlikely(!f))
         return ib_channel_send_frame(ep, head, from, word, payload, len);
     ib_head_fill(ep, &f->head, IB_FRAME, false);
     frame_write(&f->header, head, from, word);
     copy_bytes(f->payload, payload, len);
-    post_on(ep, &ep->lanes[0], &ep->tx_work, sizeof(*f) + len, false);
+    post_slot_on_lane(ep, &ep->lanes[0], &ep->tx_work, sizeof(*f) + len, false);
     return 0;
 }
 
@@ -113,7 +113,7 @@ void ib_ring_post_slot_over(struct ib_endpoint *ep, struct ib_lane *lane, uint8_
     struct ibv_send_wr wr = ep->tx_work;
     ep->tx_piece.lkey = ep->tx_mirror->lkey[lane->adapter];
     wr.wr.rdma.rkey = ep->tx_rkey[theirs];
-    post_on(ep, lane, &wr, size, signal);
+    post_slot_on_lane(ep, lane, &wr, size, signal);
     ep->tx_piece.lkey = ep->tx_mirror->lkey[ep->lanes[0].adapter];
 }
 
@@ -152,17 +152,17 @@ void ib_ring_count_candidate(struct ib_endpoint *ep)
     if (ep->rx_state != IB_RING_NONE) {
         for (uint32_t place = 0; place < ib->pollset.count; place++)
             if (ib->pollset.members[place].id == ep->id) {
-                pollset_hit(&ib->pollset, place);
+                pollset_count_hit(&ib->pollset, place);
                 break;
             }
         return;
     }
-    struct pollset_change change = pollset_arrived(&ib->pollset, ep->id, &ep->rx_traffic);
+    struct pollset_change change = pollset_count_frame(&ib->pollset, ep->id, &ep->rx_traffic);
     if (likely(change.add == POLLSET_NONE && change.remove == POLLSET_NONE))
         return;
     if (change.add != POLLSET_NONE) {
         if (!ring_open(ib->endpoints[change.add])) { /* no memory: it stays with the other channel */
-            pollset_gone(&ib->pollset, change.add);
+            pollset_remove_member(&ib->pollset, change.add);
             return;
         }
         counter_add(&rings_added, 1);
@@ -236,7 +236,7 @@ void ib_ring_take_control(struct ib_endpoint *ep, const struct ib_head *h, size_
         ib_control_send(ep, IB_RING_STOPPED);
         break;
     default: /* IB_RING_STOPPED: in order, so the ring is empty */
-        pollset_gone(&ep->ib->pollset, ep->id);
+        pollset_remove_member(&ep->ib->pollset, ep->id);
         ring_free(ep);
         break;
     }
@@ -245,7 +245,7 @@ void ib_ring_take_control(struct ib_endpoint *ep, const struct ib_head *h, size_
 void ib_ring_reset(struct ib_endpoint *ep)
 {
     if (ep->rx_state != IB_RING_NONE)
-        pollset_gone(&ep->ib->pollset, ep->id);
+        pollset_remove_member(&ep->ib->pollset, ep->id);
     ring_free(ep);
     ep->rx.owed = 0;
     mirror_close(ep);
@@ -260,7 +260,7 @@ void ib_ring_reset(struct ib_endpoint *ep)
 
 /* Writes the word that announces sleep by a signalled request, whose completion causes one more poll of the rings:
  * what the peer wrote before it could see the word was sent before the acknowledgement, and has arrived by then. */
-static bool ring_bell(struct ib_endpoint *ep)
+static bool write_sleep_bell(struct ib_endpoint *ep)
 {
     static const uint32_t asleep = 1;
     struct ib_lane *lane = &ep->lanes[0];
@@ -282,7 +282,7 @@ static bool ring_bell(struct ib_endpoint *ep)
                              .opcode = IBV_WR_RDMA_WRITE,
                              .send_flags = b ? 0 : IBV_SEND_INLINE,
                              .wr.rdma = {.remote_addr = ep->peer_bell, .rkey = ep->peer_bell_key}};
-    ib_lane_next_work(lane, &wr, true)->buffer = b;
+    ib_lane_prepare_work(lane, &wr, true)->buffer = b;
     ib_lane_post_send(lane, &wr);
     ep->peer_bell_set = true;
     return true;
@@ -293,7 +293,7 @@ bool ib_rings_set_bells(struct ib *ib)
     if (!ib->device.last_byte_last)
         return true; /* frames in rings are announced by immediates, which wake */
     for (uint32_t i = 0; i < ib->pollset.count; i++)
-        if (!ring_bell(ib->endpoints[ib->pollset.members[i].id]))
+        if (!write_sleep_bell(ib->endpoints[ib->pollset.members[i].id]))
             return false;
     return true;
 }

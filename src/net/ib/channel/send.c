@@ -23,7 +23,7 @@ static __attribute__((noinline, cold)) int refuse(struct counter *why)
     return ERR_AGAIN;
 }
 
-static inline struct ib_lane *lane_for(struct ib_endpoint *ep, size_t len)
+static inline struct ib_lane *lane_for_length(struct ib_endpoint *ep, size_t len)
 {
     return &ep->lanes[ep->ib->lanes > 1 && len > ep->lanes[0].frame_max];
 }
@@ -35,11 +35,11 @@ __attribute__((noinline, cold)) int ib_lane_refuse_full(void)
 
 struct ib_lane *ib_lane_for_size(struct ib_endpoint *ep, size_t len)
 {
-    return lane_for(ep, len);
+    return lane_for_length(ep, len);
 }
 
 /* Takes a credit and a send queue entry for one frame. */
-static inline int lane_claim(struct ib_lane *lane, bool *waited)
+static inline int lane_take_credit_and_entry(struct ib_lane *lane, bool *waited)
 {
     if (unlikely(!ib_lane_has_room(lane, 1, false)))
         return refuse(&no_room);
@@ -50,7 +50,7 @@ static inline int lane_claim(struct ib_lane *lane, bool *waited)
 
 int ib_lane_take_credit(struct ib_lane *lane, bool *waited)
 {
-    return lane_claim(lane, waited);
+    return lane_take_credit_and_entry(lane, waited);
 }
 
 /* No memory for one more buffer. Buffers in flight come back if their completion is requested; when there are
@@ -72,7 +72,7 @@ static inline struct ib_work *lane_post_work(struct ib_lane *lane, struct ib_buf
                              .num_sge = 1,
                              .opcode = IBV_WR_SEND,
                              .send_flags = IBV_SEND_SOLICITED | (b ? 0 : IBV_SEND_INLINE)};
-    struct ib_work *w = ib_lane_next_work(lane, &wr, signal);
+    struct ib_work *w = ib_lane_prepare_work(lane, &wr, signal);
     w->buffer = b;
     w->frame = frame;
     w->bytes = (uint32_t)bytes;
@@ -93,28 +93,28 @@ void ib_lane_post_message(struct ib_lane *lane, struct ib_buffer *b, const void 
 }
 
 /* The buffer in which the next inline message is built: one that is kept if the message may have to be repeated. */
-static inline char *inline_room(const struct ib_lane *lane, char *else_here)
+static inline char *inline_buffer(const struct ib_lane *lane, char *else_here)
 {
     return unlikely(lane->copies != NULL) ? lane->copies + (size_t)(lane->head & (lane->depth - 1)) * IB_COPY
                                           : else_here;
 }
 
-static inline int frame_through(struct ib_lane *lane, uint64_t head, uint64_t from, uint64_t word,
-                                const void *payload, size_t len, bool further, bool signal)
+static inline int lane_send_frame(struct ib_lane *lane, uint64_t head, uint64_t from, uint64_t word,
+                                  const void *payload, size_t len, bool further, bool signal)
 {
     struct ib_endpoint *ep = lane->endpoint;
     size_t bytes = sizeof(struct ib_frame) + len;
     bool waited;
-    int rc = lane_claim(lane, &waited);
+    int rc = lane_take_credit_and_entry(lane, &waited);
     if (rc != 0)
         return rc;
     _Alignas(8) char small[IB_COPY];
     struct ib_buffer *b = NULL;
     if (bytes > MIN(ep->ib->inline_max, sizeof(small)) && !(b = ib_buffer_get(lane->pool))) {
-        credit_untake(&lane->credit, waited);
+        credit_return_unused(&lane->credit, waited);
         return ib_lane_refuse_no_buffer(lane);
     }
-    struct ib_frame *f = (struct ib_frame *)(void *)(b ? b->data : inline_room(lane, small));
+    struct ib_frame *f = (struct ib_frame *)(void *)(b ? b->data : inline_buffer(lane, small));
     if (further)
         ib_pair_head_fill(lane, &f->head, IB_FRAME, waited);
     else
@@ -129,13 +129,13 @@ static inline int frame_through(struct ib_lane *lane, uint64_t head, uint64_t fr
 int ib_channel_send_frame(struct ib_endpoint *ep, uint64_t head, uint64_t from, uint64_t word,
                           const void *payload, size_t len)
 {
-    return frame_through(lane_for(ep, len), head, from, word, payload, len, false, false);
+    return lane_send_frame(lane_for_length(ep, len), head, from, word, payload, len, false, false);
 }
 
 int ib_lane_send_frame(struct ib_lane *lane, uint64_t head, uint64_t from, uint64_t word, const void *payload,
                        size_t len, bool signal)
 {
-    return frame_through(lane, head, from, word, payload, len, lane->index >= IB_LANES, signal);
+    return lane_send_frame(lane, head, from, word, payload, len, lane->index >= IB_LANES, signal);
 }
 
 /* ---- frames that are built in place ---- */
@@ -143,14 +143,14 @@ int ib_lane_send_frame(struct ib_lane *lane, uint64_t head, uint64_t from, uint6
 int ib_lane_reserve_frame(struct ib_lane *lane, void **payload)
 {
     struct ib_endpoint *ep = lane->endpoint;
-    int rc = lane_claim(lane, &ep->reserved_waited);
+    int rc = lane_take_credit_and_entry(lane, &ep->reserved_waited);
     if (rc != 0)
         return rc;
     ep->reserved_room = NULL;
     ep->reserved_lane = lane;
     ep->reserved = ib_buffer_get(lane->pool);
     if (!ep->reserved) {
-        credit_untake(&lane->credit, ep->reserved_waited);
+        credit_return_unused(&lane->credit, ep->reserved_waited);
         return ib_lane_refuse_no_buffer(lane);
     }
     *payload = ((struct ib_frame *)(void *)ep->reserved->data)->payload;
@@ -183,7 +183,7 @@ struct ib_work *ib_lane_send_control(struct ib_lane *lane, const void *message, 
         if (!b)
             ib_fatal(ib, NULL, "%s", err_detail(MPI_ERR_NO_MEM));
     }
-    void *at = b ? b->data : inline_room(lane, NULL);
+    void *at = b ? b->data : inline_buffer(lane, NULL);
     if (at)
         memcpy(at, message, bytes);
     return lane_post_work(lane, b, at ? at : message, bytes, false, signal);

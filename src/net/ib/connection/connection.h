@@ -8,8 +8,8 @@
 #include "net/ib/ib.h"
 
 /* endpoint.c */
-void ib_endpoint_act(struct ib_endpoint *ep, unsigned actions);
-void ib_endpoint_take_hello(struct ib_endpoint *ep, const struct ib_hello *h);
+void ib_endpoint_perform_actions(struct ib_endpoint *ep, unsigned actions);
+void ib_endpoint_handle_hello(struct ib_endpoint *ep, const struct ib_hello *h);
 void ib_endpoint_reopen(
     struct ib_endpoint *ep); /* destroys its queue pairs and requests new ones from the peer */
 void ib_endpoint_open(struct ib_endpoint *ep);

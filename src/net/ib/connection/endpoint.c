@@ -35,7 +35,7 @@ bool ib_endpoint_is_busy(const struct ib_endpoint *ep)
 /* True if all silent writes have been executed. They may use another queue pair than CLOSE, after which the peer
  * destroys both, so they must have arrived before. If that is unknown a completion is requested from the adapter, and
  * the connection may close the next time. */
-static bool has_written(struct ib_endpoint *ep)
+static bool silent_writes_are_complete(struct ib_endpoint *ep)
 {
     struct ib_lane *lane = &ep->lanes[ep->ib->lanes - 1];
     for (uint32_t at = lane->tail; ep->ib->lanes > 1 && at != lane->head; at++)
@@ -49,10 +49,10 @@ static bool has_written(struct ib_endpoint *ep)
 static bool may_close(struct ib_endpoint *ep)
 {
     return traffic_is_ready(&ep->traffic) && !leave_is_sent(ep->leave) && !ib_endpoint_is_busy(ep) &&
-           ib_lane_has_room(&ep->lanes[0], 2, true) && has_written(ep);
+           ib_lane_has_room(&ep->lanes[0], 2, true) && silent_writes_are_complete(ep);
 }
 
-static struct ib_endpoint *idle_longest(struct ib *ib, const struct ib_endpoint *but)
+static struct ib_endpoint *find_longest_idle(struct ib *ib, const struct ib_endpoint *but)
 {
     struct ib_endpoint *idle = NULL;
     for (uint32_t i = 0; i < ib->nendpoints; i++) {
@@ -73,11 +73,11 @@ static void connections_trim(struct ib *ib, uint32_t most, const struct ib_endpo
         staying +=
             ib->endpoints[i] != but && (state == CONN_ASKING || state == CONN_HALF || state == CONN_OPEN);
     }
-    for (struct ib_endpoint *ep; staying > most && (ep = idle_longest(ib, but)) != NULL; staying--)
-        ib_endpoint_act(ep, conn_idle(&ep->conn));
+    for (struct ib_endpoint *ep; staying > most && (ep = find_longest_idle(ib, but)) != NULL; staying--)
+        ib_endpoint_perform_actions(ep, conn_idle(&ep->conn));
 }
 
-static void make_room(struct ib *ib, const struct ib_endpoint *for_this)
+static void close_excess_connection(struct ib *ib, const struct ib_endpoint *for_this)
 {
     if (max_connections.value != 0 && ib->open >= (uint32_t)max_connections.value)
         connections_trim(ib, (uint32_t)max_connections.value - 1, for_this);
@@ -92,7 +92,7 @@ void ib_endpoints_trim(struct ib *ib)
 bool ib_endpoint_close(struct ib_endpoint *ep)
 {
     if (may_close(ep))
-        ib_endpoint_act(ep, conn_idle(&ep->conn));
+        ib_endpoint_perform_actions(ep, conn_idle(&ep->conn));
     return ep->conn.state == CONN_IDLE || ep->conn.state == CONN_FAILED || leave_is_received(ep->leave);
 }
 
@@ -122,7 +122,7 @@ static int lanes_create(struct ib_endpoint *ep)
 static void endpoint_create_queue(struct ib_endpoint *ep)
 {
     struct ib *ib = ep->ib;
-    make_room(ib, ep);
+    close_excess_connection(ib, ep);
     ib->open++;
     if (!ep->paths) /* else the numbers go on: the next connection sends what this one lost */
         ep->next_seq = ep->expected = 0;
@@ -152,9 +152,9 @@ static void endpoint_report_unanswered(struct ib_endpoint *ep)
     ib_fatal(ep->ib, ep, "it does not answer and has probably ended");
 }
 
-void ib_endpoint_act(struct ib_endpoint *ep, unsigned actions)
+void ib_endpoint_perform_actions(struct ib_endpoint *ep, unsigned actions)
 {
-    traffic_follow(&ep->traffic, ep->conn.state == CONN_OPEN, ib_has_unacknowledged(ep));
+    traffic_follow_connection(&ep->traffic, ep->conn.state == CONN_OPEN, ib_has_unacknowledged(ep));
     if (actions & CONN_DO_DESTROY)
         endpoint_destroy_queue(ep);
     if (actions & CONN_DO_CREATE)
@@ -178,21 +178,21 @@ void ib_endpoint_act(struct ib_endpoint *ep, unsigned actions)
     }
     if (actions & CONN_DO_FAIL && !list_empty(&ep->peer->pending))
         endpoint_report_unanswered(ep);
-    if (conn_settled(&ep->conn))
+    if (conn_has_no_pending_hello(&ep->conn))
         list_remove(&ep->opening_link);
     /* Credits owed since then are not said any more: they end with the connection. */
     if (ep->conn.state == CONN_AGREED && !(ep->control_pending & IB_FINAL) && ep->final_markers == 0)
-        ib_endpoint_act(ep, conn_left(&ep->conn));
+        ib_endpoint_perform_actions(ep, conn_peer_disconnected(&ep->conn));
 }
 
 /* Opens the connection again, over the next path where there are several. */
 void ib_endpoint_reopen(struct ib_endpoint *ep)
 {
-    unsigned actions = conn_broken(&ep->conn);
+    unsigned actions = conn_queue_pair_failed(&ep->conn);
     if (actions & CONN_DO_DESTROY)
-        ib_endpoint_act(ep, CONN_DO_DESTROY);
+        ib_endpoint_perform_actions(ep, CONN_DO_DESTROY);
     ib_path_use_next(ep);
-    ib_endpoint_act(ep, actions & ~(unsigned)CONN_DO_DESTROY);
+    ib_endpoint_perform_actions(ep, actions & ~(unsigned)CONN_DO_DESTROY);
 }
 
 void ib_endpoint_open(struct ib_endpoint *ep)
@@ -201,7 +201,7 @@ void ib_endpoint_open(struct ib_endpoint *ep)
         endpoint_report_unanswered(ep);
         return;
     }
-    ib_endpoint_act(ep, conn_want(&ep->conn));
+    ib_endpoint_perform_actions(ep, conn_request_open(&ep->conn));
 }
 
 static void check_hello(struct ib_endpoint *ep, const struct ib_hello *h)
@@ -226,7 +226,7 @@ static int lanes_connect(struct ib_endpoint *ep, const struct ib_hello *h)
 }
 
 /* The HELLO has the target of this process's initiator. False: that was connected to another one, and the connection is opened again. */
-static bool xrc_opened(struct ib_endpoint *ep, const struct ib_hello *h)
+static bool xrc_connect_target(struct ib_endpoint *ep, const struct ib_hello *h)
 {
     int rc;
     const bool connected = ib_xrc_connect(ep, h, &rc);
@@ -239,7 +239,7 @@ static bool xrc_opened(struct ib_endpoint *ep, const struct ib_hello *h)
 
 /* A HELLO: connecting needs its contents, so it is done here, between making the queue pairs and answering.
  */
-void ib_endpoint_take_hello(struct ib_endpoint *ep, const struct ib_hello *h)
+void ib_endpoint_handle_hello(struct ib_endpoint *ep, const struct ib_hello *h)
 {
     if (ep->traffic.state ==
         TRAFFIC_FAILING) /* do not connect queue pairs that are about to be dropped; the peer sends HELLO again */
@@ -250,11 +250,11 @@ void ib_endpoint_take_hello(struct ib_endpoint *ep, const struct ib_hello *h)
     if (actions & CONN_DO_BREAK)
         ep->ib->events->failed(ep, NULL);
     if (actions & CONN_DO_DESTROY)
-        ib_endpoint_act(ep, CONN_DO_DESTROY);
+        ib_endpoint_perform_actions(ep, CONN_DO_DESTROY);
     if (actions & CONN_DO_CREATE && ep->paths && ep->paths->next != RAIL_NONE)
         ib_path_use_next(ep);
     if (actions & CONN_DO_CREATE)
-        ib_endpoint_act(ep, CONN_DO_CREATE);
+        ib_endpoint_perform_actions(ep, CONN_DO_CREATE);
     if (actions & CONN_DO_CONNECT) {
         ep->address = h->address;
         ep->peer_adapter = h->adapter;
@@ -266,9 +266,9 @@ void ib_endpoint_take_hello(struct ib_endpoint *ep, const struct ib_hello *h)
             ib_fatal(ep->ib, ep, "%s", err_detail(MPI_ERR_OTHER));
         ep->ib->events->connected(ep, h);
     }
-    if (ep->ib->xrc && actions & CONN_DO_OPENED && !xrc_opened(ep, h))
+    if (ep->ib->xrc && actions & CONN_DO_OPENED && !xrc_connect_target(ep, h))
         return;
-    ib_endpoint_act(ep, actions & ~before);
+    ib_endpoint_perform_actions(ep, actions & ~before);
     if (ep->ib->xrc && actions & CONN_DO_OPENED)
         ib_endpoint_drain(ep); /* frames that came before */
 }

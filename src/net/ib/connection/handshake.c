@@ -29,12 +29,12 @@ static COUNTER(foreign, "ib_hellos_dropped",
 
 /* Bytes from the network: anybody can send a datagram. A guest may send HELLO before this process knows it: it
  * will say so again. */
-static bool for_me(const struct ib *ib, const struct ib_hello *h, uint32_t length, uint32_t *from)
+static bool hello_is_valid(const struct ib *ib, const struct ib_hello *h, uint32_t length, uint32_t *from)
 {
     const struct net *net = ib->base.net;
     return length == IB_GRH_BYTES + sizeof(*h) && h->magic == IB_HELLO_MAGIC &&
            h->version == IB_HELLO_VERSION && h->to_job == ib->job && h->to == net->rank &&
-           net_guest_find(net, h->job, h->from, from) && *from != net->rank && h->mine != 0 &&
+           net_guest_find_number(net, h->job, h->from, from) && *from != net->rank && h->mine != 0 &&
            h->lanes >= 1 && h->lanes <= IB_LANES && h->rail < IB_RAILS_MAX && h->adapter < IB_ADAPTERS_MAX;
 }
 
@@ -47,7 +47,7 @@ void ib_hello_receive(struct ib *ib, struct ib_buffer *b, uint32_t length)
         ib_fatal(ib, NULL, "%s", err_detail(MPI_ERR_OTHER));
     struct peer *peer;
     uint32_t from;
-    if (!for_me(ib, &h, length, &from)) {
+    if (!hello_is_valid(ib, &h, length, &from)) {
         counter_add(&foreign, 1);
         return;
     }
@@ -63,11 +63,11 @@ void ib_hello_receive(struct ib *ib, struct ib_buffer *b, uint32_t length)
     if (verdict == IB_PATH_RESTART)
         ib_endpoint_reopen(ep);
     if (verdict != IB_PATH_REFUSED)
-        ib_endpoint_take_hello(ep, &h);
+        ib_endpoint_handle_hello(ep, &h);
 }
 
 /* Does anything here wait for this connection? The peer may have requested it and lost interest since. */
-static bool is_awaited(const struct ib_endpoint *ep)
+static bool connection_is_awaited(const struct ib_endpoint *ep)
 {
     return ep->ib->opening_all || !list_empty(&ep->peer->pending);
 }
@@ -76,16 +76,16 @@ static bool is_awaited(const struct ib_endpoint *ep)
 static void handshake_warn_slow(const struct ib_endpoint *ep)
 {
     struct ib *ib = ep->ib;
-    const struct net_name to = net_name(ib->base.net, ep->peer->rank);
+    const struct net_name to = net_process_name(ib->base.net, ep->peer->rank);
     uint32_t others = 0;
     char more[64] = "";
-    if (ib->warned || !is_awaited(ep))
+    if (ib->warned || !connection_is_awaited(ep))
         return;
     ib->warned = true;
     list_foreach(pos, &ib->opening)
     {
         const struct ib_endpoint *other = list_entry(pos, struct ib_endpoint, opening_link);
-        others += other != ep && is_awaited(other);
+        others += other != ep && connection_is_awaited(other);
     }
     if (others > 0)
         snprintf(more, sizeof(more), " (nor have %u others answered)", others);
@@ -121,7 +121,7 @@ void ib_hello_repeat(struct ib *ib)
                     !ib->events->failed(ep, NULL))
                     ib_endpoint_reopen(ep);
             } else {
-                ib_endpoint_act(ep, actions);
+                ib_endpoint_perform_actions(ep, actions);
             }
         }
         if (!list_empty(&ep->opening_link))

@@ -31,7 +31,7 @@ int ib_hello_post_receive(struct ib *ib, struct ib_buffer *b)
                : err_set(MPI_ERR_OTHER, "a receive buffer for handshakes was refused (%s)", err_reason(rc));
 }
 
-static int ud_ready(const struct ib_device *d, struct ibv_qp *qp)
+static int ud_modify_to_ready(const struct ib_device *d, struct ibv_qp *qp)
 {
     const struct verbs *v = &d->verbs;
     struct ibv_qp_attr a = {
@@ -56,7 +56,7 @@ static int ud_open(struct ib *ib, struct ib_rail *r)
     if (rc != 0)
         return rc;
     ud->qp = ib->device.verbs.create_qp(r->device->pd, &a);
-    if (!ud->qp || ud_ready(r->device, ud->qp) != 0)
+    if (!ud->qp || ud_modify_to_ready(r->device, ud->qp) != 0)
         return err_set(MPI_ERR_OTHER, "%s: cannot create the queue pair for handshakes: %s", r->device->name,
                        err_reason(errno));
     for (uint32_t i = 0; i < depth && rc == 0; i++) {
@@ -99,7 +99,7 @@ void ib_hello_close(struct ib *ib)
 static void hello_fill(const struct ib_endpoint *ep, struct ib_hello *h)
 {
     struct ib *ib = ep->ib;
-    struct net_name to = net_name(ib->base.net, ep->peer->rank);
+    struct net_name to = net_process_name(ib->base.net, ep->peer->rank);
     const struct ib_rail *home = &ib->rails[ep->primary];
     bool elsewhere = ep->primary == 0 && ib->alternate;
     *h = (struct ib_hello){.magic = IB_HELLO_MAGIC,
@@ -121,7 +121,7 @@ static void hello_fill(const struct ib_endpoint *ep, struct ib_hello *h)
                            .expected = ep->expected,
                            .rail = home->index,
                            .adapter = home->adapter->index,
-                           .up = ib_rails_up_set(ib),
+                           .up = ib_rails_list_up(ib),
                            .address = home->device->address,
                            .alternate = (elsewhere ? ib->alternate->device : home->device)->address};
     for (uint32_t i = 0; i < ib->lanes; i++) {
@@ -133,7 +133,7 @@ static void hello_fill(const struct ib_endpoint *ep, struct ib_hello *h)
         ib_xrc_fill_hello(ep, h);
 }
 
-static struct ibv_ah *handle_for(struct ib_endpoint *ep)
+static struct ibv_ah *get_address_handle(struct ib_endpoint *ep)
 {
     struct ibv_ah_attr route;
     if (ep->ah)
@@ -148,7 +148,7 @@ static struct ibv_ah *handle_for(struct ib_endpoint *ep)
 
 static void hello_watch_peer(struct ib_endpoint *ep)
 {
-    if (conn_settled(&ep->conn))
+    if (conn_has_no_pending_hello(&ep->conn))
         return;
     /* After a failure each path is tried quickly at first. */
     uint32_t tries = ep->failed_since ? ep->conn.tries % IB_PATH_TRIES : ep->conn.tries;
@@ -165,7 +165,7 @@ void ib_hello_send(struct ib_endpoint *ep)
 {
     struct ib *ib = ep->ib;
     struct ib_ud *ud = &ib->uds[ep->primary];
-    struct ibv_ah *ah = handle_for(ep);
+    struct ibv_ah *ah = get_address_handle(ep);
     struct ib_buffer *b = ud->sends < ud->depth && ah ? ib_buffer_get(&ib->ud_pool) : NULL;
     hello_watch_peer(ep);
     if (!b && ah && ud->sends == 0) /* nor will there be one: none is on its way */

@@ -16,7 +16,7 @@
 bool ib_endpoint_is_first(const struct ib_endpoint *ep)
 {
     const struct net *net = ep->ib->base.net;
-    struct net_name me = net_name(net, net->rank), you = net_name(net, ep->peer->rank);
+    struct net_name me = net_process_name(net, net->rank), you = net_process_name(net, ep->peer->rank);
     return me.world != you.world ? me.world < you.world : me.rank < you.rank;
 }
 
@@ -42,7 +42,7 @@ int ib_paths_find(struct ib_endpoint *ep, const struct ib_rail_info *peer, uint3
     rails_list_networks(mine, ib_rails_describe(ep->ib, mine), own);
     rails_list_networks(peer, count, other);
     w->count = (uint8_t)pair_list_paths(own, ep->ib->nrails, other, count, w->path);
-    ib_path_use(ep, pair_next_path(w->path, w->count, RAIL_NONE, ib_rails_up_set(ep->ib), w->peer_up));
+    ib_path_use(ep, pair_next_path(w->path, w->count, RAIL_NONE, ib_rails_list_up(ep->ib), w->peer_up));
     return 0;
 }
 
@@ -69,7 +69,7 @@ void ib_path_use_next(struct ib_endpoint *ep)
     struct ib_paths *w = ep->paths;
     ib_path_use(ep, w->next != RAIL_NONE
                         ? w->next
-                        : pair_next_path(w->path, w->count, w->at, ib_rails_up_set(ep->ib), w->peer_up));
+                        : pair_next_path(w->path, w->count, w->at, ib_rails_list_up(ep->ib), w->peer_up));
 }
 
 /* No answer: what the peer said of its ports may be old. Each of the two ends could look for the other where it is not. */

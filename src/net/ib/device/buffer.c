@@ -61,7 +61,7 @@ static int chunk_map(struct ib *ib, struct ib_chunk *c)
 }
 
 /* Ensures room for one more entry in the table of chunks; false without memory. */
-static bool chunks_room(struct ib *ib)
+static bool chunks_reserve_entry(struct ib *ib)
 {
     if (ib->nchunks < ib->chunks_room)
         return true;
@@ -80,8 +80,9 @@ static int pool_extend(struct ib_pool *pool)
     size_t n = posted_chunk_buffers(pool->size);
     struct ib_chunk c = {.size = posted_chunk_bytes(pool->size)};
     c.buffers = calloc(n, sizeof(*c.buffers));
-    int rc = c.buffers && chunks_room(ib) ? chunk_map(ib, &c)
-                                          : err_set(MPI_ERR_NO_MEM, "out of memory for InfiniBand buffers");
+    int rc = c.buffers && chunks_reserve_entry(ib)
+                 ? chunk_map(ib, &c)
+                 : err_set(MPI_ERR_NO_MEM, "out of memory for InfiniBand buffers");
     if (rc != 0) {
         free(c.buffers);
         return rc;

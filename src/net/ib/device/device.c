@@ -68,14 +68,14 @@ static int open_port(struct ib_device *d, struct net_port *p)
 }
 
 /* Reports why none of the devices can be used. */
-static int nothing_usable(const char *path, const struct ib_device *d)
+static int report_no_usable_device(const char *path, const struct ib_device *d)
 {
     const struct ib_survey *s = &d->survey;
     uint32_t unwanted = 0;
     for (uint32_t i = 0; i < s->count; i++)
         unwanted += s->ports[i].place < 0;
     uint32_t inactive = s->count - unwanted;
-    const char *list = ib_survey_wanted();
+    const char *list = ib_survey_device_list();
     if (s->devices == 0)
         return err_set(MPI_ERR_OTHER, "%s finds no InfiniBand or RoCE device%s", path,
                        d->verbs.softib ? "; softib printed the reason above" : "");
@@ -98,10 +98,10 @@ static int device_probe_library(struct ib_device *d, const char *path)
     for (uint32_t i = 0; i < d->survey.count && rc == 0; i++)
         if (choose_usable(&d->survey.ports[i]))
             return 0;
-    return rc ? rc : nothing_usable(path, d);
+    return rc ? rc : report_no_usable_device(path, d);
 }
 
-static int open_on(struct ib_device *d, const struct choose_network *network, uint32_t process)
+static int open_on_network(struct ib_device *d, const struct choose_network *network, uint32_t process)
 {
     int i = choose_port(d->survey.ports, d->survey.count, network, process);
     if (i < 0)
@@ -121,11 +121,11 @@ static int open_softib(struct ib_device *d, const char *path, uint32_t process)
     if (rc != 0)
         return rc;
     choose_network(&(struct choose_node){d->survey.ports, d->survey.count}, 1, &network, &node);
-    return open_on(d, &network, process);
+    return open_on_network(d, &network, process);
 }
 
 /* The library that the user requests: "softib" or the path of another. *only: no other one will do. */
-static int wanted_library(const char *softib, const char **path, bool *only)
+static int select_verbs_library(const char *softib, const char **path, bool *only)
 {
     const char *choice = *verbs_choice.text ? verbs_choice.text : "auto";
     *path = "libibverbs.so.1";
@@ -145,7 +145,7 @@ static int wanted_library(const char *softib, const char **path, bool *only)
     return 0;
 }
 
-static int open_agreed(struct ib_device *d, struct boot *boot, bool real)
+static int open_agreed_device(struct ib_device *d, struct boot *boot, bool real)
 {
     char softib[512], why[400] = "";
     const char *path;
@@ -153,7 +153,7 @@ static int open_agreed(struct ib_device *d, struct boot *boot, bool real)
     enum ib_agreed agreed;
     struct choose_network network;
     verbs_softib_path(softib, sizeof(softib));
-    int rc = wanted_library(softib, &path, &only);
+    int rc = select_verbs_library(softib, &path, &only);
     if (rc != 0)
         return rc;
     bool asked = path == softib;
@@ -168,7 +168,7 @@ static int open_agreed(struct ib_device *d, struct boot *boot, bool real)
     if (rc != 0)
         return rc;
     if (agreed == IB_AGREED_PORTS)
-        return open_on(d, &network, boot->local_rank);
+        return open_on_network(d, &network, boot->local_rank);
     if (agreed == IB_AGREED_SOFTIB)
         return open_softib(d, softib, boot->local_rank);
     if (!mine.fallback)
@@ -182,7 +182,7 @@ static int open_agreed(struct ib_device *d, struct boot *boot, bool real)
 static void report_unknown_names(const struct ib_survey *s)
 {
     size_t len;
-    const char *unknown = ib_survey_unknown(s, &len);
+    const char *unknown = ib_survey_unknown_name(s, &len);
     if (unknown)
         log_warn("FISHPLATE_IB_DEVICES names %.*s, which is not there; fishplate info --devices shows the "
                  "ports of "
@@ -193,7 +193,7 @@ static void report_unknown_names(const struct ib_survey *s)
 int ib_device_open(struct ib_device *d, struct boot *boot, bool real)
 {
     *d = (struct ib_device){0};
-    int rc = open_agreed(d, boot, real);
+    int rc = open_agreed_device(d, boot, real);
     if (rc == 0 && boot->local_rank == 0)
         report_unknown_names(&d->survey);
     if (rc != 0)
@@ -209,7 +209,8 @@ void ib_device_check_names(void)
     if (ib_device_list(&s) == 0)
         report_unknown_names(&s);
     else
-        log_warn("FISHPLATE_IB_DEVICES=%s names no port: %s", ib_survey_wanted(), err_detail(MPI_ERR_OTHER));
+        log_warn("FISHPLATE_IB_DEVICES=%s names no port: %s", ib_survey_device_list(),
+                 err_detail(MPI_ERR_OTHER));
     free(s.ports);
 }
 
@@ -222,7 +223,7 @@ int ib_device_list(struct ib_survey *out)
     bool only;
     uint32_t node;
     verbs_softib_path(softib, sizeof(softib));
-    int rc = wanted_library(softib, &path, &only);
+    int rc = select_verbs_library(softib, &path, &only);
     rc = rc ? rc : device_probe_library(&d, path);
     struct choose_node here = {d.survey.ports, d.survey.count};
     if (rc == 0 && choose_network(&here, 1, &network, &node) == CHOOSE_FOUND) {
@@ -232,7 +233,7 @@ int ib_device_list(struct ib_survey *out)
             choose_rails(d.survey.ports, d.survey.count, (uint32_t)home, IB_ADAPTERS_MAX, IB_RAILS_MAX - 1,
                          more);
     } else
-        choose_reasons(d.survey.ports, d.survey.count);
+        choose_explain_unusable(d.survey.ports, d.survey.count);
     if (d.survey.count > 0)
         rc = 0;
     *out = d.survey;

@@ -151,11 +151,11 @@ void ib_rails_free(struct ib *ib);          /* and, when nothing is left on them
 /* Enlarges the completion queue, which must hold everything that can complete at once: it grows with the connections. */
 int ib_adapter_reserve_completions(struct ib_adapter *a, int more);
 
-uint32_t ib_rails_up_set(const struct ib *ib);
+uint32_t ib_rails_list_up(const struct ib *ib);
 uint32_t ib_rails_describe(const struct ib *ib, struct ib_rail_info *out); /* how many */
 
 /* True if several rails lead to a peer with this address. Otherwise nothing is striped, and order holds. */
-bool ib_rails_are_several(const struct ib *ib, const struct ib_address *peer);
+bool ib_has_several_rails(const struct ib *ib, const struct ib_address *peer);
 
 /* ---- buffer.c: the transport's own registered memory, cut into buffers of a few sizes ---- */
 

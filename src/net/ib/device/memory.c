@@ -44,7 +44,7 @@ static int pin_device_memory(const struct ib_device *d, void *address, size_t le
                           address);
 }
 
-static int pin_one(const struct ib_device *d, void *address, size_t len, struct ibv_mr **out)
+static int register_on_device(const struct ib_device *d, void *address, size_t len, struct ibv_mr **out)
 {
     if (unlikely(gpu_memory_is_device(address)))
         return pin_device_memory(d, address, len, out);
@@ -80,7 +80,7 @@ static int memory_register(void *ctx, void *address, size_t len, void **handle)
     for (uint32_t i = 0; i < ib->nadapters && rc == 0; i++) {
         if (ib_adapter_is_gone(&ib->adapters[i]))
             continue;
-        rc = pin_one(ib->adapters[i].device, address, len, &r->mr[i]);
+        rc = register_on_device(ib->adapters[i].device, address, len, &r->mr[i]);
         if (rc == 0) {
             r->lkey[i] = r->mr[i]->lkey;
             r->rkey[i] = r->mr[i]->rkey;
@@ -98,7 +98,7 @@ int ib_memory_open(struct ib *ib)
     static const struct regcache_ops ops = {.pin = memory_register, .unpin = memory_deregister};
     int rc = regcache_open(&ops, ib, regcache_budget(ib->base.net->boot->nlocal), &ib->regcache);
     if (rc == 0 && regcache_watch(ib->regcache))
-        keepheap_apply(); /* else each large block that a program frees loses its registration [Liu04 4.1.2] */
+        keepheap_set_thresholds(); /* else each large block that a program frees loses its registration [Liu04 4.1.2] */
     return rc;
 }
 
@@ -108,7 +108,7 @@ void ib_memory_close(struct ib *ib)
         regcache_close(ib->regcache);
 }
 
-static struct net_key key_of(const struct ib_region *r)
+static struct net_key region_key(const struct ib_region *r)
 {
     _Static_assert(IB_ADAPTERS_MAX == 4, "two keys to a word");
     return (struct net_key){
@@ -122,7 +122,7 @@ static int memory_return_entry(struct transport *t, int rc, struct regcache_entr
         return rc;
     t->pin = regcache_pin(ib_of(t)->regcache);
     *mem = (struct net_mem){.address = (uintptr_t)address, .length = len, .handle = e};
-    *key = key_of(e->handle);
+    *key = region_key(e->handle);
     return 0;
 }
 
@@ -131,7 +131,7 @@ static int memory_return_entry(struct transport *t, int rc, struct regcache_entr
 static int check_allocation(struct ib *ib, const void *address, size_t len, struct gpu_range *range)
 {
     if (ib->gpu_refused || gpu_find_range(address, range) != 0 ||
-        len > range->size - ((uintptr_t)address - range->start) || gpu_order_copies(address) != 0)
+        len > range->size - ((uintptr_t)address - range->start) || gpu_synchronize_copies(address) != 0)
         return MPI_ERR_BUFFER;
     struct ib_allocation *seen = &ib->allocations[(range->start >> 12) % IB_ALLOCATIONS];
     if (seen->start != range->start || seen->id != range->id)
@@ -173,7 +173,7 @@ void ib_memory_release(struct transport *t, struct net_mem *mem)
 
 static bool has_key(const void *handle, const void *key)
 {
-    const struct net_key mine = key_of(handle);
+    const struct net_key mine = region_key(handle);
     return memcmp(&mine, key, sizeof(mine)) == 0;
 }
 

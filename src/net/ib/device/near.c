@@ -32,7 +32,7 @@ static uint32_t measure_distance(const char *gpu_path, const char *adapter_path)
     return count_folders(gpu + shared) + count_folders(adapter + shared);
 }
 
-static uint32_t distance_of(const struct net_port *p, const char *sysfs, const char *gpu)
+static uint32_t port_gpu_distance(const struct net_port *p, const char *sysfs, const char *gpu)
 {
     char gpu_path[PATH_MAX], adapter_path[PATH_MAX];
     snprintf(gpu_path, sizeof(gpu_path), "%s/bus/pci/devices/%s", sysfs, gpu);
@@ -40,15 +40,15 @@ static uint32_t distance_of(const struct net_port *p, const char *sysfs, const c
     return measure_distance(gpu_path, adapter_path);
 }
 
-void ib_mark_near(struct net_port *ports, uint32_t count, const char *sysfs, const char *gpu)
+void ib_mark_ports_near_gpu(struct net_port *ports, uint32_t count, const char *sysfs, const char *gpu)
 {
     uint32_t least = UINT32_MAX;
     for (uint32_t i = 0; i < count; i++) {
-        const uint32_t distance = distance_of(&ports[i], sysfs, gpu);
+        const uint32_t distance = port_gpu_distance(&ports[i], sysfs, gpu);
         if (distance == UINT32_MAX)
             return;
         least = MIN(least, distance);
     }
     for (uint32_t i = 0; i < count; i++)
-        ports[i].near = distance_of(&ports[i], sysfs, gpu) == least;
+        ports[i].near = port_gpu_distance(&ports[i], sysfs, gpu) == least;
 }

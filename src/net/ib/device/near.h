@@ -10,6 +10,6 @@
 
 /* Sets `near` of the ports whose adapters have the shortest path over PCI to the device `gpu` ("0000:18:00.0"), and clears it of the
  * others. Changes nothing if the place of the GPU or of an adapter is unknown. `sysfs` is "/sys", or a made-up tree. */
-void ib_mark_near(struct net_port *ports, uint32_t count, const char *sysfs, const char *gpu);
+void ib_mark_ports_near_gpu(struct net_port *ports, uint32_t count, const char *sysfs, const char *gpu);
 
 #endif

@@ -110,7 +110,7 @@ static void rail_add(struct ib *ib, struct ib_device *d, struct ib_adapter *a)
     atomic_init(&r->down, 0);
 }
 
-static struct ib_adapter *adapter_of(struct ib *ib, const struct net_port *p)
+static struct ib_adapter *find_or_open_adapter(struct ib *ib, const struct net_port *p)
 {
     for (uint32_t i = 0; i < ib->nadapters; i++)
         if (strcmp(ib->adapters[i].device->used->device, p->device) == 0)
@@ -119,10 +119,10 @@ static struct ib_adapter *adapter_of(struct ib *ib, const struct net_port *p)
 }
 
 /* Opens an additional rail, or omits it: the primary rail alone is sufficient. */
-static void open_more(struct ib *ib, struct net_port *p, uint8_t path)
+static void open_additional_rail(struct ib *ib, struct net_port *p, uint8_t path)
 {
     bool up = choose_usable(p);
-    struct ib_adapter *a = adapter_of(ib, p);
+    struct ib_adapter *a = find_or_open_adapter(ib, p);
     struct ib_device *d = calloc(1, sizeof(*d));
     int rc = d ? ib_device_open_port(&ib->device, a ? a->device : NULL, p, path, d)
                : err_set(MPI_ERR_NO_MEM, "out of memory for a rail");
@@ -152,7 +152,7 @@ static void open_paths(struct ib *ib, struct ib_device *d)
 {
     int64_t n = d->address.ethernet ? 1 : MIN(paths.value, (int64_t)1 << d->port_attr.lmc);
     for (int64_t k = 1; k < n && ib->nrails < IB_RAILS_MAX; k++)
-        open_more(ib, d->used, (uint8_t)k);
+        open_additional_rail(ib, d->used, (uint8_t)k);
 }
 
 /* FISHPLATE_IB_WEIGHTS: in the order of the survey. */
@@ -219,14 +219,15 @@ int ib_rails_open(struct ib *ib, struct boot *boot)
     uint32_t n = choose_rails(ib->device.survey.ports, ib->device.survey.count, home, IB_ADAPTERS_MAX,
                               IB_RAILS_MAX - 1, more);
     for (uint32_t i = 0; i < n; i++)
-        open_more(ib, &ib->device.survey.ports[more[i]], 0);
+        open_additional_rail(ib, &ib->device.survey.ports[more[i]], 0);
     for (uint32_t i = 0, ports = ib->nrails; i < ports; i++)
         open_paths(ib, ib->rails[i].device);
-    uint32_t all = *ib_survey_wanted() ? choose_waiting(ib->device.survey.ports, ib->device.survey.count,
-                                                        home, IB_ADAPTERS_MAX, IB_RAILS_MAX - 1, n, more)
-                                       : n;
+    uint32_t all = *ib_survey_device_list()
+                       ? choose_waiting_ports(ib->device.survey.ports, ib->device.survey.count, home,
+                                              IB_ADAPTERS_MAX, IB_RAILS_MAX - 1, n, more)
+                       : n;
     for (uint32_t i = n; i < all && ib->nrails < IB_RAILS_MAX; i++)
-        open_more(ib, &ib->device.survey.ports[more[i]], 0);
+        open_additional_rail(ib, &ib->device.survey.ports[more[i]], 0);
     for (uint32_t i = 0; i < ib->nrails; i++)
         ib->rails[i].device->address.rails = ib->nrails;
     if (ib->nrails > 1 && boot->rank == 0)
@@ -287,12 +288,12 @@ void ib_rails_free(struct ib *ib)
     ib->nrails = 0;
 }
 
-bool ib_rails_are_several(const struct ib *ib, const struct ib_address *peer)
+bool ib_has_several_rails(const struct ib *ib, const struct ib_address *peer)
 {
     return ib->nrails > 1 || peer->rails > 1;
 }
 
-uint32_t ib_rails_up_set(const struct ib *ib)
+uint32_t ib_rails_list_up(const struct ib *ib)
 {
     uint32_t up = 0;
     for (uint32_t i = 0; i < ib->nrails; i++)

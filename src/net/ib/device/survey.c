@@ -31,7 +31,7 @@ static TUNABLE_INT(
 
 #define VENDOR_RXE 0xffffff /* what the kernel's soft-RoCE calls itself */
 
-const char *ib_survey_wanted(void)
+const char *ib_survey_device_list(void)
 {
     return device_list.text;
 }
@@ -59,7 +59,7 @@ static void read_line(const char *device, const char *file, char *out, size_t si
 }
 
 /* True if this process may run on a processor near the adapter. Where that is unknown all adapters are equal. */
-static bool is_near(const char *device)
+static bool is_near_processor(const char *device)
 {
     char list[1024];
     cpu_set_t mine;
@@ -90,7 +90,7 @@ static bool is_virtual(const char *device)
 }
 
 /* The kind of wire in softib's fabric description: the last wire= counts; the default is shared memory. */
-static enum net_made softib_wire(void)
+static enum net_made softib_wire_kind(void)
 {
     const char *fabric = env_get(ENV_SOFTIB_FABRIC), *at = fabric;
     bool tcp = false;
@@ -101,10 +101,11 @@ static enum net_made softib_wire(void)
     return tcp ? NET_SOFTIB_TCP : NET_SOFTIB_MEMORY;
 }
 
-static enum net_made made_of(const struct verbs *v, const char *device, const struct ibv_device_attr *attr)
+static enum net_made port_implementation(const struct verbs *v, const char *device,
+                                         const struct ibv_device_attr *attr)
 {
     if (v->softib)
-        return softib_wire();
+        return softib_wire_kind();
     return attr->vendor_id == VENDOR_RXE || is_virtual(device) ? NET_SOFT_ROCE : NET_HARDWARE;
 }
 
@@ -150,7 +151,7 @@ static unsigned prefix_length(uint32_t mask)
 }
 
 /* The network of an IPv4 address of this machine: its number and the length of its prefix; 0 when unknown. */
-static uint64_t network_of(const uint8_t *address)
+static uint64_t ipv4_network_id(const uint8_t *address)
 {
     struct ifaddrs *list;
     uint64_t network = 0;
@@ -169,11 +170,11 @@ static uint64_t network_of(const uint8_t *address)
     return network;
 }
 
-static uint64_t subnet_of(const struct net_port *p)
+static uint64_t port_subnet_id(const struct net_port *p)
 {
     uint64_t prefix = 0;
     if (p->link != NET_INFINIBAND && memcmp(p->gid, mapped, sizeof(mapped)) == 0)
-        return network_of(p->gid + sizeof(mapped));
+        return ipv4_network_id(p->gid + sizeof(mapped));
     for (int i = 0; i < 8; i++)
         prefix = prefix << 8 | p->gid[i];
     return prefix;
@@ -208,7 +209,7 @@ void ib_survey_port(const struct verbs *v, struct ibv_context *context, const st
         memcpy(p->gid, gid.raw, sizeof(p->gid));
     else
         p->gid_index = -1;
-    p->subnet = subnet_of(p);
+    p->subnet = port_subnet_id(p);
 }
 
 static int survey_grow(struct ib_survey *s, uint32_t n)
@@ -221,7 +222,7 @@ static int survey_grow(struct ib_survey *s, uint32_t n)
 }
 
 /* Notes a device without ports, which is useful only as the wires of a barrier network. */
-static int look_at_wires(const struct verbs *v, struct ibv_context *context, struct ib_survey *s)
+static int add_wires_device(const struct verbs *v, struct ibv_context *context, struct ib_survey *s)
 {
     if (!v->wires.hosts || v->wires.hosts(context) <= 0)
         return 0;
@@ -229,14 +230,17 @@ static int look_at_wires(const struct verbs *v, struct ibv_context *context, str
     if (rc != 0)
         return rc;
     struct net_port *p = &s->ports[s->count++];
-    *p = (struct net_port){
-        .link = NET_WIRES, .made = (uint8_t)softib_wire(), .state = NET_ACTIVE, .gid_index = -1, .numa = -1};
+    *p = (struct net_port){.link = NET_WIRES,
+                           .made = (uint8_t)softib_wire_kind(),
+                           .state = NET_ACTIVE,
+                           .gid_index = -1,
+                           .numa = -1};
     snprintf(p->device, sizeof(p->device), "%s", v->get_device_name(context->device));
-    p->place = (int16_t)devlist_place(device_list.text, p->device, 0);
+    p->place = (int16_t)devlist_find_position(device_list.text, p->device, 0);
     return 0;
 }
 
-static int look_at_device(const struct verbs *v, struct ibv_device *device, struct ib_survey *s)
+static int add_device_ports(const struct verbs *v, struct ibv_device *device, struct ib_survey *s)
 {
     struct ibv_context *context = v->open_device(device);
     struct ibv_device_attr attr;
@@ -246,7 +250,7 @@ static int look_at_device(const struct verbs *v, struct ibv_device *device, stru
                                                   : 0;
     s->devices++;
     uint32_t ports = v->query_device(context, &attr) == 0 ? attr.phys_port_cnt : 0;
-    int rc = ports ? survey_grow(s, ports) : look_at_wires(v, context, s);
+    int rc = ports ? survey_grow(s, ports) : add_wires_device(v, context, s);
     for (uint32_t k = 1; k <= ports && rc == 0; k++) {
         struct net_port *p = &s->ports[s->count];
         struct ibv_port_attr a;
@@ -258,10 +262,10 @@ static int look_at_device(const struct verbs *v, struct ibv_device *device, stru
         snprintf(p->firmware, sizeof(p->firmware), "%.31s", attr.fw_ver);
         read_line(p->device, "device/numa_node", numa, sizeof(numa));
         p->numa = (int16_t)(*numa && !v->softib ? atoi(numa) : -1);
-        p->near = v->softib || is_near(p->device);
+        p->near = v->softib || is_near_processor(p->device);
         p->port = (uint8_t)k;
-        p->place = (int16_t)devlist_place(device_list.text, p->device, (int)k);
-        p->made = (uint8_t)made_of(v, p->device, &attr);
+        p->place = (int16_t)devlist_find_position(device_list.text, p->device, (int)k);
+        p->made = (uint8_t)port_implementation(v, p->device, &attr);
         ib_survey_port(v, context, &a, p);
         s->count++;
     }
@@ -275,12 +279,12 @@ int ib_survey(const struct verbs *v, struct ib_survey *out)
     int rc = 0;
     struct ibv_device **list = v->get_device_list(NULL);
     for (int i = 0; list && list[i] && rc == 0; i++)
-        rc = look_at_device(v, list[i], &s);
+        rc = add_device_ports(v, list[i], &s);
     if (list)
         v->free_device_list(list);
     char gpu[16];
     if (!v->softib && rc == 0 && gpu_find_current(gpu))
-        ib_mark_near(s.ports, s.count, "/sys", gpu);
+        ib_mark_ports_near_gpu(s.ports, s.count, "/sys", gpu);
     if (rc != 0)
         free(s.ports);
     else
@@ -288,13 +292,13 @@ int ib_survey(const struct verbs *v, struct ib_survey *out)
     return rc;
 }
 
-const char *ib_survey_unknown(const struct ib_survey *s, size_t *len)
+const char *ib_survey_unknown_name(const struct ib_survey *s, size_t *len)
 {
     const char *at = device_list.text, *entry;
     while ((entry = devlist_next(&at, len)) != NULL) {
         bool known = false;
         for (uint32_t i = 0; i < s->count; i++)
-            known |= devlist_means(entry, *len, s->ports[i].device, s->ports[i].port);
+            known |= devlist_entry_matches(entry, *len, s->ports[i].device, s->ports[i].port);
         if (!known)
             return entry;
     }

@@ -25,10 +25,10 @@ void ib_survey_port(const struct verbs *v, struct ibv_context *context, const st
                     struct net_port *p);
 
 /* The first entry of FISHPLATE_IB_DEVICES that no port here answers to, or NULL. */
-const char *ib_survey_unknown(const struct ib_survey *s, size_t *len);
+const char *ib_survey_unknown_name(const struct ib_survey *s, size_t *len);
 
 /* The value of FISHPLATE_IB_DEVICES. */
-const char *ib_survey_wanted(void);
+const char *ib_survey_device_list(void);
 
 /* True if the list was set for this job: one from a settings file may be meant for other hosts. */
 bool ib_survey_names_are_typed(void);

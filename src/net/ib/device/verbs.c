@@ -19,7 +19,7 @@ struct wanted {
 };
 
 /* Finds all functions of a group, or sets all to NULL. */
-static void find_all(void *library, const struct wanted *wanted, size_t count)
+static void find_all_symbols(void *library, const struct wanted *wanted, size_t count)
 {
     bool all = true;
     for (size_t i = 0; i < count; i++)
@@ -38,10 +38,10 @@ static void find_barrier(void *library, struct verbs *out)
         {(void **)(void *)&out->barrier.leave, "softib_barrier_leave"},
         {(void **)(void *)&out->barrier.free, "softib_barrier_free"},
     };
-    find_all(library, wanted, COUNT_OF(wanted));
+    find_all_symbols(library, wanted, COUNT_OF(wanted));
 }
 
-static void find_wires(void *library, struct verbs *out)
+static void find_wires_symbols(void *library, struct verbs *out)
 {
     const struct wanted wanted[] = {
         {(void **)(void *)&out->wires.hosts, "softib_wires_hosts"},
@@ -52,7 +52,7 @@ static void find_wires(void *library, struct verbs *out)
         {(void **)(void *)&out->wires.test, "softib_wires_test"},
         {(void **)(void *)&out->wires.unplug, "softib_wires_unplug"},
     };
-    find_all(library, wanted, COUNT_OF(wanted));
+    find_all_symbols(library, wanted, COUNT_OF(wanted));
 }
 
 int verbs_load(const char *path, struct verbs *out)
@@ -71,7 +71,7 @@ int verbs_load(const char *path, struct verbs *out)
     *(void **)(void *)&out->query_qp_data_in_order = dlsym(library, "ibv_query_qp_data_in_order");
     *(void **)(void *)&out->reg_dmabuf_mr = dlsym(library, "ibv_reg_dmabuf_mr");
     find_barrier(library, out);
-    find_wires(library, out);
+    find_wires_symbols(library, out);
     out->softib = out->barrier.get_id != NULL;
     if (missing) {
         dlclose(library);

@@ -18,7 +18,7 @@
 #include "net/ib/device/survey.h"
 
 /* The operations of all transfers that have not ended. */
-static struct net_op **ops_of(const struct ib_endpoint *ep, uint32_t *count)
+static struct net_op **collect_pending_ops(const struct ib_endpoint *ep, uint32_t *count)
 {
     struct net_op **ops = malloc((ep->ops + 1) * sizeof(struct net_op *));
     CHECK_MEMORY(ops != NULL, "the transfers of a process that has died");
@@ -42,7 +42,7 @@ void ib_peer_lost(struct transport *t, struct peer *peer)
     if (ib->allot)
         ib->allot->forget_peer(ep);
     ib_stripes_fail(ep); /* before the lanes of their stripes are processed */
-    struct net_op **ops = ops_of(ep, &count);
+    struct net_op **ops = collect_pending_ops(ep, &count);
     ib_ring_reset(ep);
     ib->open -= ep->lanes[0].qp != NULL;
     for (uint32_t k = 0; k < ib->lanes; k++)
@@ -84,8 +84,8 @@ bool ib_peer_suspect(struct ib_endpoint *ep)
                  ep->ib->nrails > 1 ? ", and so are all other ports" : "");
     if (!ep->suspected && !net_is_lost(net, ep->peer->rank)) {
         ep->suspected = true;
-        if (ep->peer->card || boot_accuse(net->boot, ep->peer->rank) != 0)
-            net_lost_peer(net, ep->peer->rank); /* of another job: nobody else can say it */
+        if (ep->peer->card || boot_report_suspect(net->boot, ep->peer->rank) != 0)
+            net_lost_check_peer(net, ep->peer->rank); /* of another job: nobody else can say it */
     }
     return true;
 }

@@ -45,7 +45,7 @@ bool ib_failover_start(struct ib_endpoint *ep, const char *why)
         return false;
     if (ep->traffic.state == TRAFFIC_FAILING || ep->conn.state == CONN_IDLE || ep->conn.state == CONN_FAILED)
         return true;
-    if (ep->failed_since == 0 && conn_settled(&ep->conn)) {
+    if (ep->failed_since == 0 && conn_has_no_pending_hello(&ep->conn)) {
         ep->failed_since = clock_ns();
         if (why)
             log_warn("the connection to rank %u over %s failed: %s; it is opened again", ep->peer->rank,
@@ -54,13 +54,13 @@ bool ib_failover_start(struct ib_endpoint *ep, const char *why)
     ep->switched_port = !ib_rail_is_up(&ib->rails[ep->primary]);
     if (why)
         count_failed_attempt(ep, why);
-    traffic_fail(&ep->traffic);
+    traffic_set_failing(&ep->traffic);
     ib->failures = true;
     atomic_store(&ib->attention, 1);
     return true;
 }
 
-static bool all_news(const struct ib_endpoint *ep)
+static bool has_only_credit_messages(const struct ib_endpoint *ep)
 {
     for (uint32_t k = 0; k < ep->ib->lanes; k++)
         if (!ib_lane_has_only_credits(&ep->lanes[k]))
@@ -81,7 +81,7 @@ void ib_failover_send_failed(struct ib_lane *lane, const struct ibv_wc *wc)
 {
     struct ib_endpoint *ep = lane->endpoint;
     struct ib *ib = ep->ib;
-    uint32_t place = ib_send_place(wc->wr_id);
+    uint32_t place = ib_send_work_index(wc->wr_id);
     if (lane->failed)
         return; /* the first failure said it; this one is flushed */
     lane->failed = true;
@@ -98,8 +98,8 @@ void ib_failover_send_failed(struct ib_lane *lane, const struct ibv_wc *wc)
         return;
     }
     /* The peer has closed already; or it has not received the permission, and finds out (ib_endpoints_pulse). */
-    if (ep->conn.state == CONN_AGREED && (!ep->paths || all_news(ep))) {
-        ib_endpoint_act(ep, conn_left(&ep->conn));
+    if (ep->conn.state == CONN_AGREED && (!ep->paths || has_only_credit_messages(ep))) {
+        ib_endpoint_perform_actions(ep, conn_peer_disconnected(&ep->conn));
         return;
     }
     if (!(leave_is_received(ep->leave) && (leave_is_sent(ep->leave) || ib_lane_has_only_credits(lane))) &&
@@ -116,11 +116,11 @@ void ib_failover_send_failed(struct ib_lane *lane, const struct ibv_wc *wc)
     if (ep->conn.state != CONN_FAILED)
         log_debug("rank %u has ended: %s", ep->peer->rank, ib->device.verbs.wc_status_str(wc->status));
     ep->status = wc->status;
-    ib_endpoint_act(ep, conn_lost(&ep->conn));
+    ib_endpoint_perform_actions(ep, conn_peer_died(&ep->conn));
 }
 
 /* Processes everything that has arrived; nothing arrives any more. */
-static void look_at_all(struct ib_endpoint *ep)
+static void process_arrived_messages(struct ib_endpoint *ep)
 {
     for (uint32_t k = 0; k < ep->ib->lanes; k++)
         ib_lane_set_error(&ep->lanes[k]);
@@ -132,13 +132,14 @@ static void look_at_all(struct ib_endpoint *ep)
 
 static void endpoint_change_rail(struct ib_endpoint *ep)
 {
-    look_at_all(ep);
+    process_arrived_messages(ep);
     traffic_reset(&ep->traffic);
     if (!ep->peer || ep->conn.state == CONN_IDLE || ep->conn.state == CONN_FAILED) {
         ep->failed_since = 0; /* what had arrived was the end of it */
         return;
     }
-    if (ep->failed_since == 0 && conn_settled(&ep->conn)) /* a frame that had arrived opened it */
+    if (ep->failed_since == 0 &&
+        conn_has_no_pending_hello(&ep->conn)) /* a frame that had arrived opened it */
         ep->failed_since = clock_ns();
     ib_endpoint_reopen(ep);
 }
@@ -164,15 +165,16 @@ static bool endpoint_can_migrate(const struct ib_endpoint *ep)
  * been up again for a while gets its connections back. */
 void ib_failover_check_ports(struct ib *ib, bool rested)
 {
-    uint32_t up = ib_rails_up_set(ib);
+    uint32_t up = ib_rails_list_up(ib);
     for (uint32_t i = 0; i < ib->nendpoints; i++) {
         struct ib_endpoint *ep = ib->endpoints[i];
         if (!ep->peer || !ep->paths || leave_is_received(ep->leave))
             continue;
-        if (!rail_in(up, ep->primary) && up != 0 && !endpoint_can_migrate(ep))
+        if (!rail_set_contains(up, ep->primary) && up != 0 && !endpoint_can_migrate(ep))
             ib_failover_start(ep, "the port went down");
         else if (rested && ep->switched_port && traffic_is_ready(&ep->traffic) && ep->paths->at != 0 &&
-                 rail_in(up, ep->paths->path[0].a) && rail_in(ep->paths->peer_up, ep->paths->path[0].b)) {
+                 rail_set_contains(up, ep->paths->path[0].a) &&
+                 rail_set_contains(ep->paths->peer_up, ep->paths->path[0].b)) {
             log_info("the connection to rank %u goes back to %s", ep->peer->rank, ib->device.name);
             ib_failover_start(ep, NULL);
             ep->paths->next = 0;
@@ -192,7 +194,7 @@ void ib_failover_finish(struct ib_endpoint *ep)
 }
 
 /* Ends the job with a sentence when this process has no usable port for too long. */
-static void require_ports(struct ib *ib, uint64_t now)
+static void check_usable_ports(struct ib *ib, uint64_t now)
 {
     uint64_t since = 0;
     for (uint32_t i = 0; i < ib->nrails; i++) {
@@ -207,7 +209,7 @@ static void require_ports(struct ib *ib, uint64_t now)
 }
 
 /* Extends the time limit by the time in which this process was stopped and could not have seen the port come back. */
-static void patience_extend(struct ib *ib, uint64_t now)
+static void patience_extend_deadline(struct ib *ib, uint64_t now)
 {
     uint64_t gap = now - ib->pulsed, most = 2 * IB_PULSE * UINT64_C(1000000);
     bool stopped = gap > most;
@@ -227,8 +229,8 @@ static void patience_extend(struct ib *ib, uint64_t now)
 void ib_failover_check_patience(struct ib *ib)
 {
     uint64_t now = clock_ns();
-    patience_extend(ib, now);
-    require_ports(ib, now);
+    patience_extend_deadline(ib, now);
+    check_usable_ports(ib, now);
     for (uint32_t i = 0; i < ib->nendpoints; i++) {
         struct ib_endpoint *ep = ib->endpoints[i];
         if (!ep->peer || ep->failed_since == 0 ||

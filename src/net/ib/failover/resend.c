@@ -31,26 +31,26 @@ struct ib_unacknowledged {
 
 /* ---- what may not have arrived ---- */
 
-static uint16_t seq_of(const struct ib_buffer *b)
+static uint16_t buffer_sequence(const struct ib_buffer *b)
 {
     return ((const struct ib_head *)(const void *)b->data)->seq;
 }
 
-static void endpoint_keep_unsent(struct ib_endpoint *ep, struct ib_buffer *b)
+static void endpoint_queue_unacknowledged(struct ib_endpoint *ep, struct ib_buffer *b)
 {
     struct list *after = ep->unacknowledged.prev;
     while (after != &ep->unacknowledged &&
-           (int16_t)(seq_of(list_entry(after, struct ib_buffer, link)) - seq_of(b)) > 0)
+           (int16_t)(buffer_sequence(list_entry(after, struct ib_buffer, link)) - buffer_sequence(b)) > 0)
         after = after->prev;
     list_prepend(after, &b->link);
 }
 
-static struct ib_pool *pool_of(struct ib_endpoint *ep, const struct ib_buffer *b)
+static struct ib_pool *buffer_pool(struct ib_endpoint *ep, const struct ib_buffer *b)
 {
     return ib_lane_for_size(ep, b->length - MIN(b->length, sizeof(struct ib_frame)))->pool;
 }
 
-static void keep_message(struct ib_endpoint *ep, const char *data, uint32_t bytes)
+static void record_message(struct ib_endpoint *ep, const char *data, uint32_t bytes)
 {
     const struct ib_head *h = (const struct ib_head *)(const void *)data;
     if (h->type != IB_FRAME && h->type <= IB_LEAVE)
@@ -65,20 +65,20 @@ static void keep_message(struct ib_endpoint *ep, const char *data, uint32_t byte
     if (!whole)
         ((struct ib_head *)(void *)b->data)->type = IB_NOTHING;
     b->length = length;
-    endpoint_keep_unsent(ep, b);
+    endpoint_queue_unacknowledged(ep, b);
 }
 
-static void keep_ring(struct ib_endpoint *ep)
+static void record_ring_frames(struct ib_endpoint *ep)
 {
     for (uint32_t at = ep->tx.tail; at != ep->tx.head; at++) {
         const char *slot = ring_slot_at(ep->tx.mirror, at & (ep->tx.slots - 1), ep->tx.slot_size);
         uint32_t word;
         memcpy(&word, slot, sizeof(word));
-        keep_message(ep, slot + RING_HEAD_BYTES, word & ((1u << RING_SIZE_BITS) - 1));
+        record_message(ep, slot + RING_HEAD_BYTES, word & ((1u << RING_SIZE_BITS) - 1));
     }
 }
 
-static void keep_rdma(struct ib_lane *lane, const struct ib_work *w, uint32_t place)
+static void record_rdma(struct ib_lane *lane, const struct ib_work *w, uint32_t place)
 {
     struct ib_unacknowledged *k = malloc(sizeof(*k));
     if (!k)
@@ -94,14 +94,14 @@ static void keep_rdma(struct ib_lane *lane, const struct ib_work *w, uint32_t pl
     list_append(&lane->endpoint->unacknowledged_rdma, &k->link);
 }
 
-static void keep_work(struct ib_lane *lane, uint32_t place)
+static void record_work_request(struct ib_lane *lane, uint32_t place)
 {
     struct ib_endpoint *ep = lane->endpoint;
     struct ib_work *w = &lane->work[place];
     if (w->bytes > 0)
-        keep_message(ep, w->buffer ? w->buffer->data : lane->copies + (size_t)place * IB_COPY, w->bytes);
+        record_message(ep, w->buffer ? w->buffer->data : lane->copies + (size_t)place * IB_COPY, w->bytes);
     if (w->rdma)
-        keep_rdma(lane, w, place);
+        record_rdma(lane, w, place);
     else if (w->op) { /* a stripe: others may take it now. An addition cannot be repeated */
         if (!ib_is_stripe(w->op))
             ib_fatal(
@@ -118,7 +118,7 @@ static void keep_work(struct ib_lane *lane, uint32_t place)
 void ib_resend_collect_lane(struct ib_lane *lane)
 {
     for (uint32_t at = lane->tail; at != lane->head; at++)
-        keep_work(lane, at & (lane->depth - 1));
+        record_work_request(lane, at & (lane->depth - 1));
 }
 
 void ib_resend_collect(struct ib_endpoint *ep)
@@ -130,13 +130,13 @@ void ib_resend_collect(struct ib_endpoint *ep)
         ib_stripes_set_pair(ep, 0, false);
     }
     ib_spread_rejoin_pairs(ep);
-    keep_ring(ep);
+    record_ring_frames(ep);
     for (uint32_t k = 0; k < ep->ib->lanes; k++)
         ib_resend_collect_lane(&ep->lanes[k]);
     list_foreach_safe(pos, after, &ep->held) ib_buffer_orphan(list_entry(pos, struct ib_buffer, link));
 }
 
-static void kept_done(struct ib_endpoint *ep, struct ib_unacknowledged *k)
+static void complete_recorded_rdma(struct ib_endpoint *ep, struct ib_unacknowledged *k)
 {
     struct net_op *op = k->op;
     list_remove(&k->link);
@@ -148,13 +148,13 @@ static void kept_done(struct ib_endpoint *ep, struct ib_unacknowledged *k)
 }
 
 /* Called when a frame has arrived that was sent behind a put through the same queue pair: the put has arrived too. */
-static void kept_arrived(struct ib_endpoint *ep, uint16_t expected)
+static void complete_arrived_rdma(struct ib_endpoint *ep, uint16_t expected)
 {
     list_foreach_safe(pos, after, &ep->unacknowledged_rdma)
     {
         struct ib_unacknowledged *k = list_entry(pos, struct ib_unacknowledged, link);
         if (k->rdma.opcode == IBV_WR_RDMA_WRITE && (int16_t)(expected - k->rdma.seq) > 0)
-            kept_done(ep, k);
+            complete_recorded_rdma(ep, k);
     }
 }
 
@@ -164,16 +164,16 @@ void ib_resend_acknowledge(struct ib_endpoint *ep, uint16_t expected)
 {
     if (!ep->paths)
         return;
-    if (ep->ib->lanes == 1 && !ib_frames_may_spread(ep))
-        kept_arrived(ep, expected);
+    if (ep->ib->lanes == 1 && !ib_frames_can_spread(ep))
+        complete_arrived_rdma(ep, expected);
     uint16_t missing = (uint16_t)(ep->next_seq - expected);
     list_foreach_safe(pos, after, &ep->unacknowledged)
     {
         struct ib_buffer *b = list_entry(pos, struct ib_buffer, link);
-        if ((uint16_t)(seq_of(b) - expected) < missing)
+        if ((uint16_t)(buffer_sequence(b) - expected) < missing)
             continue;
         list_remove(pos);
-        ib_buffer_put(pool_of(ep, b), b);
+        ib_buffer_put(buffer_pool(ep, b), b);
     }
     if (!ep->pairs)
         return;
@@ -203,7 +203,7 @@ static bool send_frame(struct ib_endpoint *ep, struct ib_buffer *b)
 /* Only the peer knows the delivery status: it is queried before anything else is sent, since the frames that follow could find
  * the receive that the transfer is in. What was written before has landed, or never will: both ends have dropped their queue
  * pairs. So its answer stays true until the transfer is repeated. */
-static enum net_fate fate_of(struct ib_endpoint *ep, struct ib_unacknowledged *k)
+static enum net_fate query_delivery_status(struct ib_endpoint *ep, struct ib_unacknowledged *k)
 {
     const struct net *net = ep->ib->base.net;
     if (!k->op || !net->fate)
@@ -248,7 +248,7 @@ void ib_resend_take_status(struct ib_endpoint *ep, const struct ib_head *h, size
 }
 
 /* True if the write must not be repeated: others may have changed the word of a window's lock since. */
-static bool is_only_once(const struct ib_unacknowledged *k)
+static bool must_not_repeat(const struct ib_unacknowledged *k)
 {
     return k->op && k->op->once && k->rdma.opcode == IBV_WR_RDMA_WRITE;
 }
@@ -256,7 +256,7 @@ static bool is_only_once(const struct ib_unacknowledged *k)
 /* ---- silent writes ---- */
 
 /* Repeats the first recorded silent write; they are repeated one at a time. */
-static bool send_silent(struct ib_endpoint *ep, struct ib_unacknowledged *k)
+static bool resend_silent_write(struct ib_endpoint *ep, struct ib_unacknowledged *k)
 {
     if (k->queried_in != ep->conn.mine) {
         k->queried_in = ep->conn.mine;
@@ -266,7 +266,7 @@ static bool send_silent(struct ib_endpoint *ep, struct ib_unacknowledged *k)
     return false;
 }
 
-static struct ib_unacknowledged *first_kept(const struct ib_endpoint *ep)
+static struct ib_unacknowledged *first_recorded_rdma(const struct ib_endpoint *ep)
 {
     return list_entry(ep->unacknowledged_rdma.next, struct ib_unacknowledged, link);
 }
@@ -286,7 +286,7 @@ size_t ib_resend_fill_answer(struct ib_endpoint *ep, void *body)
 size_t ib_resend_fill_write(struct ib_endpoint *ep, void *body)
 {
     struct ib_redo_write *out = body;
-    const struct ib_unacknowledged *k = first_kept(ep);
+    const struct ib_unacknowledged *k = first_recorded_rdma(ep);
     *out = (struct ib_redo_write){
         .address = k->rdma.remote, .key = k->rdma.key, .length = (uint32_t)MIN(k->rdma.len, IB_COPY)};
     memcpy(out->bytes, k->copy, out->length);
@@ -294,7 +294,7 @@ size_t ib_resend_fill_write(struct ib_endpoint *ep, void *body)
 }
 
 /* Stores words as the adapter would: each in one piece, so that a reader never sees part of one. */
-static void write_words(char *to, const char *from, uint32_t length)
+static void store_words(char *to, const char *from, uint32_t length)
 {
     const bool words = ((uintptr_t)to | length) % sizeof(uint64_t) == 0;
     for (uint32_t i = 0; words && i < length; i += sizeof(uint64_t)) {
@@ -310,10 +310,10 @@ void ib_resend_take_write(struct ib_endpoint *ep, const struct ib_head *h, size_
 {
     struct ib_redo_write w;
     if (h->type == IB_WRITTEN) {
-        if (list_empty(&ep->unacknowledged_rdma) || first_kept(ep)->op ||
-            first_kept(ep)->queried_in != ep->conn.mine)
+        if (list_empty(&ep->unacknowledged_rdma) || first_recorded_rdma(ep)->op ||
+            first_recorded_rdma(ep)->queried_in != ep->conn.mine)
             ib_fatal(ep->ib, ep, "it has repeated an RDMA write that was not requested");
-        kept_done(ep, first_kept(ep));
+        complete_recorded_rdma(ep, first_recorded_rdma(ep));
         ib_resend_continue(ep);
         return;
     }
@@ -323,7 +323,7 @@ void ib_resend_take_write(struct ib_endpoint *ep, const struct ib_head *h, size_
     if (w.length > IB_COPY)
         ib_fatal(ep->ib, ep, "it requested an RDMA write that is too long");
     if (ib_memory_is_registered(ep->ib, w.address, w.length, &w.key))
-        write_words((char *)(uintptr_t)w.address, w.bytes, w.length);
+        store_words((char *)(uintptr_t)w.address, w.bytes, w.length);
     ib_control_send(ep, IB_WRITTEN);
 }
 
@@ -331,17 +331,17 @@ static bool send_rdma(struct ib_endpoint *ep, struct ib_unacknowledged *k)
 {
     uint32_t ops = ep->ops;
     if (!k->op)
-        return send_silent(ep, k);
-    if (is_only_once(k))
+        return resend_silent_write(ep, k);
+    if (must_not_repeat(k))
         ib_fatal(
             ep->ib, ep,
             "the connection failed while the lock of a window was written, and whether it was written is "
             "unknown");
-    enum net_fate fate = fate_of(ep, k);
+    enum net_fate fate = query_delivery_status(ep, k);
     if (fate == NET_FATE_ASK)
         return false;
     if (fate == NET_FATE_DONE) {
-        kept_done(ep, k);
+        complete_recorded_rdma(ep, k);
         return true;
     }
     if (ib_rdma_post_primary(ep, &k->rdma, k->op) != 0)
@@ -353,7 +353,7 @@ static bool send_rdma(struct ib_endpoint *ep, struct ib_unacknowledged *k)
     return true;
 }
 
-static void kept_send(struct ib_endpoint *ep)
+static void resend_recorded_rdma(struct ib_endpoint *ep)
 {
     if (ep->traffic.state != TRAFFIC_RESENDING)
         return;
@@ -363,12 +363,12 @@ static void kept_send(struct ib_endpoint *ep)
     while (!list_empty(&ep->unacknowledged))
         if (!send_frame(ep, list_entry(ep->unacknowledged.next, struct ib_buffer, link)))
             return;
-    traffic_resent(&ep->traffic);
+    traffic_resend_finished(&ep->traffic);
 }
 
 void ib_resend_continue(struct ib_endpoint *ep)
 {
-    kept_send(ep);
+    resend_recorded_rdma(ep);
     ib_control_flush(ep);
 }
 
@@ -380,7 +380,7 @@ void ib_resend_free(struct ib_endpoint *ep, int status)
     {
         struct ib_buffer *b = list_entry(pos, struct ib_buffer, link);
         list_remove(pos);
-        ib_buffer_put(pool_of(ep, b), b);
+        ib_buffer_put(buffer_pool(ep, b), b);
     }
     list_foreach_safe(pos, after, &ep->unacknowledged_rdma)
     {

@@ -30,7 +30,7 @@ static bool is_v4(const uint8_t gid[16])
 
 /* Builds the group's address: for RoCE over IPv4 one in 239/8, which belongs to the administrator of the site, else a
  * transient group of site scope. */
-static void name_group(const struct ib_device *d, uint64_t number, union ibv_gid *gid)
+static void make_group_gid(const struct ib_device *d, uint64_t number, union ibv_gid *gid)
 {
     memset(gid, 0, sizeof(*gid));
     if (d->address.ethernet && is_v4(d->address.gid)) {
@@ -46,7 +46,7 @@ static void name_group(const struct ib_device *d, uint64_t number, union ibv_gid
 }
 
 /* The interface that has this address; 0 if there is none. */
-static unsigned interface_of(const uint8_t gid[16])
+static unsigned find_interface_index(const uint8_t gid[16])
 {
     struct ifaddrs *all;
     unsigned index = 0;
@@ -66,10 +66,10 @@ static unsigned interface_of(const uint8_t gid[16])
 }
 
 /* Joins through a socket; the kernel stays in the group as long as it is open. */
-static int join_ip(const struct ib_device *d, struct ib_multicast_group *g)
+static int join_ip_group(const struct ib_device *d, struct ib_multicast_group *g)
 {
     const bool v4 = is_v4(d->address.gid);
-    const unsigned interface = interface_of(d->address.gid);
+    const unsigned interface = find_interface_index(d->address.gid);
     struct ip_mreqn four = {.imr_ifindex = (int)interface};
     struct ipv6_mreq six = {.ipv6mr_interface = interface};
     memcpy(&four.imr_multiaddr, g->gid.raw + 12, 4);
@@ -88,10 +88,10 @@ int ib_multicast_join(const struct ib_device *d, struct ibv_qp *qp, uint64_t num
 {
     *g = (struct ib_multicast_group){.membership = -1, .lid = GROUP_LID};
     *route = (struct ibv_ah_attr){.dlid = GROUP_LID, .is_global = 1, .port_num = d->port};
-    name_group(d, number, &g->gid);
+    make_group_gid(d, number, &g->gid);
     int rc = 0;
     if (d->address.ethernet)
-        rc = join_ip(d, g);
+        rc = join_ip_group(d, g);
     else if (!d->verbs.softib || d->port_attr.sm_lid != 0)
         rc = ib_multicast_subnet_join(d, &g->gid, &g->lid, route, &g->subnet_join);
     if (rc != 0)

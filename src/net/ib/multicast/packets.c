@@ -33,14 +33,14 @@ struct mcast_member {
 };
 
 /* The device; this file accesses it only here. */
-static const struct ib_device *device_of(const struct ib *ib)
+static const struct ib_device *multicast_device(const struct ib *ib)
 {
     return &ib->device;
 }
 
 static size_t packet_max(struct transport *t)
 {
-    return (size_t)128 << device_of(ib_of(t))->port_attr.active_mtu;
+    return (size_t)128 << multicast_device(ib_of(t))->port_attr.active_mtu;
 }
 
 static char *receive_buffer(const struct mcast_member *m, uint32_t i)
@@ -60,7 +60,7 @@ static bool packet_is_busy(void *member, uint32_t i)
     return m->on_way[i] != 0;
 }
 
-static void give_back(void *member, uint32_t handle)
+static void repost_receive_buffer(void *member, uint32_t handle)
 {
     struct mcast_member *m = member;
     struct ibv_sge piece = {
@@ -73,7 +73,7 @@ static void give_back(void *member, uint32_t handle)
 
 static int member_map_packets(struct mcast_member *m)
 {
-    const struct ib_device *d = device_of(m->ib);
+    const struct ib_device *d = multicast_device(m->ib);
     m->size = ALIGN_UP((m->receives + m->slots) * m->stride, 4096);
     int fd = memfd_create("fishplate-multicast", MFD_CLOEXEC);
     void *memory = MAP_FAILED;
@@ -92,9 +92,9 @@ static int member_map_packets(struct mcast_member *m)
                            m->size, err_reason(errno));
 }
 
-static int make_ready(const struct mcast_member *m)
+static int modify_to_ready(const struct mcast_member *m)
 {
-    const struct ib_device *d = device_of(m->ib);
+    const struct ib_device *d = multicast_device(m->ib);
     struct ibv_qp_attr a = {
         .qp_state = IBV_QPS_INIT, .pkey_index = d->pkey_index, .port_num = d->port, .qkey = QKEY};
     struct ibv_qp_attr b = {.qp_state = IBV_QPS_RTR};
@@ -106,7 +106,7 @@ static int make_ready(const struct mcast_member *m)
 
 static int make_queues(struct mcast_member *m)
 {
-    const struct ib_device *d = device_of(m->ib);
+    const struct ib_device *d = multicast_device(m->ib);
     struct ibv_qp_init_attr a = {
         .qp_type = IBV_QPT_UD,
         .cap = {
@@ -115,21 +115,21 @@ static int make_queues(struct mcast_member *m)
                                m->ib->adapters[0].channel, 0);
     a.send_cq = a.recv_cq = m->cq;
     m->qp = m->cq ? d->verbs.create_qp(d->pd, &a) : NULL;
-    if (!m->qp || make_ready(m) != 0)
+    if (!m->qp || modify_to_ready(m) != 0)
         return err_set(MPI_ERR_OTHER, "%s: cannot create the queue pair of a multicast group: %s", d->name,
                        err_reason(errno));
     for (uint32_t i = 0; i < m->receives; i++)
-        give_back(m, i);
+        repost_receive_buffer(m, i);
     return 0;
 }
 
 static void mcast_close(void *member)
 {
     struct mcast_member *m = member;
-    const struct verbs *v = &device_of(m->ib)->verbs;
+    const struct verbs *v = &multicast_device(m->ib)->verbs;
     list_remove(&m->link);
     if (m->qp) {
-        ib_multicast_leave(device_of(m->ib), m->qp, &m->group);
+        ib_multicast_leave(multicast_device(m->ib), m->qp, &m->group);
         v->destroy_qp(m->qp);
     }
     if (m->ah)
@@ -147,7 +147,7 @@ static void mcast_close(void *member)
 static int mcast_open(struct transport *t, uint64_t number, uint32_t receives, uint32_t slots, void **out)
 {
     struct ib *ib = ib_of(t);
-    const struct ib_device *d = device_of(ib);
+    const struct ib_device *d = multicast_device(ib);
     const uint32_t most = (uint32_t)d->attr.max_qp_wr;
     struct ibv_ah_attr route;
     struct mcast_member *m = calloc(1, sizeof(*m));
@@ -178,7 +178,7 @@ static int mcast_open(struct transport *t, uint64_t number, uint32_t receives, u
 
 /* Starts to poll the group: before, a packet that nothing takes would keep this process awake, and the process whose
  * message it waits for from running. */
-static void member_begin(void *member)
+static void member_start_polling(void *member)
 {
     struct mcast_member *m = member;
     list_append(&m->ib->multicasts, &m->link);
@@ -210,8 +210,8 @@ static bool member_take_packet(struct mcast_member *m, const struct ibv_wc *wc, 
 {
     if (wc->status != IBV_WC_SUCCESS)
         ib_fatal(m->ib, NULL, "a multicast packet cannot be %s: %s (verbs status %d)",
-                 wc->wr_id & SENT ? "sent" : "received", device_of(m->ib)->verbs.wc_status_str(wc->status),
-                 wc->status);
+                 wc->wr_id & SENT ? "sent" : "received",
+                 multicast_device(m->ib)->verbs.wc_status_str(wc->status), wc->status);
     if (wc->wr_id & SENT) {
         m->sends--;
         m->on_way[(uint32_t)wc->wr_id]--;
@@ -256,10 +256,10 @@ bool ib_multicast_arm(struct ib *ib)
 
 const struct transport_multicast ib_multicast = {.packet_max = packet_max,
                                                  .open = mcast_open,
-                                                 .begin = member_begin,
+                                                 .begin = member_start_polling,
                                                  .slot = packet_slot,
                                                  .busy = packet_is_busy,
                                                  .send = mcast_send,
                                                  .poll = mcast_poll,
-                                                 .give_back = give_back,
+                                                 .give_back = repost_receive_buffer,
                                                  .close = mcast_close};

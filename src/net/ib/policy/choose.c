@@ -8,17 +8,17 @@
 
 #include "base/util.h"
 
-static bool may_carry(const struct net_port *p)
+static bool can_carry_frames(const struct net_port *p)
 {
     return p->place >= 0 && p->link != NET_IWARP && p->link != NET_WIRES;
 }
 
 bool choose_usable(const struct net_port *p)
 {
-    return p->state == NET_ACTIVE && may_carry(p);
+    return p->state == NET_ACTIVE && can_carry_frames(p);
 }
 
-static bool on_network(const struct net_port *p, const struct choose_network *w)
+static bool is_port_on_network(const struct net_port *p, const struct choose_network *w)
 {
     return choose_usable(p) && p->made == w->made && p->link == w->link &&
            (w->routed || p->subnet == w->subnet);
@@ -35,25 +35,25 @@ static int compare_ports(const struct net_port *a, const struct net_port *b)
 }
 
 /* The best port of a node on a network, or -1. Among equals the first. */
-static int best_port(const struct net_port *ports, uint32_t n, const struct choose_network *w)
+static int find_best_port(const struct net_port *ports, uint32_t n, const struct choose_network *w)
 {
     int best = -1;
     for (uint32_t i = 0; i < n; i++)
-        if (on_network(&ports[i], w) && (best < 0 || compare_ports(&ports[i], &ports[best]) > 0))
+        if (is_port_on_network(&ports[i], w) && (best < 0 || compare_ports(&ports[i], &ports[best]) > 0))
             best = (int)i;
     return best;
 }
 
 /* Distributes the node's processes over the ports that are as good as the best one. */
-static int port_for(const struct net_port *ports, uint32_t n, const struct choose_network *w,
-                    uint32_t process)
+static int choose_process_port(const struct net_port *ports, uint32_t n, const struct choose_network *w,
+                               uint32_t process)
 {
-    int best = best_port(ports, n, w), taken = best;
+    int best = find_best_port(ports, n, w), taken = best;
     uint32_t equals = 0, at = 0;
     for (uint32_t i = 0; i < n; i++)
-        equals += on_network(&ports[i], w) && compare_ports(&ports[i], &ports[best]) == 0;
+        equals += is_port_on_network(&ports[i], w) && compare_ports(&ports[i], &ports[best]) == 0;
     for (uint32_t i = 0; i < n && equals > 0; i++)
-        if (on_network(&ports[i], w) && compare_ports(&ports[i], &ports[best]) == 0 &&
+        if (is_port_on_network(&ports[i], w) && compare_ports(&ports[i], &ports[best]) == 0 &&
             at++ == process % equals)
             taken = (int)i;
     return taken;
@@ -73,7 +73,7 @@ static bool candidate_on_all_nodes(struct candidate *c, const struct choose_node
     c->network.rate = UINT32_MAX;
     c->place = 0;
     for (uint32_t k = 0; k < n; k++) {
-        int best = best_port(nodes[k].ports, nodes[k].count, &c->network);
+        int best = find_best_port(nodes[k].ports, nodes[k].count, &c->network);
         if (best < 0) {
             *node = k;
             return false;
@@ -139,7 +139,7 @@ enum choose_verdict choose_network(const struct choose_node *nodes, uint32_t n, 
 
 /* ---- reasons ---- */
 
-static void say_unusable(struct net_port *p)
+static void explain_unusable_port(struct net_port *p)
 {
     if (p->place < 0)
         snprintf(p->why, sizeof(p->why), "FISHPLATE_IB_DEVICES excludes it");
@@ -151,29 +151,30 @@ static void say_unusable(struct net_port *p)
         snprintf(p->why, sizeof(p->why), "the port is not active (%s)", net_port_state(p));
 }
 
-void choose_reasons(struct net_port *ports, uint32_t n)
+void choose_explain_unusable(struct net_port *ports, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         ports[i].chosen = false;
         if (choose_usable(&ports[i]))
             snprintf(ports[i].why, sizeof(ports[i].why), "it could be used");
         else
-            say_unusable(&ports[i]);
+            explain_unusable_port(&ports[i]);
     }
 }
 
 /* States why a usable port is not used. */
-static void say_second(struct net_port *p, const struct net_port *used, const struct choose_network *w)
+static void explain_unused_port(struct net_port *p, const struct net_port *used,
+                                const struct choose_network *w)
 {
     char name[64];
     net_port_name(used, name, sizeof(name));
     if (p->made != used->made && p->made != NET_HARDWARE)
         snprintf(p->why, sizeof(p->why), "%s is %s, this one is software", name,
                  used->made == NET_HARDWARE ? "hardware" : "preferred");
-    else if (!on_network(p, w) && p->rate != used->rate)
+    else if (!is_port_on_network(p, w) && p->rate != used->rate)
         snprintf(p->why, sizeof(p->why), "the job's network is that of %s (%s, %g Gb/s against %g)", name,
                  net_port_link(used), used->rate / 1000.0, p->rate / 1000.0);
-    else if (!on_network(p, w))
+    else if (!is_port_on_network(p, w))
         snprintf(p->why, sizeof(p->why), "the job's network is that of %s (%s)", name, net_port_link(used));
     else if (p->place != used->place)
         snprintf(p->why, sizeof(p->why), "FISHPLATE_IB_DEVICES prefers %s", name);
@@ -186,7 +187,7 @@ static void say_second(struct net_port *p, const struct net_port *used, const st
         snprintf(p->why, sizeof(p->why), "%s is as good and comes first", name);
 }
 
-static void say_used(struct net_port *p, uint32_t usable, const struct choose_network *w)
+static void explain_used_port(struct net_port *p, uint32_t usable, const struct choose_network *w)
 {
     if (usable == 1)
         snprintf(p->why, sizeof(p->why), "the only port that can be used");
@@ -198,9 +199,9 @@ static void say_used(struct net_port *p, uint32_t usable, const struct choose_ne
 
 int choose_port(struct net_port *ports, uint32_t n, const struct choose_network *network, uint32_t process)
 {
-    int best = port_for(ports, n, network, process);
+    int best = choose_process_port(ports, n, network, process);
     uint32_t usable = 0;
-    choose_reasons(ports, n);
+    choose_explain_unusable(ports, n);
     if (best < 0)
         return -1;
     for (uint32_t i = 0; i < n; i++) {
@@ -208,10 +209,10 @@ int choose_port(struct net_port *ports, uint32_t n, const struct choose_network 
             continue;
         usable++;
         if ((int)i != best)
-            say_second(&ports[i], &ports[best], network);
+            explain_unused_port(&ports[i], &ports[best], network);
     }
     ports[best].chosen = true;
-    say_used(&ports[best], usable, network);
+    explain_used_port(&ports[best], usable, network);
     return best;
 }
 
@@ -221,8 +222,8 @@ static bool same_device(const struct net_port *a, const struct net_port *b)
 }
 
 /* Counts the adapters of the rails so far; one that is already there costs nothing. */
-static bool adapter_fits(const struct net_port *ports, uint32_t home, const uint32_t *rails, uint32_t count,
-                         const struct net_port *p, uint32_t adapters)
+static bool adapter_is_within_limit(const struct net_port *ports, uint32_t home, const uint32_t *rails,
+                                    uint32_t count, const struct net_port *p, uint32_t adapters)
 {
     uint32_t used = 1;
     if (same_device(p, &ports[home]))
@@ -246,7 +247,7 @@ uint32_t choose_rails(struct net_port *ports, uint32_t n, uint32_t home, uint32_
         struct net_port *p = &ports[i];
         if (i == home || !choose_usable(p) || p->made != ports[home].made || p->link != ports[home].link)
             continue; /* rails are of one kind */
-        if (count == most || !adapter_fits(ports, home, out, count, p, adapters)) {
+        if (count == most || !adapter_is_within_limit(ports, home, out, count, p, adapters)) {
             snprintf(p->why, sizeof(p->why), "at most %u rails on %u adapters are used at once", most + 1,
                      adapters);
             continue;
@@ -261,19 +262,19 @@ uint32_t choose_rails(struct net_port *ports, uint32_t n, uint32_t home, uint32_
     return count;
 }
 
-static bool may_come(const struct net_port *p)
+static bool may_become_active(const struct net_port *p)
 {
-    return (p->state == NET_DOWN || p->state == NET_INIT || p->state == NET_ARMED) && may_carry(p) &&
+    return (p->state == NET_DOWN || p->state == NET_INIT || p->state == NET_ARMED) && can_carry_frames(p) &&
            p->gid_index >= 0;
 }
 
-uint32_t choose_waiting(struct net_port *ports, uint32_t n, uint32_t home, uint32_t adapters, uint32_t most,
-                        uint32_t count, uint32_t *out)
+uint32_t choose_waiting_ports(struct net_port *ports, uint32_t n, uint32_t home, uint32_t adapters,
+                              uint32_t most, uint32_t count, uint32_t *out)
 {
     for (uint32_t i = 0; i < n && count < most; i++) {
         struct net_port *p = &ports[i];
-        if (i == home || !may_come(p) || p->made != ports[home].made || p->link != ports[home].link ||
-            !adapter_fits(ports, home, out, count, p, adapters))
+        if (i == home || !may_become_active(p) || p->made != ports[home].made ||
+            p->link != ports[home].link || !adapter_is_within_limit(ports, home, out, count, p, adapters))
             continue;
         out[count++] = i;
         snprintf(p->why, sizeof(p->why), "the port is not active (%s); a further rail when it comes up",

@@ -52,10 +52,10 @@ uint32_t choose_rails(struct net_port *ports, uint32_t n, uint32_t home, uint32_
 
 /* Additional rails that are not active yet: writes the indices of such ports behind the `count` of choose_rails and
  * returns the total number. Only for ports that the user has named: many adapters have a port without a cable. */
-uint32_t choose_waiting(struct net_port *ports, uint32_t n, uint32_t home, uint32_t adapters, uint32_t most,
-                        uint32_t count, uint32_t *out);
+uint32_t choose_waiting_ports(struct net_port *ports, uint32_t n, uint32_t home, uint32_t adapters,
+                              uint32_t most, uint32_t count, uint32_t *out);
 
 /* Without a common network: states for each port why it cannot be used, or that it could be. */
-void choose_reasons(struct net_port *ports, uint32_t n);
+void choose_explain_unusable(struct net_port *ports, uint32_t n);
 
 #endif

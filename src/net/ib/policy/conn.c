@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/ib/policy/conn.h"
 
-static void conn_begin(struct conn *c, enum conn_state state)
+static void conn_begin_generation(struct conn *c, enum conn_state state)
 {
     c->state = state;
     c->mine++;
@@ -18,11 +18,11 @@ static void conn_learn_peer(struct conn *c, uint32_t theirs)
     c->tries = 0;
 }
 
-unsigned conn_want(struct conn *c)
+unsigned conn_request_open(struct conn *c)
 {
     if (c->state != CONN_IDLE)
         return 0;
-    conn_begin(c, CONN_ASKING);
+    conn_begin_generation(c, CONN_ASKING);
     return CONN_DO_CREATE | CONN_DO_HELLO;
 }
 
@@ -35,7 +35,7 @@ static unsigned hello_new(struct conn *c, uint32_t theirs, uint32_t of_mine)
         before = CONN_DO_DESTROY;
         /* fall through */
     case CONN_IDLE:
-        conn_begin(c, CONN_HALF);
+        conn_begin_generation(c, CONN_HALF);
         conn_learn_peer(c, theirs);
         return before | CONN_DO_CREATE | CONN_DO_CONNECT | CONN_DO_HELLO;
     case CONN_ASKING:
@@ -79,7 +79,7 @@ unsigned conn_hello(struct conn *c, uint32_t theirs, uint32_t of_mine, bool read
 
 unsigned conn_timer(struct conn *c, uint32_t tries_max)
 {
-    if (conn_settled(c))
+    if (conn_has_no_pending_hello(c))
         return 0;
     if (c->tries >= tries_max) {
         c->state = CONN_FAILED;
@@ -89,7 +89,7 @@ unsigned conn_timer(struct conn *c, uint32_t tries_max)
     return CONN_DO_HELLO;
 }
 
-unsigned conn_frame(struct conn *c)
+unsigned conn_frame_received(struct conn *c)
 {
     if (c->state != CONN_HALF)
         return 0;
@@ -107,7 +107,7 @@ unsigned conn_idle(struct conn *c)
 
 unsigned conn_close(struct conn *c, bool busy)
 {
-    unsigned opened = conn_frame(c);
+    unsigned opened = conn_frame_received(c);
     switch (c->state) {
     case CONN_OPEN:
         if (busy)
@@ -122,7 +122,7 @@ unsigned conn_close(struct conn *c, bool busy)
     }
 }
 
-unsigned conn_agree(struct conn *c)
+unsigned conn_close_accepted(struct conn *c)
 {
     if (c->state != CONN_CLOSING)
         return 0;
@@ -130,7 +130,7 @@ unsigned conn_agree(struct conn *c)
     return CONN_DO_DESTROY;
 }
 
-unsigned conn_keep(struct conn *c)
+unsigned conn_close_refused(struct conn *c)
 {
     if (c->state != CONN_CLOSING)
         return 0;
@@ -138,25 +138,25 @@ unsigned conn_keep(struct conn *c)
     return CONN_DO_RESUME;
 }
 
-unsigned conn_broken(struct conn *c)
+unsigned conn_queue_pair_failed(struct conn *c)
 {
     if (c->state == CONN_IDLE || c->state == CONN_FAILED)
         return 0;
     const uint32_t tries = c->state == CONN_ASKING ? c->tries : 0;
     const bool resumes = c->resumes || c->yours != 0;
-    conn_begin(c, CONN_ASKING);
+    conn_begin_generation(c, CONN_ASKING);
     c->tries = tries; /* nothing was received from the peer since */
     c->resumes = resumes;
     return CONN_DO_DESTROY | CONN_DO_CREATE | CONN_DO_HELLO;
 }
 
-unsigned conn_lost(struct conn *c)
+unsigned conn_peer_died(struct conn *c)
 {
     c->state = CONN_FAILED;
     return 0;
 }
 
-unsigned conn_left(struct conn *c)
+unsigned conn_peer_disconnected(struct conn *c)
 {
     if (c->state != CONN_AGREED)
         return 0;

@@ -58,7 +58,8 @@ enum conn_action {
     CONN_DO_CREATE = 1 << 1,  /* make new ones, with receives posted */
     CONN_DO_CONNECT = 1 << 2, /* bring them to ready-to-send with the address in the HELLO at hand */
     CONN_DO_HELLO =
-        1 << 3, /* send HELLO {c->mine, c->yours, conn_ready}, (re)start the timer while !conn_settled */
+        1
+        << 3, /* send HELLO {c->mine, c->yours, conn_ready}, (re)start the timer while !conn_has_no_pending_hello */
     CONN_DO_OPENED =
         1 << 4, /* a connection more: once between CREATE and DESTROY. Frames may go, unless AGREE follows */
     CONN_DO_RESUME = 1 << 5, /* it stays open: frames may go again */
@@ -68,7 +69,8 @@ enum conn_action {
     CONN_DO_FAIL =
         1 << 9, /* an error if something waits to be sent; else the peer has merely gone home early */
     CONN_DO_BREAK =
-        1 << 10 /* the peer has dropped its queue pairs: look at all that has arrived, then say conn_broken */
+        1
+        << 10 /* the peer has dropped its queue pairs: look at all that has arrived, then say conn_queue_pair_failed */
 };
 
 struct conn {
@@ -85,7 +87,7 @@ struct conn {
  * nothing. */
 
 /* Called when something waits to be sent, and again after a DESTROY while something waits. */
-unsigned conn_want(struct conn *c);
+unsigned conn_request_open(struct conn *c);
 
 /* A HELLO {mine, yours, ready} arrived. */
 unsigned conn_hello(struct conn *c, uint32_t theirs, uint32_t of_mine, bool ready);
@@ -95,7 +97,7 @@ unsigned conn_hello(struct conn *c, uint32_t theirs, uint32_t of_mine, bool read
 unsigned conn_timer(struct conn *c, uint32_t tries_max);
 
 /* Called when a frame arrived through the queue pairs: the peer has this side's address. */
-unsigned conn_frame(struct conn *c);
+unsigned conn_frame_received(struct conn *c);
 
 /* Called when the connection budget requires closing and nothing is in flight or queued here. */
 unsigned conn_idle(struct conn *c);
@@ -104,32 +106,32 @@ unsigned conn_idle(struct conn *c);
 unsigned conn_close(struct conn *c, bool busy);
 
 /* AGREE arrived. */
-unsigned conn_agree(struct conn *c);
+unsigned conn_close_accepted(struct conn *c);
 
 /* KEEP arrived. */
-unsigned conn_keep(struct conn *c);
+unsigned conn_close_refused(struct conn *c);
 
 /* Called when the queue pairs have failed, or their other end is gone, and everything that arrived through them was
  * processed. Also restarts, over another rail, an opening that is under way. */
-unsigned conn_broken(struct conn *c);
+unsigned conn_queue_pair_failed(struct conn *c);
 
 /* Called when a send has failed permanently and nothing that was promised is missing: the peer has left. A later send
  * to it reports the loss. */
-unsigned conn_lost(struct conn *c);
+unsigned conn_peer_died(struct conn *c);
 
 /* Called in state CONN_AGREED whenever nothing is in flight, even if nothing was when the state was entered:
  * everything sent has left, or has failed because the peer has left already. */
-unsigned conn_left(struct conn *c);
+unsigned conn_peer_disconnected(struct conn *c);
 
 /* True if no HELLO of this side waits for an answer. */
-static inline bool conn_settled(const struct conn *c)
+static inline bool conn_has_no_pending_hello(const struct conn *c)
 {
     return c->state != CONN_ASKING && c->state != CONN_HALF;
 }
 
 /* True if the queue pairs are destroyed because the connection has broken; what was under way continues in the next
  * generation. False: the connection has ended with nothing under way. */
-static inline bool conn_goes_on(const struct conn *c)
+static inline bool conn_will_reopen(const struct conn *c)
 {
     return c->state == CONN_ASKING;
 }

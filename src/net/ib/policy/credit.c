@@ -7,7 +7,7 @@
 /* The number of owed credits at which a message is due: half of the buffers, so that the sender receives them before
  * it runs out. With two buffers the first credit is not worth a message: the next frame carries it if traffic flows in
  * both directions. */
-static uint32_t due_at(const struct credit_rules *rules, uint32_t posted)
+static uint32_t credit_message_threshold(const struct credit_rules *rules, uint32_t posted)
 {
     if (rules->tell_at)
         return MIN(rules->tell_at, posted); /* a sender without credits must hear of all of them at last */
@@ -18,7 +18,7 @@ static void set_posted(struct credit *c, uint32_t posted)
 {
     c->posted = posted;
     c->most_posted = MAX(c->most_posted, posted);
-    c->due_at = due_at(c->rules, posted);
+    c->due_at = credit_message_threshold(c->rules, posted);
 }
 
 void credit_start(struct credit *c, const struct credit_rules *rules, uint32_t peer_posted)

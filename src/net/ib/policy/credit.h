@@ -13,7 +13,7 @@
  *
  * Invariant: credits held by the sender + frames not consumed yet + credits announced but not yet granted +
  * credits owed by the receiver = buffers posted at the receiver. So a sender without credits is owed some,
- * and credit_due becomes true at the receiver before all of them are owed: a receiver that sends the credit
+ * and credit_message_is_due becomes true at the receiver before all of them are owed: a receiver that sends the credit
  * message when it is due never leaves the peer waiting for ever. Each credit message carries at least due_at
  * credits. With static, therefore, at most first / due_at of them are in flight, and a receiver that keeps
  * that many buffers above `posted` never makes the adapter refuse one.
@@ -57,7 +57,7 @@ struct credit {
 /* Initialises the credits to the number of buffers that the other side posted, at least 1. */
 void credit_start(struct credit *c, const struct credit_rules *rules, uint32_t peer_posted);
 
-/* The part of credit_consumed that changes the number of buffers. */
+/* The part of credit_frame_consumed that changes the number of buffers. */
 uint32_t credit_adapt(struct credit *c, bool waited);
 
 /* Takes a credit for one frame. False: there is none, nothing may be sent. *waited is what the frame must
@@ -75,21 +75,21 @@ static inline bool credit_take(struct credit *c, bool *waited)
 }
 
 /* Returns a credit that was taken for a frame that was not sent. */
-static inline void credit_untake(struct credit *c, bool waited)
+static inline void credit_return_unused(struct credit *c, bool waited)
 {
     c->have += c->unit;
     c->starved |= waited;
 }
 
 /* Adds n credits that the peer granted. */
-static inline void credit_granted(struct credit *c, uint32_t n)
+static inline void credit_add_granted(struct credit *c, uint32_t n)
 {
     c->have += n;
 }
 
 /* Called when a frame that had taken a credit was received and its buffer is free. Returns the number of buffers to
  * post now: 1, more (growth), or 0 (one is released). New ones are owed to the peer. */
-static inline uint32_t credit_consumed(struct credit *c, bool waited)
+static inline uint32_t credit_frame_consumed(struct credit *c, bool waited)
 {
     if (c->rules->scheme == CREDIT_DYNAMIC)
         return credit_adapt(c, waited);
@@ -98,7 +98,7 @@ static inline uint32_t credit_consumed(struct credit *c, bool waited)
 }
 
 /* The number of credits that the next frame carries, at most `limit`; they are no longer owed. */
-static inline uint32_t credit_tell(struct credit *c, uint32_t limit)
+static inline uint32_t credit_take_owed(struct credit *c, uint32_t limit)
 {
     uint32_t n = MIN(c->owed, limit);
     c->owed -= n;
@@ -106,7 +106,7 @@ static inline uint32_t credit_tell(struct credit *c, uint32_t limit)
 }
 
 /* True if at least `due_at` credits are owed: a credit message, which carries all of them, is due. */
-static inline bool credit_due(const struct credit *c)
+static inline bool credit_message_is_due(const struct credit *c)
 {
     return c->owed >= c->due_at;
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool devlist_means(const char *entry, size_t len, const char *device, int port)
+bool devlist_entry_matches(const char *entry, size_t len, const char *device, int port)
 {
     size_t name = strlen(device);
     if (len < name || memcmp(entry, device, name) != 0)
@@ -18,7 +18,7 @@ bool devlist_means(const char *entry, size_t len, const char *device, int port)
            end == entry + len;
 }
 
-int devlist_place(const char *list, const char *device, int port)
+int devlist_find_position(const char *list, const char *device, int port)
 {
     int wanted = 0, place = -1;
     for (const char *at = list; *at;) {
@@ -26,7 +26,7 @@ int devlist_place(const char *list, const char *device, int port)
         bool exclude = *at == '^';
         at += exclude;
         size_t len = strcspn(at, ", \t");
-        bool mine = len > 0 && devlist_means(at, len, device, port);
+        bool mine = len > 0 && devlist_entry_matches(at, len, device, port);
         at += len;
         if (exclude && mine)
             return -1;

@@ -13,12 +13,12 @@
 
 /* The place of this port among the wanted (0 first), or -1: not wanted. An empty list wants every port, all
  * at place 0, and so does one that only excludes. */
-int devlist_place(const char *list, const char *device, int port);
+int devlist_find_position(const char *list, const char *device, int port);
 
 /* The next entry of the list without its ^, and its length; *at moves on. NULL at the end. */
 const char *devlist_next(const char **at, size_t *len);
 
 /* True if an entry of `len` bytes, "name" or "name:port", names this port. */
-bool devlist_means(const char *entry, size_t len, const char *device, int port);
+bool devlist_entry_matches(const char *entry, size_t len, const char *device, int port);
 
 #endif

@@ -10,13 +10,13 @@
 #define REQUESTED   0x10000u
 #define EPOCH_SHIFT 17
 
-static uint32_t count_now(const struct pollset *s, uint32_t word)
+static uint32_t decayed_count(const struct pollset *s, uint32_t word)
 {
     uint32_t missed = (s->epoch - (word >> EPOCH_SHIFT)) & (UINT32_MAX >> EPOCH_SHIFT);
     return missed < 16 ? (word & COUNT_MAX) >> missed : 0;
 }
 
-static uint32_t count_word(const struct pollset *s, uint32_t count, uint32_t requested)
+static uint32_t pack_count_word(const struct pollset *s, uint32_t count, uint32_t requested)
 {
     return s->epoch << EPOCH_SHIFT | requested | MIN(count, COUNT_MAX);
 }
@@ -30,7 +30,7 @@ void pollset_open(struct pollset *s, enum pollset_policy policy, enum pollset_or
     s->window = MAX(256 * s->limit, POLLSET_WINDOW);
 }
 
-void pollset_age(struct pollset *s)
+void pollset_age_counts(struct pollset *s)
 {
     s->events = 0;
     s->epoch++;
@@ -61,7 +61,7 @@ static struct pollset_member *pollset_find_quietest(struct pollset *s)
     return found;
 }
 
-static bool clearly_more(uint32_t count, uint32_t than)
+static bool is_clearly_more(uint32_t count, uint32_t than)
 {
     return count > 2 * than + POLLSET_WORTH;
 }
@@ -72,45 +72,45 @@ static void pollset_add_member(struct pollset *s, uint32_t id, uint32_t count)
     s->least = MIN(s->least, count);
 }
 
-struct pollset_change pollset_arrived(struct pollset *s, uint32_t id, uint32_t *traffic)
+struct pollset_change pollset_count_frame(struct pollset *s, uint32_t id, uint32_t *traffic)
 {
     struct pollset_change change = {.add = POLLSET_NONE, .remove = POLLSET_NONE};
     if (++s->events >= s->window)
-        pollset_age(s);
-    uint32_t count = count_now(s, *traffic) + 1, requested = *traffic & REQUESTED;
-    *traffic = count_word(s, count, requested);
+        pollset_age_counts(s);
+    uint32_t count = decayed_count(s, *traffic) + 1, requested = *traffic & REQUESTED;
+    *traffic = pack_count_word(s, count, requested);
 
     /* Cheap refusals first: this runs for every frame of a connection that has no ring. */
     bool room = s->count < s->limit;
     if (s->policy == POLLSET_FIRST ? !room
-                                   : count < POLLSET_WORTH || (!room && !clearly_more(count, s->least)))
+                                   : count < POLLSET_WORTH || (!room && !is_clearly_more(count, s->least)))
         return change;
 
     struct pollset_member *m = pollset_find(s, id);
     if (m) { /* its ring was full, or it does not know yet: that counts for it too */
         m->traffic += count;
-        *traffic = count_word(s, 0, 0);
+        *traffic = pack_count_word(s, 0, 0);
         return change;
     }
     if (room) {
         pollset_add_member(s, id, count);
         change.add = id;
-        *traffic = count_word(s, 0, 0);
+        *traffic = pack_count_word(s, 0, 0);
         return change;
     }
     /* Several members may leave at a time: one that is slow to leave must not delay others. A connection that has
      * requested a removal waits while any member is leaving. */
     m = (requested ? s->leaving == 0 : s->leaving <= s->limit / 4) ? pollset_find_quietest(s) : NULL;
-    if (m && clearly_more(count, m->traffic)) {
+    if (m && is_clearly_more(count, m->traffic)) {
         m->leaving = true;
         s->leaving++;
         change.remove = m->id;
-        *traffic = count_word(s, count, REQUESTED);
+        *traffic = pack_count_word(s, count, REQUESTED);
     }
     return change;
 }
 
-void pollset_gone(struct pollset *s, uint32_t id)
+void pollset_remove_member(struct pollset *s, uint32_t id)
 {
     struct pollset_member *m = pollset_find(s, id);
     if (!m)

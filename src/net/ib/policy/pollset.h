@@ -44,8 +44,9 @@ struct pollset {
 };
 
 struct pollset_change {
-    uint32_t add;    /* connection to take in now, or POLLSET_NONE: it is a member, at the last place */
-    uint32_t remove; /* connection to send away now, or POLLSET_NONE; its place is free after pollset_gone */
+    uint32_t add; /* connection to take in now, or POLLSET_NONE: it is a member, at the last place */
+    uint32_t
+        remove; /* connection to send away now, or POLLSET_NONE; its place is free after pollset_remove_member */
 };
 
 void pollset_open(struct pollset *s, enum pollset_policy policy, enum pollset_order order, uint32_t limit);
@@ -53,24 +54,24 @@ void pollset_open(struct pollset *s, enum pollset_policy policy, enum pollset_or
 /* A frame that could have come by ring (small enough) came from a connection through the completion queue.
  * *traffic is a word that the caller keeps per connection, 0 at first, and only pollset understands. Members
  * may be told of too (their ring was full, or they have not heard yet). */
-struct pollset_change pollset_arrived(struct pollset *s, uint32_t id, uint32_t *traffic);
+struct pollset_change pollset_count_frame(struct pollset *s, uint32_t id, uint32_t *traffic);
 
 /* Removes a connection that has stopped writing to its ring (it announced that, or was closed). Places behind it move
  * up. During a round of polling this, or an addition, may make the round miss or repeat a member, but never poll an
- * invalid place, if count and pollset_place are read anew in each step. */
-void pollset_gone(struct pollset *s, uint32_t id);
+ * invalid place, if count and pollset_round_place are read anew in each step. */
+void pollset_remove_member(struct pollset *s, uint32_t id);
 
-void pollset_age(struct pollset *s); /* halves the counts */
+void pollset_age_counts(struct pollset *s); /* halves the counts */
 
 /* Called when member number `place` delivered a frame by ring; returns its place afterwards. If prioritised, it may
  * move one place forward and exchange places with a member that was polled before, so that a round in progress misses
  * none. */
-static inline uint32_t pollset_hit(struct pollset *s, uint32_t place)
+static inline uint32_t pollset_count_hit(struct pollset *s, uint32_t place)
 {
     struct pollset_member *m = &s->members[place];
     m->traffic++;
     if (unlikely(++s->events >= s->window))
-        pollset_age(s);
+        pollset_age_counts(s);
     if (s->order != POLLSET_PRIORITISED || place == 0 || m->traffic <= m[-1].traffic)
         return place;
     struct pollset_member forward = *m;
@@ -80,7 +81,7 @@ static inline uint32_t pollset_hit(struct pollset *s, uint32_t place)
 }
 
 /* The k-th place to poll in a round, for k in 0..count-1. */
-static inline uint32_t pollset_place(const struct pollset *s, uint32_t k)
+static inline uint32_t pollset_round_place(const struct pollset *s, uint32_t k)
 {
     if (s->order != POLLSET_CIRCULAR)
         return k;
@@ -89,7 +90,7 @@ static inline uint32_t pollset_place(const struct pollset *s, uint32_t k)
 }
 
 /* Ends a round. */
-static inline void pollset_round(struct pollset *s)
+static inline void pollset_end_round(struct pollset *s)
 {
     s->next = s->next + 1 < s->count ? s->next + 1 : 0;
 }

@@ -13,13 +13,13 @@
     (256 * 1024) /* bytes registered at a time, at least; a large buffer has a chunk of its own */
 
 /* The buffers of a connection when it opens, of which `first` were announced to the peer. */
-static inline uint32_t posted_for_peer(uint32_t first)
+static inline uint32_t posted_connection_buffers(uint32_t first)
 {
     return first + POSTED_SPARE;
 }
 
 /* The buffers of a shared queue when it opens: log2(ranks) * k + b. */
-static inline uint32_t posted_shared(uint32_t ranks, uint32_t k, uint32_t b)
+static inline uint32_t posted_shared_buffers(uint32_t ranks, uint32_t k, uint32_t b)
 {
     uint32_t bits = 0;
     while ((1u << bits) < ranks && bits < 31)

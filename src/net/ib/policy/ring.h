@@ -65,14 +65,14 @@ static inline char *ring_slot_at(char *slots, uint32_t slot, uint32_t slot_size)
 }
 
 /* The slot in which the next frame is built, or NULL if the ring is full. */
-static inline char *ring_tx_room(const struct ring_tx *t)
+static inline char *ring_tx_next_slot(const struct ring_tx *t)
 {
     if (unlikely(t->head - t->tail >= t->slots))
         return NULL;
     return ring_slot_at(t->mirror, t->head & (t->slots - 1), t->slot_size) + RING_HEAD_BYTES;
 }
 
-/* The frame of `size` bytes at ring_tx_room is complete: sets size and flags. Returns the bytes to write from
+/* The frame of `size` bytes at ring_tx_next_slot is complete: sets size and flags. Returns the bytes to write from
  * the start of the slot, and moves on; *slot is the index of the slot. */
 static inline size_t ring_tx_close(struct ring_tx *t, size_t size, uint32_t *slot)
 {
@@ -86,7 +86,7 @@ static inline size_t ring_tx_close(struct ring_tx *t, size_t size, uint32_t *slo
 }
 
 /* The receiver announced n free slots. False: more than were in use (a broken peer). */
-static inline bool ring_tx_granted(struct ring_tx *t, uint32_t n)
+static inline bool ring_tx_release_slots(struct ring_tx *t, uint32_t n)
 {
     if (unlikely(n > t->head - t->tail))
         return false;
@@ -126,7 +126,7 @@ static inline void ring_rx_consume(struct ring_rx *r)
 }
 
 /* The number of free slots that the next frame announces; they are no longer owed. */
-static inline uint32_t ring_rx_tell(struct ring_rx *r, uint32_t limit)
+static inline uint32_t ring_rx_take_owed(struct ring_rx *r, uint32_t limit)
 {
     uint32_t n = MIN(r->owed, limit);
     r->owed -= n;
@@ -134,7 +134,7 @@ static inline uint32_t ring_rx_tell(struct ring_rx *r, uint32_t limit)
 }
 
 /* True if half of the slots are owed: a message of its own is due. */
-static inline bool ring_rx_due(const struct ring_rx *r)
+static inline bool ring_rx_message_is_due(const struct ring_rx *r)
 {
     return r->owed * 2 >= r->slots;
 }

@@ -8,7 +8,7 @@ static void traffic_choose(struct traffic *t)
     t->state = t->pairs ? TRAFFIC_SPREAD : t->counted > 0 ? TRAFFIC_COUNTED : TRAFFIC_PRIMARY;
 }
 
-void traffic_follow(struct traffic *t, bool open, bool resend)
+void traffic_follow_connection(struct traffic *t, bool open, bool resend)
 {
     if (t->state == TRAFFIC_FAILING)
         return;
@@ -17,13 +17,13 @@ void traffic_follow(struct traffic *t, bool open, bool resend)
         traffic_choose(t);
 }
 
-void traffic_resent(struct traffic *t)
+void traffic_resend_finished(struct traffic *t)
 {
     if (t->state == TRAFFIC_RESENDING)
         traffic_choose(t);
 }
 
-void traffic_fail(struct traffic *t)
+void traffic_set_failing(struct traffic *t)
 {
     t->state = TRAFFIC_FAILING;
 }
@@ -40,7 +40,7 @@ void traffic_set_pairs(struct traffic *t, bool pairs)
         traffic_choose(t);
 }
 
-void traffic_set_count(struct traffic *t, uint8_t frames)
+void traffic_set_counted(struct traffic *t, uint8_t frames)
 {
     t->counted = frames;
     if (traffic_is_ready(t))

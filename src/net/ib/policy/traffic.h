@@ -35,13 +35,13 @@ static inline bool traffic_is_ready(const struct traffic *t)
 }
 
 /* Called when the state of the connection changes. open: frames may be sent; resend: recorded messages are sent first. */
-void traffic_follow(struct traffic *t, bool open, bool resend);
-void traffic_resent(struct traffic *t); /* all of them are sent */
-void traffic_fail(struct traffic *t);
+void traffic_follow_connection(struct traffic *t, bool open, bool resend);
+void traffic_resend_finished(struct traffic *t); /* all of them are sent */
+void traffic_set_failing(struct traffic *t);
 void traffic_reset(
     struct traffic *t); /* the queue pairs are destroyed, or about to be with nothing left to deliver */
 void traffic_set_pairs(struct traffic *t, bool pairs);
-void traffic_set_count(struct traffic *t, uint8_t frames);
+void traffic_set_counted(struct traffic *t, uint8_t frames);
 bool traffic_count(struct traffic *t); /* a larger frame; true: it was the last to be counted */
 
 #endif

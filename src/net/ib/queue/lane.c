@@ -43,7 +43,7 @@ struct ib_lane *ib_lane_find(struct ib *ib, uint32_t qpn, const struct ib_shared
     return NULL;
 }
 
-static void index_put(struct ib *ib, struct ib_lane *lane)
+static void index_insert_lane(struct ib *ib, struct ib_lane *lane)
 {
     uint32_t at = slot_of(ib, lane->qp->qp_num);
     while (ib->by_qpn[at])
@@ -51,11 +51,11 @@ static void index_put(struct ib *ib, struct ib_lane *lane)
     ib->by_qpn[at] = lane;
 }
 
-static void index_known(struct ib *ib, struct ib_lane *lane)
+static void index_add_if_shared(struct ib *ib, struct ib_lane *lane)
 {
     if (!lane->qp || !lane->shared)
         return;
-    index_put(ib, lane);
+    index_insert_lane(ib, lane);
     ib->by_qpn_used++;
 }
 
@@ -71,11 +71,11 @@ static int index_rebuild(struct ib *ib, uint32_t size)
     ib->by_qpn_used = 0;
     for (uint32_t i = 0; i < ib->nendpoints; i++)
         for (uint32_t k = 0; k < ib->lanes; k++)
-            index_known(ib, &ib->endpoints[i]->lanes[k]);
+            index_add_if_shared(ib, &ib->endpoints[i]->lanes[k]);
     for (uint32_t i = 0; i < ib->nendpoints; i++) {
         struct ib_pairs *j = ib->endpoints[i]->pairs;
         for (uint32_t k = 1; j && k < j->count; k++)
-            index_known(ib, &j->pair[k].lane);
+            index_add_if_shared(ib, &j->pair[k].lane);
     }
     return 0;
 }
@@ -84,7 +84,7 @@ static int index_add(struct ib *ib, struct ib_lane *lane)
 {
     if (2 * (ib->by_qpn_used + 1) > ib->by_qpn_size)
         return index_rebuild(ib, MAX(2 * ib->by_qpn_size, 64)); /* finds this lane too */
-    index_put(ib, lane);
+    index_insert_lane(ib, lane);
     ib->by_qpn_used++;
     return 0;
 }
@@ -93,7 +93,7 @@ static int index_add(struct ib *ib, struct ib_lane *lane)
 
 static uint32_t receive_depth(const struct ib_lane *lane)
 {
-    return lane->shared || lane->bare ? 0 : posted_for_peer(lane->endpoint->ib->rules.most);
+    return lane->shared || lane->bare ? 0 : posted_connection_buffers(lane->endpoint->ib->rules.most);
 }
 
 static struct ibv_qp *create_qp(struct ib_lane *lane)
@@ -157,7 +157,7 @@ void ib_lane_use_primary(struct ib_lane *lane)
 }
 
 /* Allocates the records of the send queue, and what repeating sends requires where a connection may move. */
-static int lane_memory(struct ib_lane *lane)
+static int lane_allocate_records(struct ib_lane *lane)
 {
     bool moves = lane->endpoint->paths && !lane->bare;
     if (!lane->work) {
@@ -177,7 +177,7 @@ static int lane_memory(struct ib_lane *lane)
 }
 
 /* Creates the queue pair and makes it ready; on failure it is destroyed again. */
-static int queue_pair(struct ib_lane *lane)
+static int create_ready_queue_pair(struct ib_lane *lane)
 {
     const struct ib_device *d = lane->rail->device;
     if (lane->endpoint->ib->xrc)
@@ -202,7 +202,7 @@ static int queue_pair(struct ib_lane *lane)
 int ib_lane_create(struct ib_lane *lane)
 {
     struct ib *ib = lane->endpoint->ib;
-    int rc = lane_memory(lane);
+    int rc = lane_allocate_records(lane);
     const int completions = (int)(lane->depth + receive_depth(lane));
     rc = rc ? rc : ib_adapter_reserve_completions(lane->rail->adapter, completions);
     if (rc != 0)
@@ -217,7 +217,7 @@ int ib_lane_create(struct ib_lane *lane)
     lane->path.armed = lane->path.moving = lane->path.moved = lane->path.left_first = false;
     atomic_store(&lane->path.events, 0);
     lane->psn = (uint32_t)(clock_ns() >> 8) & 0xffffff;
-    rc = queue_pair(lane);
+    rc = create_ready_queue_pair(lane);
     if (rc != 0) {
         lane->rail->adapter->cq_used -= completions;
         return rc;
@@ -226,7 +226,7 @@ int ib_lane_create(struct ib_lane *lane)
         return 0;
     ib_adapter_count_users(lane->rail->adapter, ib, 1);
     if (!lane->shared) {
-        ib_lane_post_receives(lane, posted_for_peer(ib->rules.first));
+        ib_lane_post_receives(lane, posted_connection_buffers(ib->rules.first));
         return 0;
     }
     rc = ib->xrc ? 0 : index_add(ib, lane);
@@ -276,7 +276,7 @@ void ib_lane_destroy(struct ib_lane *lane)
 }
 
 /* Destroys the queue pair, after which nothing arrives through it. */
-void ib_lane_abandon(struct ib_lane *lane)
+void ib_lane_destroy_queue_pair(struct ib_lane *lane)
 {
     struct ib_endpoint *ep = lane->endpoint;
     uint32_t tail = lane->tail, head = lane->head;
@@ -350,7 +350,7 @@ __attribute__((noinline, cold)) void ib_lane_report_refusal(struct ib_lane *lane
 void ib_lane_post_marker(struct ib_lane *lane, bool last)
 {
     struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE};
-    ib_lane_next_work(lane, &wr, true)->last = last;
+    ib_lane_prepare_work(lane, &wr, true)->last = last;
     ib_lane_post_send(lane, &wr);
 }
 

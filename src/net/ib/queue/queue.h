@@ -91,7 +91,7 @@ void ib_lane_destroy(struct ib_lane *lane);
 void ib_lane_post_receives(struct ib_lane *lane, uint32_t n);         /* receive buffers */
 void ib_lane_post_receive(struct ib_lane *lane, struct ib_buffer *b); /* this one again */
 void ib_lane_retire_sends(struct ib_lane *lane, uint32_t place); /* this one and all before it are done */
-void ib_lane_abandon(struct ib_lane *lane);                      /* fails what is under way; then destroys */
+void ib_lane_destroy_queue_pair(struct ib_lane *lane);           /* fails what is under way; then destroys */
 void ib_lane_report_refusal(struct ib_lane *lane, int rc);       /* the adapter does not take a request */
 void ib_lane_post_marker(struct ib_lane *lane, bool last);
 bool ib_lane_has_only_credits(const struct ib_lane *lane); /* nothing is on its way that the peer waits for */
@@ -118,7 +118,7 @@ static inline uint32_t ib_send_lane(uint64_t id)
 {
     return (id >> 2) & 63;
 }
-static inline uint32_t ib_send_place(uint64_t id)
+static inline uint32_t ib_send_work_index(uint64_t id)
 {
     return (id >> 8) & 0xffffff;
 }
@@ -131,7 +131,7 @@ static inline bool ib_lane_has_room(const struct ib_lane *lane, uint32_t n, bool
 }
 
 /* The record for a request that is about to be posted; decides whether it is signalled. */
-static inline struct ib_work *ib_lane_next_work(struct ib_lane *lane, struct ibv_send_wr *wr, bool signal)
+static inline struct ib_work *ib_lane_prepare_work(struct ib_lane *lane, struct ibv_send_wr *wr, bool signal)
 {
     struct ib_work *w = &lane->work[lane->head & (lane->depth - 1)];
     bool due = ++lane->quiet >= lane->signal_every;

@@ -74,7 +74,7 @@ void ib_shared_refill_low(struct ib_shared *s)
 
 static int shared_create(struct ib *ib, struct ib_adapter *a, struct ib_shared *s, struct ib_pool *pool)
 {
-    uint32_t first = posted_shared(ib->base.net->size, (uint32_t)factor.value, (uint32_t)base.value);
+    uint32_t first = posted_shared_buffers(ib->base.net->size, (uint32_t)factor.value, (uint32_t)base.value);
     s->ib = ib;
     s->adapter = a->index;
     s->pool = pool;

@@ -83,7 +83,7 @@ static int table_open(struct ib *ib, struct ib_xrc *x)
     uint64_t offset;
     int rc = 0;
     if (net->area) {
-        rc = net_area_common(net, bytes, &offset);
+        rc = net_area_get_common(net, bytes, &offset);
         x->table = rc == 0 ? (struct table *)(void *)(net->area + offset) : NULL;
     } else {
         x->table = calloc(1, bytes);
@@ -267,7 +267,7 @@ static bool same_port(const struct ib_address *a, const struct ib_address *b)
 }
 
 /* The number of ranks on the peer's node; 1 for processes of other jobs, for which it is unknown. */
-static uint32_t node_ranks(const struct ib_endpoint *ep)
+static uint32_t count_node_ranks(const struct ib_endpoint *ep)
 {
     const struct net *net = ep->ib->base.net;
     uint32_t n = 0;
@@ -278,14 +278,15 @@ static uint32_t node_ranks(const struct ib_endpoint *ep)
 
 /* The number of lanes that share an initiator; 2 more for closed connections whose requests may still be in the send
  * queue. */
-static uint32_t lanes_per_initiator(const struct ib_endpoint *ep)
+static uint32_t count_lanes_per_initiator(const struct ib_endpoint *ep)
 {
-    return node_ranks(ep) * ep->ib->lanes + 2;
+    return count_node_ranks(ep) * ep->ib->lanes + 2;
 }
 
 uint32_t ib_xrc_lane_depth(const struct ib_lane *lane)
 {
-    const uint32_t room = (uint32_t)lane->rail->device->attr.max_qp_wr / lanes_per_initiator(lane->endpoint);
+    const uint32_t room =
+        (uint32_t)lane->rail->device->attr.max_qp_wr / count_lanes_per_initiator(lane->endpoint);
     uint32_t depth = LANE_DEPTH;
     while (depth > room)
         depth /= 2;
@@ -321,7 +322,7 @@ static struct ib_initiator *initiator_create(struct ib_lane *lane)
     struct ibv_qp_init_attr a = {.send_cq = lane->rail->adapter->cq,
                                  .recv_cq = lane->rail->adapter->cq,
                                  .qp_type = IBV_QPT_XRC_SEND,
-                                 .cap = {.max_send_wr = lanes_per_initiator(ep) * lane->depth,
+                                 .cap = {.max_send_wr = count_lanes_per_initiator(ep) * lane->depth,
                                          .max_send_sge = 1,
                                          .max_inline_data = ib->inline_max}};
     *i = (struct ib_initiator){.psn = (uint32_t)(clock_ns() >> 8) & 0xffffff,
@@ -370,7 +371,7 @@ void ib_xrc_lane_destroy(struct ib_lane *lane)
     free(i);
 }
 
-static void initiator_fail(struct ib *ib, struct ib_initiator *i)
+static void initiator_set_error(struct ib *ib, struct ib_initiator *i)
 {
     struct ibv_qp_attr a = {.qp_state = IBV_QPS_ERR};
     i->failed = true;
@@ -383,7 +384,7 @@ void ib_xrc_send_failed(struct ib *ib, uint32_t qpn)
     {
         struct ib_initiator *i = list_entry(pos, struct ib_initiator, link);
         if (i->qp->qp_num == qpn && !i->failed)
-            initiator_fail(ib, i);
+            initiator_set_error(ib, i);
     }
 }
 
@@ -422,7 +423,7 @@ bool ib_xrc_connect(struct ib_endpoint *ep, const struct ib_hello *h, int *rc)
     }
     if (i->target == h->xrc.target)
         return true;
-    initiator_fail(ep->ib, i);
+    initiator_set_error(ep->ib, i);
     return false;
 }
 

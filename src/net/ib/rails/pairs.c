@@ -32,12 +32,12 @@ static COUNTER(failures, "ib_rail_failures",
 
 #define STEADINESS 0.5 /* what the newest message counts against all before it, in adaptive striping */
 
-enum ib_frames_policy ib_frames_policy(void)
+enum ib_frames_policy ib_frames_get_policy(void)
 {
     return (enum ib_frames_policy)policy.value;
 }
 
-bool ib_frames_may_spread(const struct ib_endpoint *ep)
+bool ib_frames_can_spread(const struct ib_endpoint *ep)
 {
     return ep->has_several_rails && ep->paths && policy.value != IB_FRAMES_BINDING;
 }
@@ -45,12 +45,12 @@ bool ib_frames_may_spread(const struct ib_endpoint *ep)
 /* The number of receive buffers of a pair that are announced to a peer. */
 static uint16_t pair_buffers(const struct ib_endpoint *ep)
 {
-    return ib_frames_may_spread(ep) ? (uint16_t)MIN(ep->ib->rules.first, 1000u) : 0;
+    return ib_frames_can_spread(ep) ? (uint16_t)MIN(ep->ib->rules.first, 1000u) : 0;
 }
 
 /* True if rings may be used over pairs: every adapter writes the end of a frame last, as that of the primary rail
  * does. */
-static bool rings_over_pairs(const struct ib *ib)
+static bool rings_allowed_over_pairs(const struct ib *ib)
 {
     const struct ib_device *home = ib->rails[0].device;
     for (uint32_t i = 1; i < ib->nrails; i++) {
@@ -78,7 +78,7 @@ static void lane_init(struct ib_endpoint *ep, unsigned k)
     list_init(&lane->posted);
 }
 
-static struct ib_pairs *join_make(struct ib_endpoint *ep)
+static struct ib_pairs *create_pairs(struct ib_endpoint *ep)
 {
     struct ib_pairs *j = calloc(1, sizeof(*j));
     if (!j)
@@ -91,7 +91,7 @@ static struct ib_pairs *join_make(struct ib_endpoint *ep)
 
 void ib_pairs_request(struct ib_endpoint *ep)
 {
-    if (!ep->pairs && join_make(ep))
+    if (!ep->pairs && create_pairs(ep))
         ib_control_send(ep, IB_RAILS);
 }
 
@@ -104,7 +104,7 @@ size_t ib_pairs_fill_message(struct ib_endpoint *ep, void *body)
     out->rails = (uint8_t)ib->nrails;
     out->pairs = (uint8_t)(j ? j->count : 0);
     out->frames = pair_buffers(ep) & 0x7fff;
-    out->rings = rings_over_pairs(ib);
+    out->rings = rings_allowed_over_pairs(ib);
     ib_rails_describe(ib, out->rail);
     /* That a port is down is said when its pairs were dropped: the peer drops its ends when it hears that, and a frame that
      * came through one of them later would be lost, though its sender was notified of its arrival. */
@@ -128,7 +128,7 @@ static void subchannel_connect(struct ib_endpoint *ep, struct ib_pair *s, const 
 {
     const struct ib_rail_info *peer = &ep->pairs->peer[s->yours];
     if (s->lane
-            .given_up) /* received while give_up_pairs processed what had arrived: it is dropped after that */
+            .given_up) /* received while drop_failed_pairs processed what had arrived: it is dropped after that */
         return;
     if (ib_lane_connect(&s->lane, &peer->address, to->qpn, to->psn, peer->rd_atomic) != 0 &&
         !ib_adapter_is_gone(s->lane.rail->adapter))
@@ -181,7 +181,8 @@ static void pair_orphan_frames(struct ib_endpoint *ep, const struct ib_lane *lan
     }
 }
 
-static void pair_act(struct ib_endpoint *ep, unsigned k, unsigned actions, const struct ib_pair_info *said)
+static void pair_perform_actions(struct ib_endpoint *ep, unsigned k, unsigned actions,
+                                 const struct ib_pair_info *said)
 {
     struct ib_pairs *j = ep->pairs;
     struct ib_pair *s = &j->pair[k];
@@ -191,20 +192,20 @@ static void pair_act(struct ib_endpoint *ep, unsigned k, unsigned actions, const
         ep->ib->events->pair_changed(ep, k, false);
         drop_frames(&s->lane);
         pair_orphan_frames(ep, &s->lane);
-        ib_lane_abandon(&s->lane);
+        ib_lane_destroy_queue_pair(&s->lane);
     }
     if (actions & JOINT_DO_SETTLE)
         ep->ib->events->pair_settled(ep, k);
     if (actions & JOINT_DO_CREATE && !subchannel_create(s)) {
         s->resting = true;
-        actions = joint_want(&s->joint, false);
+        actions = joint_set_wanted(&s->joint, false);
     }
     if (actions & JOINT_DO_CONNECT)
         subchannel_connect(ep, s, said);
     if (actions & JOINT_DO_USE) {
         counter_add(&joined, 1);
         j->up |= rail_bit(k);
-        adapt_back(&j->adapt, k);
+        adapt_restore_rail(&j->adapt, k);
         ep->ib->events->pair_changed(ep, k, true);
         log_debug("rail to rank %u: %s is connected to rail %u of that rank", ep->peer->rank,
                   s->lane.rail->device->name, s->yours);
@@ -213,36 +214,36 @@ static void pair_act(struct ib_endpoint *ep, unsigned k, unsigned actions, const
         ib_control_send(ep, IB_RAILS);
 }
 
-static bool is_wanted(const struct ib_endpoint *ep, const struct ib_pair *s)
+static bool is_pair_wanted(const struct ib_endpoint *ep, const struct ib_pair *s)
 {
     return ib_rail_is_up(s->lane.rail) && ep->pairs->peer[s->yours].up && !s->resting;
 }
 
 /* Drops failed pairs once everything that has arrived through them was processed. */
-static void drop_soon(struct ib *ib)
+static void schedule_pair_drop(struct ib *ib)
 {
     ib->pair_failures = true;
     atomic_store(&ib->attention, 1);
 }
 
-/* Frames that have arrived through a pair and were not processed would be lost with it (give_up_pairs). Those of a peer that has dropped its
+/* Frames that have arrived through a pair and were not processed would be lost with it (drop_failed_pairs). Those of a peer that has dropped its
  * end came before it said so. */
 static void pair_open(struct ib_endpoint *ep, unsigned k)
 {
     struct ib_pair *s = &ep->pairs->pair[k];
-    bool wanted = is_wanted(ep, s);
+    bool wanted = is_pair_wanted(ep, s);
     if (wanted == s->joint.wanted)
         return;
     if (!wanted && ep->pairs->peer[s->yours].up && !s->lane.bare && s->lane.qp)
-        drop_soon(ep->ib);
+        schedule_pair_drop(ep->ib);
     else
-        pair_act(ep, k, joint_want(&s->joint, wanted), NULL);
+        pair_perform_actions(ep, k, joint_set_wanted(&s->joint, wanted), NULL);
 }
 
 void ib_pair_rejoin(struct ib_endpoint *ep, unsigned pair)
 {
     ep->pairs->rejoining = true;
-    pair_act(ep, pair, joint_failed(&ep->pairs->pair[pair].joint), NULL);
+    pair_perform_actions(ep, pair, joint_separate(&ep->pairs->pair[pair].joint), NULL);
     ep->pairs->rejoining = false;
 }
 
@@ -258,7 +259,7 @@ void ib_pair_report_failure(struct ib_lane *lane, const char *why)
         pair_open(ep, k);
         return;
     }
-    drop_soon(ep->ib);
+    schedule_pair_drop(ep->ib);
 }
 
 /* ---- reports of the peer ---- */
@@ -270,7 +271,7 @@ static void rails_list_networks(const struct ib_rail_info *rails, uint32_t n, st
 }
 
 /* Pairs the rails. Both ends must number the pairs in the same way: the process with the smaller name comes first. */
-static void make_pairs(struct ib_endpoint *ep, const struct ib_rail_info *mine)
+static void match_rail_pairs(struct ib_endpoint *ep, const struct ib_rail_info *mine)
 {
     struct ib_pairs *j = ep->pairs;
     struct pair_net own[IB_RAILS_MAX], other[IB_RAILS_MAX];
@@ -302,7 +303,7 @@ void ib_pairs_take_message(struct ib_endpoint *ep, const struct ib_rails_message
     for (uint32_t i = 0; i < said->rails; i++)
         if (said->rail[i].adapter >= IB_ADAPTERS_MAX)
             ib_fatal(ep->ib, ep, "it sent an invalid list of rails");
-    struct ib_pairs *j = ep->pairs ? ep->pairs : join_make(ep);
+    struct ib_pairs *j = ep->pairs ? ep->pairs : create_pairs(ep);
     if (!j)
         return;
     if (j->count > 0 && said->rails != j->peer_rails)
@@ -319,7 +320,7 @@ void ib_pairs_take_message(struct ib_endpoint *ep, const struct ib_rails_message
     if (first) {
         j->peer_rails = said->rails;
         ib_pairs_fill_message(ep, &mine);
-        make_pairs(ep, mine.rail);
+        match_rail_pairs(ep, mine.rail);
         ib_control_send(ep, IB_RAILS); /* if only to tell which rails there are */
     }
     for (unsigned k = 1; k < j->count; k++) {
@@ -329,7 +330,7 @@ void ib_pairs_take_message(struct ib_endpoint *ep, const struct ib_rails_message
         if (said->pairs == 0)
             continue;
         struct joint_said heard = {.generation = p->generation, .made = p->made, .joined = p->joined};
-        pair_act(ep, k, joint_receive(&s->joint, &heard), p);
+        pair_perform_actions(ep, k, joint_receive(&s->joint, &heard), p);
     }
 }
 
@@ -338,14 +339,14 @@ void ib_pairs_take_message(struct ib_endpoint *ep, const struct ib_rails_message
 /* Drops failed pairs. Frames that have arrived through a pair and were not processed would be lost with it: the sender
  * has an acknowledgement and does not repeat them. So receiving stops first, these frames are processed, and then the
  * pair is dropped. */
-static void give_up_pairs(struct ib *ib)
+static void drop_failed_pairs(struct ib *ib)
 {
     bool any = false;
     for (uint32_t i = 0; i < ib->nendpoints; i++) {
         const struct ib_endpoint *ep = ib->endpoints[i];
         for (unsigned k = 1; ep->peer && ep->pairs && k < ep->pairs->count; k++) {
             struct ib_pair *s = &ep->pairs->pair[k];
-            if (s->lane.bare || !s->lane.qp || (is_wanted(ep, s) && !s->lane.failed))
+            if (s->lane.bare || !s->lane.qp || (is_pair_wanted(ep, s) && !s->lane.failed))
                 continue;
             ib_lane_set_error(&s->lane);
             any = true;
@@ -355,12 +356,12 @@ static void give_up_pairs(struct ib *ib)
         ib_completions_drain(ib);
 }
 
-static void drop_given_up(struct ib_endpoint *ep, unsigned k)
+static void drop_failed_pair(struct ib_endpoint *ep, unsigned k)
 {
     struct ib_pair *s = &ep->pairs->pair[k];
     bool dropped = !s->lane.bare && s->lane.qp && s->lane.given_up;
     if (dropped)
-        pair_act(ep, k, joint_failed(&s->joint), NULL);
+        pair_perform_actions(ep, k, joint_separate(&s->joint), NULL);
     if (dropped || s->resting)
         pair_open(ep, k);
 }
@@ -368,13 +369,13 @@ static void drop_given_up(struct ib_endpoint *ep, unsigned k)
 void ib_pairs_drop_failed(struct ib *ib)
 {
     ib->pair_failures = false;
-    give_up_pairs(ib);
+    drop_failed_pairs(ib);
     for (uint32_t i = 0; i < ib->nendpoints; i++) {
         struct ib_endpoint *ep = ib->endpoints[i];
         for (unsigned k = 1; ep->peer && ep->pairs && k < ep->pairs->count; k++)
-            drop_given_up(ep, k);
+            drop_failed_pair(ep, k);
         if (ep->peer && ep->conn.state == CONN_AGREED) /* the end of a pair may be all that it waited for */
-            ib_endpoint_act(ep, 0);
+            ib_endpoint_perform_actions(ep, 0);
     }
 }
 

@@ -11,8 +11,8 @@
 /* ---- pairs.c: the two ends exchange what they need through the connection (IB_RAILS) ---- */
 
 enum ib_frames_policy { IB_FRAMES_AUTO, IB_FRAMES_BINDING }; /* then as enum mux_policy */
-enum ib_frames_policy ib_frames_policy(void);
-bool ib_frames_may_spread(const struct ib_endpoint *ep); /* frames may take several rails */
+enum ib_frames_policy ib_frames_get_policy(void);
+bool ib_frames_can_spread(const struct ib_endpoint *ep); /* frames may take several rails */
 
 void ib_pairs_request(struct ib_endpoint *ep); /* further rails would be used */
 size_t ib_pairs_fill_message(struct ib_endpoint *ep, void *body);
@@ -50,7 +50,7 @@ void ib_spread_reset_pair(struct ib_lane *lane);
 void ib_spread_fail_pairs(struct ib_endpoint *ep); /* nothing arrives on its pairs any more */
 void ib_spread_rejoin_pairs(
     struct ib_endpoint *ep); /* what was under way is collected; the pairs are joined anew */
-bool ib_spread_is_quiet(
+bool ib_spread_all_sends_done(
     struct ib_endpoint *ep); /* no frame is under way on pairs; else requests completions */
 void ib_spread_post_markers(
     struct ib_endpoint *ep); /* CLOSE or AGREE was sent: the ends of pairs count too */

@@ -22,12 +22,12 @@ static COUNTER(further, "ib_frames_spread",
 #define WINDOW_MESSAGES 16
 #define WINDOW_BYTES    (64 * 1024)
 
-static struct ib_spread *spread_of(const struct ib_endpoint *ep)
+static struct ib_spread *endpoint_spread(const struct ib_endpoint *ep)
 {
     return ep->pairs ? ep->pairs->spread : NULL;
 }
 
-static unsigned pair_of(const struct ib_lane *lane)
+static unsigned lane_pair_index(const struct ib_lane *lane)
 {
     return lane->index >= IB_LANES ? (unsigned)(lane->index - IB_LANES) : 0;
 }
@@ -35,10 +35,10 @@ static unsigned pair_of(const struct ib_lane *lane)
 /* ---- which pairs ---- */
 
 /* The weight of a pair for FISHPLATE_IB_WEIGHTS=auto: the rate of the slower end. */
-static double weight_of(const struct ib_endpoint *ep, const struct ib_pair *pair)
+static double pair_weight(const struct ib_endpoint *ep, const struct ib_pair *pair)
 {
     const struct ib_rail *mine = &ep->ib->rails[pair->mine];
-    if (ib_frames_policy() != IB_FRAMES_AUTO)
+    if (ib_frames_get_policy() != IB_FRAMES_AUTO)
         return mine->weight;
     return MAX(MIN(mine->device->used->rate, ep->pairs->peer[pair->yours].rate), 1u);
 }
@@ -46,27 +46,28 @@ static double weight_of(const struct ib_endpoint *ep, const struct ib_pair *pair
 void ib_spread_open(struct ib_endpoint *ep)
 {
     struct ib_pairs *j = ep->pairs;
-    if (!ib_frames_may_spread(ep) || j->count < 2)
+    if (!ib_frames_can_spread(ep) || j->count < 2)
         return;
     struct ib_spread *s = calloc(1, sizeof(*s));
     if (!s)
         return; /* the primary rail alone will do */
     double weight[RAILS_MAX];
     for (unsigned k = 0; k < j->count; k++)
-        weight[k] = weight_of(ep, &j->pair[k]);
-    enum mux_policy how = ib_frames_policy() == IB_FRAMES_AUTO
+        weight[k] = pair_weight(ep, &j->pair[k]);
+    enum mux_policy how = ib_frames_get_policy() == IB_FRAMES_AUTO
                               ? MUX_WEIGHTS
-                              : (enum mux_policy)(ib_frames_policy() - IB_FRAMES_BINDING + MUX_BINDING);
+                              : (enum mux_policy)(ib_frames_get_policy() - IB_FRAMES_BINDING + MUX_BINDING);
     mux_open(&s->mux, how, j->count, 0);
     mux_settings(&s->mux, weight, how == MUX_WINDOW ? WINDOW_MESSAGES : WINDOW_BYTES);
-    mux_keep(&s->mux, ib_frames_policy() == IB_FRAMES_AUTO ? KEPT_BELOW + 1
-                                                           : 0); /* it counts one byte more for each frame */
+    mux_set_short_limit(&s->mux, ib_frames_get_policy() == IB_FRAMES_AUTO
+                                     ? KEPT_BELOW + 1
+                                     : 0); /* it counts one byte more for each frame */
     j->spread = s;
 }
 
 void ib_spread_close(struct ib_endpoint *ep)
 {
-    struct ib_spread *s = spread_of(ep);
+    struct ib_spread *s = endpoint_spread(ep);
     for (unsigned k = 0; s && k < RAILS_MAX; k++)
         free(s->bytes[k]);
     free(s);
@@ -77,12 +78,12 @@ void ib_spread_close(struct ib_endpoint *ep)
 
 void ib_spread_update_route(struct ib_endpoint *ep)
 {
-    const struct ib_spread *s = spread_of(ep);
+    const struct ib_spread *s = endpoint_spread(ep);
     traffic_set_pairs(&ep->traffic, s && ep->pairs->frames > 0 && (ep->pairs->up & ~rail_bit(0)) != 0);
 }
 
 /* Resets the state of a rail whose queue pair is new. */
-static void begin_anew(struct ib_spread *s, const struct ib_lane *lane, unsigned k)
+static void reset_rail_state(struct ib_spread *s, const struct ib_lane *lane, unsigned k)
 {
     s->seen[k] = 0;
     s->quiet[k] = 0;
@@ -93,19 +94,19 @@ static void begin_anew(struct ib_spread *s, const struct ib_lane *lane, unsigned
 
 void ib_spread_reset_pair(struct ib_lane *lane)
 {
-    struct ib_spread *s = spread_of(lane->endpoint);
+    struct ib_spread *s = endpoint_spread(lane->endpoint);
     if (s)
-        begin_anew(s, lane, pair_of(lane));
+        reset_rail_state(s, lane, lane_pair_index(lane));
 }
 
 void ib_spread_reset_primary(struct ib_endpoint *ep)
 {
-    if (spread_of(ep))
-        begin_anew(spread_of(ep), &ep->lanes[ep->ib->lanes - 1], 0);
+    if (endpoint_spread(ep))
+        reset_rail_state(endpoint_spread(ep), &ep->lanes[ep->ib->lanes - 1], 0);
     ib_spread_update_route(ep);
 }
 
-static struct ib_lane *lane_of(struct ib_endpoint *ep, unsigned pair, size_t len)
+static struct ib_lane *pair_lane(struct ib_endpoint *ep, unsigned pair, size_t len)
 {
     return pair == 0 ? ib_lane_for_size(ep, len) : &ep->pairs->pair[pair].lane;
 }
@@ -114,7 +115,7 @@ static struct ib_lane *lane_of(struct ib_endpoint *ep, unsigned pair, size_t len
 static void count_arrived(struct ib_endpoint *ep, struct ib_spread *s)
 {
     for (unsigned k = 0; k < s->mux.rails; k++) {
-        const struct ib_lane *lane = lane_of(ep, k, SIZE_MAX);
+        const struct ib_lane *lane = pair_lane(ep, k, SIZE_MAX);
         for (; s->bytes[k] && s->seen[k] != lane->tail; s->seen[k]++) {
             uint32_t *bytes = &s->bytes[k][s->seen[k] & (lane->depth - 1)];
             if (*bytes)
@@ -149,8 +150,8 @@ static unsigned spread_choose_pair(struct ib_endpoint *ep, struct ib_spread *s, 
 {
     uint32_t changed = s->mux.up ^ ep->pairs->up;
     for (unsigned k = 0; unlikely(changed != 0) && k < s->mux.rails; k++)
-        if (rail_in(changed, k))
-            mux_up(&s->mux, k, rail_in(ep->pairs->up, k));
+        if (rail_set_contains(changed, k))
+            mux_set_rail_up(&s->mux, k, rail_set_contains(ep->pairs->up, k));
     if (s->mux.policy == MUX_ROOM)
         count_arrived(ep, s);
     return mux_next(&s->mux, bytes);
@@ -160,10 +161,10 @@ static unsigned spread_choose_pair(struct ib_endpoint *ep, struct ib_spread *s, 
 
 void ib_spread_start(struct ib_endpoint *ep)
 {
-    if (!ib_frames_may_spread(ep))
+    if (!ib_frames_can_spread(ep))
         return;
-    bool counts = ib_frames_policy() == IB_FRAMES_AUTO;
-    traffic_set_count(&ep->traffic, counts ? FEW : 0);
+    bool counts = ib_frames_get_policy() == IB_FRAMES_AUTO;
+    traffic_set_counted(&ep->traffic, counts ? FEW : 0);
     if (!counts)
         ib_pairs_request(ep);
 }
@@ -176,23 +177,23 @@ static void spread_count_bytes(struct ib_endpoint *ep, size_t len)
 
 static void spread_record_sent(struct ib_endpoint *ep, unsigned k, size_t bytes)
 {
-    const struct ib_rail *rail = lane_of(ep, k, 0)->rail;
+    const struct ib_rail *rail = pair_lane(ep, k, 0)->rail;
     counter_add(&further, k > 0);
     counter_add(rail->frames, 1);
     counter_add(rail->bytes, bytes);
 }
 
-static bool by_ring(const struct ib_endpoint *ep, unsigned k, size_t len)
+static bool is_sent_by_ring(const struct ib_endpoint *ep, unsigned k, size_t len)
 {
     return ep->tx_on && len <= ep->tx_frame_max && (k == 0 || (ep->pairs->rings && !ep->tx_by_imm));
 }
 
-static int send_over(struct ib_endpoint *ep, unsigned k, uint64_t head, uint64_t from, uint64_t word,
-                     const void *payload, size_t len)
+static int send_over_pair(struct ib_endpoint *ep, unsigned k, uint64_t head, uint64_t from, uint64_t word,
+                          const void *payload, size_t len)
 {
-    struct ib_spread *s = spread_of(ep);
-    struct ib_lane *lane = lane_of(ep, k, len), *ring = k == 0 ? &ep->lanes[0] : lane;
-    char *room = by_ring(ep, k, len) ? ib_ring_reserve_slot(ep, ring) : NULL;
+    struct ib_spread *s = endpoint_spread(ep);
+    struct ib_lane *lane = pair_lane(ep, k, len), *ring = k == 0 ? &ep->lanes[0] : lane;
+    char *room = is_sent_by_ring(ep, k, len) ? ib_ring_reserve_slot(ep, ring) : NULL;
     if (!room) {
         uint32_t place = lane->head;
         bool signal = count_sent(s, lane, k, len + 1);
@@ -224,13 +225,13 @@ static int spread_send(struct ib_endpoint *ep, uint64_t head, uint64_t from, uin
         spread_count_bytes(ep, len);
         return ib_primary_send_frame(ep, head, from, word, payload, len);
     }
-    struct ib_spread *s = spread_of(ep);
+    struct ib_spread *s = endpoint_spread(ep);
     unsigned k = spread_choose_pair(ep, s, len + 1);
     if (k == RAIL_NONE) /* all windows are full; the ends of what is under way are reported */
         return ERR_AGAIN;
-    int rc = send_over(ep, k, head, from, word, payload, len);
+    int rc = send_over_pair(ep, k, head, from, word, payload, len);
     if (rc != 0 && k > 0) /* the primary rail may have room */
-        rc = send_over(ep, k = 0, head, from, word, payload, len);
+        rc = send_over_pair(ep, k = 0, head, from, word, payload, len);
     if (rc == 0)
         spread_record_sent(ep, k, len);
     return rc;
@@ -246,12 +247,12 @@ static int spread_reserve(struct ib_endpoint *ep, size_t len, void **payload)
         spread_count_bytes(ep, len);
         return ib_primary_reserve_frame(ep, len, payload);
     }
-    struct ib_spread *s = spread_of(ep);
+    struct ib_spread *s = endpoint_spread(ep);
     unsigned k = spread_choose_pair(ep, s, len + 1);
     if (k == RAIL_NONE)
         return ERR_AGAIN;
     mux_done(&s->mux, k, len + 1); /* counted when it goes */
-    if (k > 0 && ib_lane_reserve_frame(lane_of(ep, k, len), payload) == 0)
+    if (k > 0 && ib_lane_reserve_frame(pair_lane(ep, k, len), payload) == 0)
         return 0;
     return ib_primary_reserve_frame(ep, len, payload);
 }
@@ -282,14 +283,14 @@ void ib_commit(struct peer *peer, const struct frame_header *header, size_t len)
         return;
     }
     ib_lane_commit_frame(ep, header, len);
-    spread_record_sent(ep, pair_of(lane), len);
+    spread_record_sent(ep, lane_pair_index(lane), len);
 }
 
 /* ---- the end of pairs ---- */
 
 void ib_spread_fail_pairs(struct ib_endpoint *ep)
 {
-    for (unsigned k = 1; spread_of(ep) && k < ep->pairs->count; k++) {
+    for (unsigned k = 1; endpoint_spread(ep) && k < ep->pairs->count; k++) {
         enum joint_state state = ep->pairs->pair[k].joint.state;
         if (state == JOINT_READY || state == JOINT_USED) /* else it is not connected */
             ib_lane_set_error(&ep->pairs->pair[k].lane);
@@ -298,14 +299,14 @@ void ib_spread_fail_pairs(struct ib_endpoint *ep)
 
 void ib_spread_rejoin_pairs(struct ib_endpoint *ep)
 {
-    for (unsigned k = 1; spread_of(ep) && k < ep->pairs->count; k++)
+    for (unsigned k = 1; endpoint_spread(ep) && k < ep->pairs->count; k++)
         ib_pair_rejoin(ep, k);
 }
 
-bool ib_spread_is_quiet(struct ib_endpoint *ep)
+bool ib_spread_all_sends_done(struct ib_endpoint *ep)
 {
     bool quiet = true;
-    for (unsigned k = 1; spread_of(ep) && k < ep->pairs->count; k++) {
+    for (unsigned k = 1; endpoint_spread(ep) && k < ep->pairs->count; k++) {
         struct ib_lane *lane = &ep->pairs->pair[k].lane;
         if (!ib_lane_carries_frames(lane))
             continue;
@@ -317,7 +318,7 @@ bool ib_spread_is_quiet(struct ib_endpoint *ep)
 
 bool ib_spread_has_room(const struct ib_endpoint *ep)
 {
-    for (unsigned k = 1; spread_of(ep) && k < ep->pairs->count; k++)
+    for (unsigned k = 1; endpoint_spread(ep) && k < ep->pairs->count; k++)
         if (ep->pairs->pair[k].lane.qp && !ib_lane_has_room(&ep->pairs->pair[k].lane, 2, true))
             return false;
     return true;
@@ -325,7 +326,7 @@ bool ib_spread_has_room(const struct ib_endpoint *ep)
 
 void ib_spread_post_markers(struct ib_endpoint *ep)
 {
-    for (unsigned k = 1; spread_of(ep) && k < ep->pairs->count; k++) {
+    for (unsigned k = 1; endpoint_spread(ep) && k < ep->pairs->count; k++) {
         struct ib_lane *lane = &ep->pairs->pair[k].lane;
         if (!lane->qp || lane->head == lane->tail)
             continue;

@@ -44,7 +44,7 @@ int ib_rdma_post(struct ib_lane *lane, const struct ib_transfer *t, size_t len, 
                                  .wr.rdma = {.remote_addr = t->remote + done, .rkey = t->rkey}};
         bool end = done + most >= len;
         wr.send_flags = op ? 0 : IBV_SEND_INLINE;
-        struct ib_work *w = ib_lane_next_work(lane, &wr, end && op);
+        struct ib_work *w = ib_lane_prepare_work(lane, &wr, end && op);
         w->op = end ? op : NULL;
         w->frame = true;
         if (unlikely(lane->rdma != NULL) && end && t->whole)

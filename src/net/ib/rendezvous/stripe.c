@@ -87,7 +87,7 @@ void ib_stripe_close(struct ib *ib)
     pool_destroy(&ib->striped);
 }
 
-static struct ib_lane *lane_of(struct ib_endpoint *ep, unsigned pair)
+static struct ib_lane *pair_lane(struct ib_endpoint *ep, unsigned pair)
 {
     return pair == 0 ? &ep->lanes[ep->ib->lanes - 1] : &ep->pairs->pair[pair].lane;
 }
@@ -105,7 +105,7 @@ static void stripe_post(struct ib_striped *m, unsigned i, uint32_t ticket)
 {
     struct ib_endpoint *ep = m->ep;
     const struct stripe *s = &m->filter.stripes[i].stripe;
-    struct ib_lane *lane = lane_of(ep, s->rail);
+    struct ib_lane *lane = pair_lane(ep, s->rail);
     uint8_t theirs = ep->pairs->peer[ep->pairs->pair[s->rail].yours].adapter;
     struct stripe_op *o = &m->ops[i];
     struct ib_transfer t = {.opcode = m->opcode,
@@ -115,7 +115,7 @@ static void stripe_post(struct ib_striped *m, unsigned i, uint32_t ticket)
                             .rkey = ib_rkey(&m->key, theirs)};
     *o = (struct stripe_op){.op = {.done = stripe_done}, .message = m, .rail = lane->rail, .ticket = ticket};
     if (ib_rdma_post(lane, &t, s->bytes, &o->op) != 0) {
-        filter_not_issued(&m->filter, i);
+        filter_undo_issue(&m->filter, i);
         ep->ib->stripes_blocked = true;
         atomic_store(&ep->ib->attention, 1);
         return;
@@ -126,7 +126,7 @@ static void stripe_post(struct ib_striped *m, unsigned i, uint32_t ticket)
 }
 
 /* Issues all stripes that wait, except those without room in their send queue, which ib_stripes_retry tries again. */
-static void stripes_issue(struct ib_striped *m)
+static void stripes_issue_waiting(struct ib_striped *m)
 {
     uint32_t ticket;
     uint64_t now = clock_ns();
@@ -143,7 +143,7 @@ static void stripes_issue(struct ib_striped *m)
 static bool lanes_have_room(struct ib_endpoint *ep, const struct stripe *cut, unsigned n)
 {
     for (unsigned i = 0; i < n; i++)
-        if (!ib_lane_has_room(lane_of(ep, cut[i].rail), (uint32_t)(cut[i].bytes >> 30) + 1, false))
+        if (!ib_lane_has_room(pair_lane(ep, cut[i].rail), (uint32_t)(cut[i].bytes >> 30) + 1, false))
             return false;
     return true;
 }
@@ -153,10 +153,10 @@ static unsigned stripes_divide(struct ib_endpoint *ep, size_t len, uint32_t set,
     struct ib_pairs *j = ep->pairs;
     const bool adaptive = policy.value == ADAPTIVE;
     return stripe_cut(&ep->ib->stripe_rules, adaptive ? j->adapt.weight : j->weight, set,
-                      adaptive ? adapt_probe(&j->adapt) & set : 0, len, cut);
+                      adaptive ? adapt_rails_to_probe(&j->adapt) & set : 0, len, cut);
 }
 
-static int stripes_decline(struct ib_endpoint *ep, uint32_t set, size_t len)
+static int stripes_decline_rails(struct ib_endpoint *ep, uint32_t set, size_t len)
 {
     if (unlikely(ep->ib->allot != NULL))
         ep->ib->allot->decline(ep, set, len);
@@ -183,10 +183,10 @@ int ib_stripe_transfer(struct ib_endpoint *ep, enum ibv_wr_opcode opcode, uintpt
         return rc;
     unsigned n = stripes_divide(ep, len, set, cut);
     if (n == 0 || !lanes_have_room(ep, cut, n))
-        return stripes_decline(ep, set, len);
+        return stripes_decline_rails(ep, set, len);
     struct ib_striped *m = pool_get(&ib->striped);
     if (!m) {
-        stripes_decline(ep, set, len);
+        stripes_decline_rails(ep, set, len);
         return err_set(MPI_ERR_NO_MEM, "out of memory for a message of %zu bytes", len);
     }
     m->ep = ep;
@@ -204,30 +204,30 @@ int ib_stripe_transfer(struct ib_endpoint *ep, enum ibv_wr_opcode opcode, uintpt
     filter_open(&m->filter, cut, n, ep->pairs->up);
     counter_add(&messages, n > 1);
     ep->ops++; /* the message itself: stripes of it may wait */
-    stripes_issue(m);
+    stripes_issue_waiting(m);
     return 0;
 }
 
 /* ---- what becomes of stripes ---- */
 
 /* The transfer has ended: releases its rails. */
-static void let_go(struct ib_striped *m)
+static void release_rails(struct ib_striped *m)
 {
     struct ib_endpoint *ep = m->ep;
     if (unlikely(ep->ib->allot != NULL))
         ep->ib->allot->release(ep, m->set, m->reserved, m->bytes);
 }
 
-static void stripes_take_verdict(struct ib_striped *m, enum filter_verdict v)
+static void stripes_apply_verdict(struct ib_striped *m, enum filter_verdict v)
 {
     struct ib_endpoint *ep = m->ep;
     if (v == FILTER_AGAIN)
-        stripes_issue(m);
+        stripes_issue_waiting(m);
     if (v != FILTER_DONE)
         return;
     struct net_op *op = m->op;
     list_remove(&m->link);
-    let_go(m);
+    release_rails(m);
     pool_put(&ep->ib->striped, m);
     ep->ops--;
     op->done(op, 0);
@@ -240,7 +240,7 @@ static void stripe_failed(struct ib_striped *m, uint32_t ticket)
     unsigned i = ticket >> 8;
     unsigned pair = m->filter.stripes[i].stripe.rail;
     if (m->opcode == IBV_WR_RDMA_READ)
-        stripes_take_verdict(m, filter_failed(&m->filter, ticket));
+        stripes_apply_verdict(m, filter_failed(&m->filter, ticket));
     else
         m->failed[pair] |= rail_bit(i);
 }
@@ -258,8 +258,8 @@ static void stripe_done(struct net_op *op, int status)
     }
     if (ib->completions_ns == 0)
         ib->completions_ns = clock_ns();
-    stripes_take_verdict(m, filter_completed(&m->filter, o->ticket, ib->completions_ns,
-                                             policy.value == ADAPTIVE ? &ep->pairs->adapt : NULL));
+    stripes_apply_verdict(m, filter_completed(&m->filter, o->ticket, ib->completions_ns,
+                                              policy.value == ADAPTIVE ? &ep->pairs->adapt : NULL));
 }
 
 bool ib_is_stripe(const struct net_op *op)
@@ -276,10 +276,10 @@ void ib_stripes_repeat(struct ib_endpoint *ep, unsigned pair)
         m->failed[pair] = 0;
         enum filter_verdict v = FILTER_NOTHING;
         for (unsigned i = 0; i < m->filter.count; i++)
-            if (rail_in(set, i))
+            if (rail_set_contains(set, i))
                 v = filter_failed(&m->filter, m->ops[i].ticket);
         if (set)
-            stripes_take_verdict(m, v);
+            stripes_apply_verdict(m, v);
     }
 }
 
@@ -288,7 +288,7 @@ void ib_stripes_set_pair(struct ib_endpoint *ep, unsigned pair, bool up)
     list_foreach_safe(pos, after, &ep->pairs->under_way)
     {
         struct ib_striped *m = list_entry(pos, struct ib_striped, link);
-        stripes_take_verdict(m, filter_rail(&m->filter, pair, up));
+        stripes_apply_verdict(m, filter_rail(&m->filter, pair, up));
     }
 }
 
@@ -298,7 +298,7 @@ void ib_stripes_retry(struct ib *ib)
     for (uint32_t i = 0; i < ib->nendpoints; i++)
         if (ib->endpoints[i]->pairs)
             list_foreach_safe(pos, after, &ib->endpoints[i]->pairs->under_way)
-                stripes_issue(list_entry(pos, struct ib_striped, link));
+                stripes_issue_waiting(list_entry(pos, struct ib_striped, link));
 }
 
 /* Computes the weights of the rails; each pair has the rate of its slower end. */
@@ -309,11 +309,11 @@ void ib_stripes_set_weights(struct ib_endpoint *ep)
         j->weight[k] = policy.value == EVEN ? 1 : ep->ib->rails[j->pair[k].mine].weight;
 }
 
-static void stop_counting(struct ib_striped *m)
+static void remove_from_counts(struct ib_striped *m)
 {
     for (unsigned i = 0; i < m->filter.count; i++) {
         const struct filter_stripe *s = &m->filter.stripes[i];
-        if (s->state == FILTER_UNDER_WAY && !rail_in(m->failed[s->stripe.rail], i))
+        if (s->state == FILTER_UNDER_WAY && !rail_set_contains(m->failed[s->stripe.rail], i))
             stripe_count_transfer(m->ep->ib, m->ops[i].rail, -1);
     }
 }
@@ -324,8 +324,8 @@ void ib_stripes_forget(struct ib_endpoint *ep)
     list_foreach_safe(pos, after, &ep->pairs->under_way)
     {
         struct ib_striped *m = list_entry(pos, struct ib_striped, link);
-        stop_counting(m);
-        let_go(m);
+        remove_from_counts(m);
+        release_rails(m);
         list_remove(pos);
         pool_put(&ep->ib->striped, m);
     }
@@ -354,8 +354,8 @@ void ib_stripes_fail(struct ib_endpoint *ep)
     list_foreach_safe(pos, after, &j->under_way)
     {
         struct ib_striped *m = list_entry(pos, struct ib_striped, link);
-        stop_counting(m);
-        let_go(m);
+        remove_from_counts(m);
+        release_rails(m);
         list_remove(pos);
         list_append(&lost, pos);
     }

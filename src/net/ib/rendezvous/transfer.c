@@ -12,9 +12,9 @@ static COUNTER(get_bytes, "ib_get_bytes", "Bytes read from memory of peers by RD
 static COUNTER(additions, "ib_atomics",
                "Words in the memory of peers changed by atomic operations of the adapter (add, swap).");
 
-static int one_sided(struct ib_endpoint *ep, enum ibv_wr_opcode opcode, uintptr_t local,
-                     const struct net_mem *mem, uint64_t remote, const struct net_key *key, size_t len,
-                     struct net_op *op)
+static int post_rdma_transfer(struct ib_endpoint *ep, enum ibv_wr_opcode opcode, uintptr_t local,
+                              const struct net_mem *mem, uint64_t remote, const struct net_key *key,
+                              size_t len, struct net_op *op)
 {
     if (unlikely(!traffic_is_ready(&ep->traffic)))
         return ib_frame_open_connection(ep);
@@ -32,8 +32,8 @@ static int one_sided(struct ib_endpoint *ep, enum ibv_wr_opcode opcode, uintptr_
 
 /* Posts a silent put as one request without a record: for flags of barriers, where each instruction is part of the
  * latency. */
-static bool put_at_once(struct ib_endpoint *ep, const void *local, uint64_t remote, const struct net_key *key,
-                        size_t len)
+static bool put_inline_silent(struct ib_endpoint *ep, const void *local, uint64_t remote,
+                              const struct net_key *key, size_t len)
 {
     struct ib_lane *lane = &ep->lanes[ep->ib->lanes - 1];
     if (unlikely(!traffic_is_ready(&ep->traffic) || lane->rdma || !ib_lane_has_room(lane, 1, false)))
@@ -48,7 +48,7 @@ static bool put_at_once(struct ib_endpoint *ep, const void *local, uint64_t remo
     wr.wr.rdma.remote_addr = remote;
     wr.wr.rdma.rkey = ib_rkey(key, ep->peer_adapter);
     ep->used = ep->ib->tick;
-    ib_lane_next_work(lane, &wr, false)->frame = true;
+    ib_lane_prepare_work(lane, &wr, false)->frame = true;
     ib_lane_post_send(lane, &wr);
     return true;
 }
@@ -56,11 +56,12 @@ static bool put_at_once(struct ib_endpoint *ep, const void *local, uint64_t remo
 int ib_put(struct peer *peer, const void *local, const struct net_mem *mem, uint64_t remote,
            const struct net_key *key, size_t len, struct net_op *op)
 {
-    if (!op && likely(put_at_once(peer->endpoint, local, remote, key, len))) {
+    if (!op && likely(put_inline_silent(peer->endpoint, local, remote, key, len))) {
         counter_add(&put_bytes, len);
         return 0;
     }
-    int rc = one_sided(peer->endpoint, IBV_WR_RDMA_WRITE, (uintptr_t)local, mem, remote, key, len, op);
+    int rc =
+        post_rdma_transfer(peer->endpoint, IBV_WR_RDMA_WRITE, (uintptr_t)local, mem, remote, key, len, op);
     counter_add(&put_bytes, rc == 0 ? len : 0);
     return rc;
 }
@@ -68,7 +69,8 @@ int ib_put(struct peer *peer, const void *local, const struct net_mem *mem, uint
 int ib_get(struct peer *peer, void *local, const struct net_mem *mem, uint64_t remote,
            const struct net_key *key, size_t len, struct net_op *op)
 {
-    int rc = one_sided(peer->endpoint, IBV_WR_RDMA_READ, (uintptr_t)local, mem, remote, key, len, op);
+    int rc =
+        post_rdma_transfer(peer->endpoint, IBV_WR_RDMA_READ, (uintptr_t)local, mem, remote, key, len, op);
     counter_add(&get_bytes, rc == 0 ? len : 0);
     return rc;
 }
@@ -79,7 +81,8 @@ int ib_atomic(struct peer *peer, const struct net_atomic *change, uint64_t *old,
     struct ib_endpoint *ep = peer->endpoint;
     if (unlikely(!traffic_is_ready(&ep->traffic)))
         return ib_frame_open_connection(ep);
-    struct ib_lane *lane = &ep->lanes[ep->ib->lanes - 1]; /* as one_sided: requests keep their order */
+    struct ib_lane *lane =
+        &ep->lanes[ep->ib->lanes - 1]; /* as post_rdma_transfer: requests keep their order */
     if (unlikely(!ib_lane_has_room(lane, 1, false)))
         return ib_lane_refuse_full();
     struct ibv_sge piece = {
@@ -88,7 +91,7 @@ int ib_atomic(struct peer *peer, const struct net_atomic *change, uint64_t *old,
     ib_lane_fill_atomic(change, remote, ib_rkey(key, ep->peer_adapter), &wr);
     ep->used = ep->ib->tick;
     ep->ops++;
-    struct ib_work *w = ib_lane_next_work(lane, &wr, true);
+    struct ib_work *w = ib_lane_prepare_work(lane, &wr, true);
     w->op = op;
     w->frame = true;
     ib_lane_post_send(lane, &wr);

@@ -11,77 +11,77 @@
 #include "net/ib/rendezvous/rendezvous.h"
 #include "net/ib/transport/transport.h"
 
-static const struct verbs_barrier *verbs_of(const struct transport_barrier *b)
+static const struct verbs_barrier *barrier_verbs(const struct transport_barrier *b)
 {
     return container_of(b, struct ib_barrier, base)->verbs;
 }
 
 static int barrier_get_group(const struct transport_barrier *b, uint32_t *group)
 {
-    return verbs_of(b)->get_id(group) == 0 ? 0 : ERR_AGAIN;
+    return barrier_verbs(b)->get_id(group) == 0 ? 0 : ERR_AGAIN;
 }
 
-static void give_back(const struct transport_barrier *b, uint32_t group)
+static void barrier_free_group(const struct transport_barrier *b, uint32_t group)
 {
-    verbs_of(b)->free(group);
+    barrier_verbs(b)->free(group);
 }
 
 static void *barrier_join(const struct transport_barrier *b, uint32_t group)
 {
-    return verbs_of(b)->join(group);
+    return barrier_verbs(b)->join(group);
 }
 
 static void barrier_enter(const struct transport_barrier *b, void *member)
 {
-    verbs_of(b)->enter(member);
+    barrier_verbs(b)->enter(member);
 }
 
 static bool barrier_is_over(const struct transport_barrier *b, void *member)
 {
-    return verbs_of(b)->test(member) != 0;
+    return barrier_verbs(b)->test(member) != 0;
 }
 
 static void barrier_leave(const struct transport_barrier *b, void *member)
 {
-    verbs_of(b)->leave(member);
+    barrier_verbs(b)->leave(member);
 }
 
 /* ---- wires ---- */
 
-static const struct ib_wires *wires_of(const struct transport_barrier *b)
+static const struct ib_wires *wires_from_base(const struct transport_barrier *b)
 {
     return container_of(b, struct ib_wires, base);
 }
 
 static int wires_get(const struct transport_barrier *b, uint32_t *group)
 {
-    const struct ib_wires *w = wires_of(b);
+    const struct ib_wires *w = wires_from_base(b);
     return w->verbs->take(w->context, group) == 0 ? 0 : ERR_AGAIN;
 }
 
-static void wires_give_back(const struct transport_barrier *b, uint32_t group)
+static void wires_free_group(const struct transport_barrier *b, uint32_t group)
 {
-    wires_of(b)->verbs->give_back(wires_of(b)->context, group);
+    wires_from_base(b)->verbs->give_back(wires_from_base(b)->context, group);
 }
 
 static void *wires_join(const struct transport_barrier *b, uint32_t group)
 {
-    return wires_of(b)->verbs->plug(wires_of(b)->context, group);
+    return wires_from_base(b)->verbs->plug(wires_from_base(b)->context, group);
 }
 
 static void wires_enter(const struct transport_barrier *b, void *member)
 {
-    wires_of(b)->verbs->enter(member);
+    wires_from_base(b)->verbs->enter(member);
 }
 
-static bool wires_over(const struct transport_barrier *b, void *member)
+static bool wires_is_over(const struct transport_barrier *b, void *member)
 {
-    return wires_of(b)->verbs->test(member) != 0;
+    return wires_from_base(b)->verbs->test(member) != 0;
 }
 
 static void wires_leave(const struct transport_barrier *b, void *member)
 {
-    wires_of(b)->verbs->unplug(member);
+    wires_from_base(b)->verbs->unplug(member);
 }
 
 /* Opens the device that the survey found to have a barrier network. */
@@ -93,10 +93,10 @@ static void open_wires(struct ib *ib)
         if (p->link != NET_WIRES || p->place < 0)
             continue;
         ib->wires = (struct ib_wires){.base = {.get = wires_get,
-                                               .give_back = wires_give_back,
+                                               .give_back = wires_free_group,
                                                .join = wires_join,
                                                .enter = wires_enter,
-                                               .over = wires_over,
+                                               .over = wires_is_over,
                                                .leave = wires_leave},
                                       .verbs = &ib->device.verbs.wires,
                                       .context = ib_device_open_named(&ib->device.verbs, p->device)};
@@ -114,7 +114,7 @@ void ib_barriers_open(struct ib *ib)
     if (!verbs->get_id)
         return;
     ib->barrier = (struct ib_barrier){.base = {.get = barrier_get_group,
-                                               .give_back = give_back,
+                                               .give_back = barrier_free_group,
                                                .join = barrier_join,
                                                .enter = barrier_enter,
                                                .over = barrier_is_over,

@@ -14,14 +14,14 @@
 
 /* ---- queue pairs and channels ---- */
 
-static void last_sent(struct ib_endpoint *ep)
+static void on_last_message_sent(struct ib_endpoint *ep)
 {
-    ib_endpoint_act(ep, 0); /* closing may have waited for nothing else */
+    ib_endpoint_perform_actions(ep, 0); /* closing may have waited for nothing else */
 }
 
-static void first_frame(struct ib_endpoint *ep)
+static void on_first_frame(struct ib_endpoint *ep)
 {
-    ib_endpoint_act(ep, conn_frame(&ep->conn));
+    ib_endpoint_perform_actions(ep, conn_frame_received(&ep->conn));
 }
 
 /* ---- connections ---- */
@@ -31,7 +31,7 @@ static bool allot_has_messages(const struct ib_endpoint *ep)
     return unlikely(ep->ib->allot != NULL) && ep->ib->allot->has_messages(ep);
 }
 
-static bool is_busy(const struct ib_endpoint *ep)
+static bool endpoint_has_work(const struct ib_endpoint *ep)
 {
     return (unlikely(ep->ib->allot != NULL) && ep->ib->allot->is_busy(ep)) || !ib_spread_has_room(ep);
 }
@@ -39,7 +39,7 @@ static bool is_busy(const struct ib_endpoint *ep)
 static void event_closing(struct ib_endpoint *ep)
 {
     ib_resend_collect(ep);
-    if (!conn_goes_on(&ep->conn))
+    if (!conn_will_reopen(&ep->conn))
         ib_pairs_free(ep);
 }
 
@@ -50,10 +50,10 @@ static void event_connected(struct ib_endpoint *ep, const struct ib_hello *h)
         ib_migration_arm(&ep->lanes[i]);
 }
 
-static void home_is_back(struct ib_endpoint *ep)
+static void on_primary_rail_back(struct ib_endpoint *ep)
 {
     ep->pairs->up |= rail_bit(0);
-    adapt_back(&ep->pairs->adapt, 0);
+    adapt_restore_rail(&ep->pairs->adapt, 0);
     ib_stripes_set_pair(ep, 0, true);
     ib_spread_reset_primary(ep);
     ep->control_pending |= 1u << IB_RAILS | (allot_has_messages(ep) ? 1u << IB_RESERVE : 0);
@@ -66,7 +66,7 @@ static void event_opened(struct ib_endpoint *ep)
     if (ep->paths) {
         ib_failover_finish(ep);
         if (ep->pairs)
-            home_is_back(ep);
+            on_primary_rail_back(ep);
         if (leave_is_sent(ep->leave))
             ep->control_pending |= 1u << IB_LEAVE;
         ib_resend_continue(ep);
@@ -76,52 +76,52 @@ static void event_opened(struct ib_endpoint *ep)
 
 /* ---- further rails ---- */
 
-static void pairs_known(struct ib_endpoint *ep)
+static void on_pairs_created(struct ib_endpoint *ep)
 {
     ib_stripes_set_weights(ep);
     ib_spread_open(ep);
 }
 
-static void pair_changed(struct ib_endpoint *ep, unsigned pair, bool up)
+static void on_pair_state_changed(struct ib_endpoint *ep, unsigned pair, bool up)
 {
     ib_stripes_set_pair(ep, pair, up);
     ib_spread_update_route(ep);
 }
 
-static void pairs_freed(struct ib_endpoint *ep)
+static void on_pairs_freed(struct ib_endpoint *ep)
 {
     ib_stripes_forget(ep);
     ib_spread_close(ep);
 }
 
 const struct ib_events ib_events = {.failed = ib_failover_start,
-                                    .last_sent = last_sent,
+                                    .last_sent = on_last_message_sent,
                                     .send_failed = ib_failover_send_failed,
                                     .hello_arrived = ib_hello_receive,
                                     .wanted = ib_endpoint_open,
-                                    .first_frame = first_frame,
-                                    .is_busy = is_busy,
+                                    .first_frame = on_first_frame,
+                                    .is_busy = endpoint_has_work,
                                     .closing = event_closing,
                                     .connected = event_connected,
                                     .opened = event_opened,
                                     .unreachable = ib_peer_suspect,
-                                    .pairs_known = pairs_known,
+                                    .pairs_known = on_pairs_created,
                                     .pair_connected = ib_spread_reset_pair,
-                                    .pair_changed = pair_changed,
+                                    .pair_changed = on_pair_state_changed,
                                     .pair_dropped = ib_resend_collect_lane,
                                     .pair_settled = ib_stripes_repeat,
-                                    .pairs_freed = pairs_freed};
+                                    .pairs_freed = on_pairs_freed};
 
 /* ---- control messages ---- */
 
-static void take_leave(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
+static void handle_leave(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
 {
     (void)h;
     (void)len;
     ep->leave = leave_receive(ep->leave);
 }
 
-static void take_rails(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
+static void handle_rails(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
 {
     struct ib_rails_message said;
     if (len != sizeof(*h) + sizeof(said))
@@ -130,31 +130,31 @@ static void take_rails(struct ib_endpoint *ep, const struct ib_head *h, size_t l
     ib_pairs_take_message(ep, &said);
 }
 
-static void take_close(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
+static void handle_close(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
 {
     (void)h;
     (void)len;
-    ib_endpoint_act(ep, conn_close(&ep->conn, ib_endpoint_is_busy(ep)));
+    ib_endpoint_perform_actions(ep, conn_close(&ep->conn, ib_endpoint_is_busy(ep)));
 }
 
-static void take_agree(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
+static void handle_close_accepted(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
 {
     (void)h;
     (void)len;
-    ib_endpoint_act(ep, conn_agree(&ep->conn));
+    ib_endpoint_perform_actions(ep, conn_close_accepted(&ep->conn));
 }
 
-static void take_keep(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
+static void handle_close_refused(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
 {
     (void)h;
     (void)len;
-    ib_endpoint_act(ep, conn_keep(&ep->conn));
+    ib_endpoint_perform_actions(ep, conn_close_refused(&ep->conn));
     ib_endpoint_return_credits(
         ep); /* for frames that arrived meanwhile: the peer may be out of credits and send nothing that requests them */
 }
 
 /* Posts requests whose completion ends all queue pairs of the endpoint. */
-static void end_posted(struct ib_endpoint *ep)
+static void post_final_markers(struct ib_endpoint *ep)
 {
     if (ep->ib->lanes > 1 && ep->lanes[1].head != ep->lanes[1].tail) {
         ib_lane_post_marker(&ep->lanes[1], true);
@@ -169,12 +169,12 @@ static void reserve_posted(struct ib_endpoint *ep)
         ep->control_pending |= 1u << IB_RESERVE;
 }
 
-static size_t fill_reserve(struct ib_endpoint *ep, void *body)
+static size_t fill_reserve_message(struct ib_endpoint *ep, void *body)
 {
     return ep->ib->allot->fill_message(ep, body);
 }
 
-static void take_reserve(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
+static void handle_reserve(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
 {
     if (!ep->ib->allot || !ep->pairs)
         ib_fatal(ep->ib, ep, "it reserves rails: FISHPLATE_IB_STRIPE must be the same on all ranks");
@@ -186,13 +186,13 @@ const struct ib_message ib_messages[IB_TYPES] = {
     [IB_ANSWER] = {.fill = ib_resend_fill_answer, .take = ib_resend_take_status},
     [IB_WRITE] = {.fill = ib_resend_fill_write, .take = ib_resend_take_write},
     [IB_WRITTEN] = {.take = ib_resend_take_write},
-    [IB_LEAVE] = {.take = take_leave},
+    [IB_LEAVE] = {.take = handle_leave},
     [IB_RING_ON] = {.fill = ib_ring_fill_offer, .take = ib_ring_take_control},
     [IB_RING_OFF] = {.take = ib_ring_take_control},
     [IB_RING_STOPPED] = {.take = ib_ring_take_control},
-    [IB_RAILS] = {.fill = ib_pairs_fill_message, .take = take_rails},
-    [IB_RESERVE] = {.fill = fill_reserve, .take = take_reserve, .posted = reserve_posted},
-    [IB_CLOSE] = {.take = take_close, .posted = end_posted},
-    [IB_AGREE] = {.take = take_agree, .posted = end_posted},
-    [IB_KEEP] = {.take = take_keep},
+    [IB_RAILS] = {.fill = ib_pairs_fill_message, .take = handle_rails},
+    [IB_RESERVE] = {.fill = fill_reserve_message, .take = handle_reserve, .posted = reserve_posted},
+    [IB_CLOSE] = {.take = handle_close, .posted = post_final_markers},
+    [IB_AGREE] = {.take = handle_close_accepted, .posted = post_final_markers},
+    [IB_KEEP] = {.take = handle_close_refused},
 };

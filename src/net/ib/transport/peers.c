@@ -32,7 +32,7 @@ static void fill_caps(struct ib *ib, const struct ib_endpoint *ep, struct transp
         .get = MIN(ib->device.attr.max_qp_rd_atom, ib->device.attr.max_qp_init_rd_atom) > 0,
         .put_ordered = ib->lanes == 1 && !ep->has_several_rails,
         .last_byte_last = ib->device.last_byte_last && !ep->has_several_rails,
-        .frames_spread = ib_frames_may_spread(ep),
+        .frames_spread = ib_frames_can_spread(ep),
         .striped_from = ep->has_several_rails ? 2 * ib->stripe_rules.smallest : 0,
         .starves = ib->rules.scheme != CREDIT_HW,
         .software = ib->device.verbs.softib,
@@ -147,7 +147,7 @@ int ib_peer_connect(struct transport *t, struct peer *peer)
     list_init(&ep->unacknowledged_rdma);
     int rc = find_address(ib, ep, said, &rails);
     rc = rc ? rc : lanes_init(ib, ep);
-    ep->has_several_rails = rc == 0 && ib_rails_are_several(ib, &ep->address);
+    ep->has_several_rails = rc == 0 && ib_has_several_rails(ib, &ep->address);
     if (rc == 0 && rails > 0) /* a guest has none: its connection ends with its queue pairs */
         rc = ib_paths_find(ep, said, rails);
     rc = rc || again ? rc : endpoint_number(ib, ep);

@@ -30,7 +30,7 @@
 #define FIRST_LOOK 16  /* ms */
 #define LAST_LOOK  256 /* ms */
 
-static struct ib_rail *rail_of(struct ib *ib, const struct ib_adapter *a, int port)
+static struct ib_rail *find_rail(struct ib *ib, const struct ib_adapter *a, int port)
 {
     for (uint32_t i = 0; i < ib->nrails; i++)
         if (ib->rails[i].adapter == a && ib->rails[i].device->port == port)
@@ -41,7 +41,7 @@ static struct ib_rail *rail_of(struct ib *ib, const struct ib_adapter *a, int po
 /* Records a port event for all rails of the port, which may be several paths. */
 static void port_event(struct ib *ib, const struct ib_adapter *a, int port, uint64_t down)
 {
-    const struct ib_rail *first = rail_of(ib, a, port);
+    const struct ib_rail *first = find_rail(ib, a, port);
     if (!first)
         return;
     for (uint32_t i = 0; i < ib->nrails; i++)
@@ -152,7 +152,7 @@ static void *sleep_thread(void *arg)
     }
 }
 
-static void not_blocking(int fd)
+static void set_nonblocking(int fd)
 {
     fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 }
@@ -162,8 +162,8 @@ int ib_event_open(struct ib *ib)
     sigset_t all, before;
     ib->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     for (uint32_t i = 0; i < ib->nadapters; i++) {
-        not_blocking(ib->adapters[i].channel->fd);
-        not_blocking(ib->adapters[i].device->context->async_fd);
+        set_nonblocking(ib->adapters[i].channel->fd);
+        set_nonblocking(ib->adapters[i].device->context->async_fd);
     }
     ib->pulsed = clock_ns();
     sigfillset(&all); /* signals belong to the program's own threads */

@@ -199,7 +199,7 @@ static void transport_report(const struct ib *ib, const struct boot *boot)
         report_ports(ib, boot);
 }
 
-static int ib_ports(struct transport *t, struct net_port **ports, uint32_t *count)
+static int ib_list_ports(struct transport *t, struct net_port **ports, uint32_t *count)
 {
     struct ib_survey s;
     if (!t) {
@@ -275,12 +275,12 @@ static void ib_close(struct transport *t)
     transport_stop(ib_of(t));
 }
 
-static bool ib_reaches(struct transport *t, uint32_t rank)
+static bool ib_can_reach(struct transport *t, uint32_t rank)
 {
     return rank != t->net->rank;
 }
 
-static void ib_card(struct transport *t, struct net_card *card)
+static void ib_fill_card(struct transport *t, struct net_card *card)
 {
     _Static_assert(sizeof(card->ib) == sizeof(struct ib_address), "a card has room for an address");
     memcpy(card->ib, &ib_of(t)->device.address, sizeof(card->ib));
@@ -289,7 +289,7 @@ static void ib_card(struct transport *t, struct net_card *card)
 
 /* True if the two ports may be connected. Whether they are on one network is unknown beforehand; between kinds of
  * network there is no path, nor between two software fabrics, however similar their addresses. */
-static bool ib_meets(struct transport *t, const struct net_card *card)
+static bool ib_can_connect(struct transport *t, const struct net_card *card)
 {
     const struct ib_device *d = &ib_of(t)->device;
     struct ib_address theirs;
@@ -297,25 +297,25 @@ static bool ib_meets(struct transport *t, const struct net_card *card)
     memcpy(&theirs, card->ib, sizeof(theirs));
     if (!card->has_ib || theirs.ethernet != d->address.ethernet)
         return false;
-    return !d->verbs.softib || (net_card(t->net, &mine) == 0 && mine.fabric == card->fabric);
+    return !d->verbs.softib || (net_fill_card(t->net, &mine) == 0 && mine.fabric == card->fabric);
 }
 
 /* ---- start and end of a job ---- */
 
 /* True if all connections have opened once; some may have been closed again since, to stay within the budget. */
-static bool all_settled(const struct ib *ib)
+static bool all_connections_opened(const struct ib *ib)
 {
     for (uint32_t i = 0; i < ib->nendpoints; i++) {
         if (ib->endpoints[i]->conn.state == CONN_FAILED)
             ib_endpoint_open(ib->endpoints[i]); /* ends the job with the reason */
-        if (!conn_settled(&ib->endpoints[i]->conn))
+        if (!conn_has_no_pending_hello(&ib->endpoints[i]->conn))
             return false;
     }
     return true;
 }
 
 /* Opens static connections to all ranks on other nodes before MPI_Init returns. */
-static int ib_settle(struct transport *t)
+static int ib_open_static_connections(struct transport *t)
 {
     struct ib *ib = ib_of(t);
     struct net *net = t->net;
@@ -332,7 +332,7 @@ static int ib_settle(struct transport *t)
             ib_endpoint_open(peer->endpoint);
     }
     ib->opening_all = true;
-    while (!all_settled(ib))
+    while (!all_connections_opened(ib))
         if (net_progress(net) == 0)
             usleep(50);
     ib->opening_all = false;
@@ -351,7 +351,7 @@ static bool endpoint_is_flushed(struct ib_endpoint *ep)
                 ib_lane_request_completion(lane);
         }
     }
-    return ib_spread_is_quiet(ep) && done;
+    return ib_spread_all_sends_done(ep) && done;
 }
 
 /* A peer must not mistake the end of this process for its death: LEAVE is sent on every connection, also on those that open
@@ -417,14 +417,14 @@ const struct transport_ops ib_transport = {
     .doc = "InfiniBand and RoCE through verbs, between nodes",
     .open = ib_open,
     .close = ib_close,
-    .reaches = ib_reaches,
-    .card = ib_card,
-    .meets = ib_meets,
+    .reaches = ib_can_reach,
+    .card = ib_fill_card,
+    .meets = ib_can_connect,
     .part = ib_peer_part,
     .connect = ib_peer_connect,
     .disconnect = ib_peer_disconnect,
     .lost = ib_peer_lost,
-    .settle = ib_settle,
+    .settle = ib_open_static_connections,
     .finish = ib_finish,
     .send = ib_send,
     .reserve = ib_reserve,
@@ -440,5 +440,5 @@ const struct transport_ops ib_transport = {
     .poll = ib_poll,
     .arm = ib_arm,
     .disarm = ib_disarm,
-    .ports = ib_ports,
+    .ports = ib_list_ports,
 };
