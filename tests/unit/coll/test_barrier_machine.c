@@ -276,20 +276,21 @@ static void plans_hear_of_all(void)
 static void trees_hear_of_all(void)
 {
     struct barrier_partner plan[PLAN_LEADERS][64], few[1];
+    int count[PLAN_LEADERS];
     uint32_t known[PLAN_LEADERS];
     for (int leaders = 2; leaders <= PLAN_LEADERS; leaders++)
         for (int fan = 1; fan <= 8; fan++) {
             begin_plan(known);
             for (int l = 0; l < leaders; l++) {
-                const int count = barrier_tree(l, leaders, fan, 3, plan[l], 64);
-                EXPECT(count >= 1);
-                for (int p = 0; p < count; p++)
+                count[l] = barrier_tree(l, leaders, fan, 3, plan[l], 64);
+                EXPECT(count[l] >= 1);
+                for (int p = 0; p < count[l]; p++)
                     EXPECT_EQ(plan[l][p].round, plan[l][p].from >= 0 ? 3 : 4);
             }
             for (int l = leaders - 1; l > 0; l--) { /* children have higher numbers */
                 const int parent = (l - 1) / fan;
                 int flags = 0;
-                for (int p = 0; p < 64 && plan[parent][p].from >= 0 && p < fan; p++)
+                for (int p = 0; p < count[parent]; p++)
                     flags += plan[parent][p].from == l;
                 EXPECT_EQ(flags, 1);
                 known[parent] |= known[l];
