@@ -252,9 +252,7 @@ static bool make_room(int row, uint64_t tail)
     const uint64_t must = tail - LANE_PACKETS + 1;
     const int top = (int)atomic_load(&g->top);
     uint64_t floor = tail;
-    for (int i = 0; i < top; i++) {
-        if (!atomic_load(&g->qpn[i]))
-            continue;
+    for (int i = 0; i < top; i++) { /* also those that have left: somebody may still deliver to them */
         if (atomic_load(&l->taker[i].taken) < must && !deliver_until(row, i, must))
             return false;
         floor = min_u64(floor, atomic_load(&l->taker[i].taken));
@@ -404,19 +402,28 @@ void lane_mark_awake(void)
 
 /* ---- members ---- */
 
+/* The lane's lock is held from the choice of the first packet until the member's number is in the registry: a sender that did not see
+ * the number in between would overwrite packets that the member has not taken. */
 bool lane_open(int row, int i, struct ibv_qp *v)
 {
     struct reg_lane *l = &proc.reg->lane[row];
+    struct reg_group *g = &proc.reg->group[row];
     struct membership *m = calloc(1, sizeof(*m));
     if (!m)
         return false;
+    shlock_lock(&l->lock);
     shlock_lock(&l->taker[i].lock);
     const uint64_t tail = atomic_load(&l->tail);
     *m = (struct membership){.row = row, .i = i, .cq = cq_from_ibv(v->recv_cq)->idx, .seen = tail};
     l->taker[i].due = 0;
     atomic_store(&l->taker[i].taken, tail);
     set_sleep_state(l, i, ASLEEP); /* its CQ may be armed */
+    atomic_store(&g->port[i], qp_from_ibv(v)->linear);
+    atomic_store(&g->qpn[i], v->qp_num);
+    if (atomic_load(&g->top) <= (unsigned)i)
+        atomic_store(&g->top, (unsigned)i + 1);
     shlock_unlock(&l->taker[i].lock);
+    shlock_unlock(&l->lock);
     spinlock_acquire(&mine_lock);
     m->next = mine;
     mine = m;

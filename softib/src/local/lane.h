@@ -12,7 +12,7 @@
 
 #include "hca/wire.h"
 
-/* A QP of ours becomes member i of a group, before its number is in the registry; or ceases to be, after its number was taken out. The
+/* A QP of ours becomes member i of a group, and its number is stored in the registry; or ceases to be, after its number was removed. The
  * registry's lock is held. False: no memory. */
 bool lane_open(int row, int i, struct ibv_qp *v);
 void lane_close(int row, int i);

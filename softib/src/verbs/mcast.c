@@ -54,8 +54,6 @@ static int group_put(struct reg_group *g, struct ibv_qp *v)
     }
     if (room < 0 || !lane_open(mcast_row(g), room, v))
         return ENOMEM;
-    atomic_store(&g->port[room], qp_from_ibv(v)->linear);
-    atomic_store(&g->qpn[room], qpn);
     lane_renumber_members(mcast_row(g));
     return 0;
 }
