@@ -7,12 +7,11 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define STACK (64 * 1024)
+#include "base/small_thread.h"
 
 _Noreturn void watch_end_process(const struct boot *b)
 {
@@ -38,19 +37,10 @@ static void *watch_thread_body(void *arg)
 
 void watch_start(struct watch *w, const struct boot *b, int fd)
 {
-    pthread_attr_t attr;
-    sigset_t all, before;
     *w = (struct watch){.boot = b, .fd = fd, .stop = eventfd(0, EFD_CLOEXEC)};
     if (w->stop < 0)
         return;
-    /* The program's signals belong to the program's threads. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, STACK);
-    w->running = pthread_create(&w->thread, &attr, watch_thread_body, w) == 0;
-    pthread_attr_destroy(&attr);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    w->running = small_thread_start(&w->thread, watch_thread_body, w) == 0;
     if (!w->running)
         close(w->stop);
 }

@@ -296,6 +296,8 @@ bool group_handle_packet(struct net_group *g, const void *packet, size_t length,
         group_handle_ack(g, h.from, (uint32_t)carried.root, &carried.ack);
         h.flags &= (uint16_t)~GROUP_CARRIES;
     }
+    if (len > g->payload) /* the size of a relay's slot */
+        return false;
     if (!(h.flags & GROUP_EMPTY))
         return len > 0 && packet_arrived(g, s, &h, data, len, handle);
     mcast_stream_request_ack(&s->in);

@@ -7,16 +7,15 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "base/log.h"
+#include "base/small_thread.h"
 #include "boot/boot.h"
 #include "boot/notice.h"
 #include "net/guest.h"
-
-#define STACK (64 * 1024)
 
 struct net_lost {
     struct notice_page *page;
@@ -266,20 +265,6 @@ static void *watch_body(void *arg)
     return NULL;
 }
 
-static bool watch_start(struct net *net)
-{
-    pthread_attr_t attr;
-    sigset_t all, before;
-    sigfillset(&all); /* the program's signals belong to the program's threads */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, STACK);
-    bool ok = pthread_create(&net->lost->thread, &attr, watch_body, net) == 0;
-    pthread_attr_destroy(&attr);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return ok;
-}
-
 int net_lost_open(struct net *net)
 {
     struct notice_page *page = net->boot->notices;
@@ -293,8 +278,12 @@ int net_lost_open(struct net *net)
     if (!l->dead)
         return err_set(MPI_ERR_NO_MEM, "out of memory for a table of %u processes", net->size);
     net->notices = &page->published;
-    l->running = watch_start(net);
-    return l->running ? 0 : err_set(MPI_ERR_NO_MEM, "cannot start the thread that hears of deaths");
+    const int error = small_thread_start(&l->thread, watch_body, net);
+    l->running = error == 0;
+    return l->running
+               ? 0
+               : err_set(MPI_ERR_NO_MEM, "cannot start the thread that waits for reports of deaths: %s",
+                         err_reason(error));
 }
 
 void net_lost_close(struct net *net)

@@ -6,14 +6,12 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define STACK (64 * 1024)
+#include "base/small_thread.h"
 
 static int process_open(int32_t pid)
 {
@@ -52,20 +50,6 @@ static void *thread_body(void *arg)
     return NULL;
 }
 
-static int thread_start(struct process_ends *e)
-{
-    pthread_attr_t attr;
-    sigset_t all, before;
-    sigfillset(&all); /* the program's signals belong to the program's threads */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, STACK);
-    const int error = pthread_create(&e->thread, &attr, thread_body, e);
-    pthread_attr_destroy(&attr);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error;
-}
-
 static int open_end_watcher(struct process_ends *e, struct net *net)
 {
     if (e->is_open)
@@ -74,7 +58,7 @@ static int open_end_watcher(struct process_ends *e, struct net *net)
     list_init(&e->list);
     e->set = epoll_create1(EPOLL_CLOEXEC);
     e->turn = e->set < 0 ? -1 : eventfd(0, EFD_CLOEXEC);
-    int error = e->turn < 0 ? errno : thread_start(e);
+    int error = e->turn < 0 ? errno : small_thread_start(&e->thread, thread_body, e);
     e->is_open = error == 0;
     if (!error)
         return 0;

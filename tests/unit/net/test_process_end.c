@@ -1,5 +1,5 @@
 /* test_process_end.c: ends of other processes are reported once each, and the thread that waits for them ends whenever it is
- * closed: idle, before the ends were taken, and right after.
+ * closed: idle, before the ends were taken, and right after. The program has more thread-local variables than the thread's stack.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/shm/process_end.h"
@@ -13,7 +13,9 @@
 
 #include "test.h"
 
-#define ROUNDS 3000
+#define ROUNDS 900
+
+static _Thread_local volatile char large[256 * 1024];
 
 enum when { CLOSE_IDLE, CLOSE_BEFORE_TAKE, CLOSE_AFTER_TAKE, CLOSE_CASES };
 
@@ -69,6 +71,7 @@ int main(void)
 {
     struct doorbell bell = {0};
     struct net net = {.doorbell = &bell};
+    large[0] = 1;
     for (int round = 0; round < ROUNDS && test_failures == 0; round++)
         close_in_case(&net, (enum when)(round % CLOSE_CASES));
     return test_result();
