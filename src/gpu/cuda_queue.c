@@ -81,7 +81,7 @@ struct cuda_queue *cuda_get_any_queue(void)
 }
 
 /* Streams, events and kernels are left to their contexts. The program may have destroyed or reset a context before MPI_Finalize, which no
- * call tells reliably: cuCtxPushCurrent succeeds for a primary context that was reset, and destroying its events crashes
+ * call reports reliably: cuCtxPushCurrent succeeds for a primary context that was reset, and destroying its events crashes
  * (driver 580). */
 void cuda_forget_queues(void)
 {

@@ -194,7 +194,8 @@ EXPORT cuda_result cuDevicePrimaryCtxRelease_v2(cuda_device device)
     return CUDA_OK;
 }
 
-/* Memory of the context is freed. As in driver 580, whoever retained the context can still push it, but not use what was created in it. */
+/* Memory of the context is freed. As in driver 580, a program that retained the context can still push it, but not use its
+ * streams and events. */
 EXPORT cuda_result cuDevicePrimaryCtxReset_v2(cuda_device device)
 {
     if (device < 0 || device >= softcuda_device_count())

@@ -252,7 +252,8 @@ static bool make_room(int row, uint64_t tail)
     const uint64_t must = tail - LANE_PACKETS + 1;
     const int top = (int)atomic_load(&g->top);
     uint64_t floor = tail;
-    for (int i = 0; i < top; i++) { /* also those that have left: somebody may still deliver to them */
+    /* Members that have left count too: another process may still deliver to them. */
+    for (int i = 0; i < top; i++) {
         if (atomic_load(&l->taker[i].taken) < must && !deliver_until(row, i, must))
             return false;
         floor = min_u64(floor, atomic_load(&l->taker[i].taken));
