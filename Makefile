@@ -87,12 +87,12 @@ fresh:
 # the runs would execute the same code again (`ctest --test-dir build-asan` runs them too).
 # Checks of the source and of packages have nothing that a sanitizer watches.
 # Programs that softib is slipped under, and that bring no sanitizer, are left to the plain build. So is what runs other tests'
-# parts once more: the papers' whole document, the model checker, the NAS kernels, the benchmarks with a second number of ranks,
-# Slurm's own daemons, collectives on GPU memory with two more numbers of ranks; and $(EXHAUSTIVE), state machines without memory of
-# their own.
+# parts once more: commands of the documentation, the laboratory's programs (its unit tests do run), the model checker, messages beyond
+# 2 GiB, the benchmarks with a second number of ranks, Slurm's own daemons, collectives on GPU memory with two more numbers of ranks; and
+# $(EXHAUSTIVE), state machines without memory of their own.
 asan asan-build: export ASAN_OPTIONS := detect_leaks=0
 asan: asan-build
-	$(call tests,build-asan,--label-exclude 'rig|sweep' --exclude-regex '^(source|packaging|spin)/|^lab/(papers|kernels)$$|^tools/bench/4$$|^launcher/slurm$$|^gpu/collectives/(3|4/vnodes)$$|$(EXHAUSTIVE)')
+	$(call tests,build-asan,--label-exclude 'rig|sweep' --exclude-regex '^(source|packaging|spin|pages)/|^lab/(papers|kernels|bcast|sim|ib)$$|^mpi/large/|^tools/bench/4$$|^launcher/slurm$$|^gpu/collectives/(3|4/vnodes)$$|$(EXHAUSTIVE)')
 
 asan-build: setup-all
 	@tools/configure build-asan -DFISHPLATE_SANITIZE=address,undefined
