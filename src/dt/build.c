@@ -130,6 +130,7 @@ static bool measure_shape(const struct dt_shape *s, struct measure *m)
  * 14 + 2. Other libraries: docs/conformance.md. */
 static bool apply_measure(struct dtype *t, const struct measure *m)
 {
+    MPI_Count ub;
     t->size = m->size;
     t->elements = m->elements;
     t->align = m->align;
@@ -148,7 +149,8 @@ static bool apply_measure(struct dtype *t, const struct measure *m)
     if (!checked_sub(m->copies.high, m->copies.low, &t->extent))
         return false;
     const MPI_Count slack = t->extent % t->align;
-    return checked_add(t->extent, slack ? t->align - slack : 0, &t->extent);
+    return checked_add(t->extent, slack ? t->align - slack : 0, &t->extent) &&
+           checked_add(t->lb, t->extent, &ub);
 }
 
 int dtype_new(struct dt_shape *shape, struct dtype **out)
