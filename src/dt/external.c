@@ -100,68 +100,64 @@ static int external_count_halves(const struct dt_kind_info *k)
 }
 
 struct conversion {
-    char *outside;
-    int rc;
+    char *outside;   /* in external32 */
+    uint64_t left;   /* bytes behind `outside` */
+    MPI_Count bytes; /* of memory, converted so far */
+    bool decodes;
+    int rc; /* of the first value that does not fit */
 };
 
-static int visit_encode(void *context, struct dtype *basic, MPI_Count count, char *at)
+/* Converts one value, or one half of a complex number, of `inner` bytes in memory and `outer` bytes in external32. */
+static void convert_value(struct conversion *c, const struct dt_kind_info *k, char *at, size_t inner,
+                          size_t outer)
 {
-    struct conversion *c = context;
-    const struct dt_kind_info *k = &dt_kinds[basic->kind];
-    int n = external_count_halves(k);
-    size_t inner = (size_t)basic->size / n, outer = k->external / (size_t)n;
-    bool extended = k->num == NUM_FL || k->num == NUM_CL;
-    if (inner == 1 && outer == 1) { /* nothing to turn around */
-        memcpy(c->outside, at, (size_t)(count * n));
-        c->outside += count * n;
-        return 0;
-    }
-    for (MPI_Count i = 0; i < count * n; i++, at += inner, c->outside += outer) {
-        int rc = 0;
-        if (extended)
-            long_double_encode(c->outside, at);
-        else if (inner == outer)
-            external_swap_bytes(c->outside, at, inner);
-        else
-            rc = external_shrink_int(c->outside, outer, at, inner, is_signed_kind(k));
-        c->rc = c->rc ? c->rc : rc;
-    }
-    return 0;
+    const bool extended = k->num == NUM_FL || k->num == NUM_CL;
+    int rc = 0;
+    if (extended && c->decodes)
+        long_double_decode(at, c->outside);
+    else if (extended)
+        long_double_encode(c->outside, at);
+    else if (inner == outer && c->decodes)
+        external_swap_bytes(at, c->outside, inner);
+    else if (inner == outer)
+        external_swap_bytes(c->outside, at, inner);
+    else if (c->decodes)
+        external_widen_int(at, inner, c->outside, outer, is_signed_kind(k));
+    else
+        rc = external_shrink_int(c->outside, outer, at, inner, is_signed_kind(k));
+    c->rc = c->rc ? c->rc : rc;
 }
 
-static int visit_decode(void *context, struct dtype *basic, MPI_Count count, char *at)
+/* Converts the elements that are complete in external32; stops the walk behind the last one. */
+static int visit_convert(void *context, struct dtype *basic, MPI_Count count, char *at)
 {
     struct conversion *c = context;
     const struct dt_kind_info *k = &dt_kinds[basic->kind];
-    int n = external_count_halves(k);
-    size_t inner = (size_t)basic->size / n, outer = k->external / (size_t)n;
-    bool extended = k->num == NUM_FL || k->num == NUM_CL;
-    if (inner == 1 && outer == 1) {
-        memcpy(at, c->outside, (size_t)(count * n));
-        c->outside += count * n;
-        return 0;
+    const MPI_Count n = external_count_halves(k);
+    const size_t inner = (size_t)(basic->size / n), outer = k->external / (size_t)n;
+    const uint64_t whole = MIN((uint64_t)count, c->left / k->external);
+    if (inner == 1 && outer == 1) { /* bytes have no order */
+        memcpy(c->decodes ? at : c->outside, c->decodes ? c->outside : at, whole * (uint64_t)n);
+        c->outside += whole * (uint64_t)n;
+    } else {
+        for (uint64_t i = 0; i < whole * (uint64_t)n; i++, at += inner, c->outside += outer)
+            convert_value(c, k, at, inner, outer);
     }
-    for (MPI_Count i = 0; i < count * n; i++, at += inner, c->outside += outer) {
-        if (extended)
-            long_double_decode(at, c->outside);
-        else if (inner == outer)
-            external_swap_bytes(at, c->outside, inner);
-        else
-            external_widen_int(at, inner, c->outside, outer, is_signed_kind(k));
-    }
-    return 0;
+    c->left -= whole * k->external;
+    c->bytes += (MPI_Count)whole * basic->size;
+    return whole < (uint64_t)count;
 }
 
 int dt_external_pack(struct dtype *t, MPI_Count count, const void *buffer, void *out)
 {
-    struct conversion c = {.outside = out};
-    dt_walk(t, count, (void *)buffer, WALK_BASIC, visit_encode, &c);
+    struct conversion c = {.outside = out, .left = UINT64_MAX};
+    dt_walk(t, count, (void *)buffer, WALK_BASIC, visit_convert, &c);
     return c.rc;
 }
 
-int dt_external_unpack(struct dtype *t, MPI_Count count, void *buffer, const void *in)
+MPI_Count dt_external_unpack(struct dtype *t, MPI_Count count, void *buffer, const void *in, uint64_t len)
 {
-    struct conversion c = {.outside = (char *)in};
-    dt_walk(t, count, buffer, WALK_BASIC, visit_decode, &c);
-    return 0;
+    struct conversion c = {.outside = (char *)in, .left = len, .decodes = true};
+    dt_walk(t, count, buffer, WALK_BASIC, visit_convert, &c);
+    return c.bytes;
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "dt/build.h"
 #include "dt/count.h"
 #include "dt/external.h"
@@ -77,6 +78,12 @@ static int basic_size(const struct datarep *rep, struct dtype *t, int64_t *size)
                    rep->name, rc, t->name, (long long)extent);
 }
 
+static int report_size_overflow(const struct datarep *rep)
+{
+    return err_set(MPI_ERR_CONVERSION,
+                   "the datatype would have more than 2^63 bytes in the data representation '%s'", rep->name);
+}
+
 int datarep_file_size(const struct datarep *rep, struct dtype *t, int64_t *size)
 {
     *size = t->size;
@@ -90,10 +97,10 @@ int datarep_file_size(const struct datarep *rep, struct dtype *t, int64_t *size)
         const int rc = datarep_file_size(rep, t->shape->part[i].type, &one);
         if (rc)
             return rc;
-        sum += one * t->shape->part[i].count;
+        if (!checked_mul_add(one, t->shape->part[i].count, sum, &sum))
+            return report_size_overflow(rep);
     }
-    *size = sum * t->shape->repeat;
-    return 0;
+    return checked_mul(sum, t->shape->repeat, size) ? 0 : report_size_overflow(rep);
 }
 
 int datarep_file_extent(const struct datarep *rep, struct dtype *t, MPI_Count *extent)
@@ -160,11 +167,11 @@ int datarep_pack(struct proc *p, const struct datarep *rep, struct dtype *t, MPI
     return rc;
 }
 
-/* The elements of a read that ended in the middle of one: those that are there as a whole. */
+/* The elements that a read obtained completely, if it ended inside of one. */
 struct prefix {
     const struct datarep *rep;
-    int64_t left;    /* bytes in the file that are not used up */
-    MPI_Count bytes; /* of memory */
+    int64_t left;    /* bytes of the file behind the elements counted so far */
+    MPI_Count bytes; /* size in memory of the elements counted so far */
 };
 
 static int count_prefix(void *context, struct dtype *basic, MPI_Count count, char *at)
@@ -184,15 +191,14 @@ int datarep_unpack(struct proc *p, const struct datarep *rep, struct dtype *t, M
                    void *in, uint64_t length, uint64_t have, MPI_Count *bytes)
 {
     struct prefix x = {.rep = rep, .left = (int64_t)have};
+    if (rep->kind == DATAREP_EXTERNAL32) {
+        *bytes = dt_external_unpack(t, count, buffer, in, have);
+        return 0;
+    }
     *bytes = count * t->size;
     if (have < length) {
         dt_walk(t, count, buffer, WALK_PREDEFINED, count_prefix, &x);
         *bytes = x.bytes;
-        memset((char *)in + have, 0, length - have);
-    }
-    if (rep->kind == DATAREP_EXTERNAL32) {
-        const MPI_Count whole = *bytes / t->size;
-        return dt_external_unpack(t, *bytes % t->size ? whole + 1 : whole, buffer, in);
     }
     if (rep->read.small) {
         MPI_Count items = 0;

@@ -4,6 +4,7 @@
  * nodes: no
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <stddef.h>
 #include <stdint.h>
 
 #include "iotest.h"
@@ -210,6 +211,55 @@ static int extent_none_fn(MPI_Datatype type, MPI_Aint *extent, void *extra)
     return MPI_SUCCESS;
 }
 
+static int extent_huge_fn(MPI_Datatype type, MPI_Aint *extent, void *extra)
+{
+    (void)type, (void)extra;
+    *extent = (MPI_Aint)1 << 61;
+    return MPI_SUCCESS;
+}
+
+/* Four integers of 2^61 bytes each have 2^63 bytes: no size that a count can have. */
+static void check_user_huge(MPI_File f)
+{
+    int buf[8] = {0};
+    MPI_Datatype four;
+    EXPECT_EQ(MPI_Register_datarep("huge", read_fn, write_fn, extent_huge_fn, NULL), 0);
+    MPI_Type_contiguous(4, MPI_INT, &four);
+    MPI_Type_commit(&four);
+    MPI_Barrier(MPI_COMM_WORLD);
+    EXPECT_EQ(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "huge", MPI_INFO_NULL), 0);
+    EXPECT_EQ(class_of(MPI_File_write_at(f, 0, buf, 1, four, MPI_STATUS_IGNORE)), MPI_ERR_CONVERSION);
+    EXPECT_EQ(class_of(MPI_File_write_at(f, 0, buf, 2, four, MPI_STATUS_IGNORE)), MPI_ERR_CONVERSION);
+    MPI_Type_free(&four);
+}
+
+/* A read that ends inside of a structure in external32 keeps memory behind the last complete element. */
+static void check_external_end(MPI_File f)
+{
+    struct item {
+        int i;
+        long l;
+    } out = {1, 2}, in[2] = {{-1, -1}, {-1, -1}};
+    const int lengths[2] = {1, 1};
+    const MPI_Aint displacements[2] = {offsetof(struct item, i), offsetof(struct item, l)};
+    const MPI_Datatype types[2] = {MPI_INT, MPI_LONG};
+    MPI_Datatype type;
+    MPI_Status status;
+    MPI_Type_create_struct(2, lengths, displacements, types, &type);
+    MPI_Type_commit(&type);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_File_set_size(f, 0);
+    EXPECT_EQ(MPI_File_set_view(f, 0, MPI_BYTE, MPI_BYTE, "external32", MPI_INFO_NULL), 0);
+    EXPECT_EQ(MPI_File_write_at_all(f, 0, &out, 1, type, &status), 0);
+    EXPECT_EQ(MPI_File_write_at_all(f, 8, &out, 1, MPI_INT, &status), 0);
+    EXPECT_EQ(MPI_File_read_at_all(f, 0, in, 2, type, &status), 0);
+    EXPECT(in[0].i == 1 && in[0].l == 2 && in[1].i == 1 && in[1].l == -1);
+    int elements = 0;
+    MPI_Get_elements(&status, type, &elements);
+    EXPECT_EQ(elements, 3);
+    MPI_Type_free(&type);
+}
+
 /* Without conversion functions data is stored as in memory; impossible sizes are errors. */
 static void check_user_none(MPI_File f)
 {
@@ -273,6 +323,8 @@ int main(int argc, char **argv)
     check_user(f);
     check_user_items(f);
     check_user_none(f);
+    check_user_huge(f);
+    check_external_end(f);
     check_user_large(f);
     check_views(f);
     MPI_File_close(&f);

@@ -28,7 +28,7 @@ static void check_bytes(MPI_Datatype handle, const void *value, const char *byte
         EXPECT(!"the bytes are as expected");
     }
     EXPECT_EQ(out[n], 0x55);
-    EXPECT_EQ(dt_external_unpack(t, 1, back, out), 0);
+    EXPECT_EQ(dt_external_unpack(t, 1, back, out, n), t->size);
     if (handle != MPI_LONG_DOUBLE)
         EXPECT(memcmp(back, value, (size_t)t->size) == 0);
     else
@@ -123,9 +123,14 @@ static void derived_types(void)
     char out[5 * 24];
     EXPECT_EQ(dt_external_pack(r, 5, in, out), 0);
     EXPECT_EQ((unsigned char)out[24 + 16 + 3], 0xff);
-    EXPECT_EQ(dt_external_unpack(r, 5, back, out), 0);
+    EXPECT_EQ(dt_external_unpack(r, 5, back, out, sizeof(out)), 5 * r->size);
     for (int i = 0; i < 5; i++)
         EXPECT(back[i].d[2] == i + 0.5 && back[i].l == -i && back[i].s[1] == -i);
+    /* The input ends inside of the long of the second structure: memory of that long and of all elements behind it is kept. */
+    memset(back, 0x77, sizeof(back));
+    EXPECT_EQ(dt_external_unpack(r, 5, back, out, 24 + 16 + 3), r->size + 16);
+    EXPECT(back[0].s[1] == 0 && back[1].d[2] == 1.5);
+    EXPECT(back[1].l == 0x7777777777777777 && back[1].s[0] == 0x7777 && back[4].s[1] == 0x7777);
     dtype_release(v);
     dtype_release(t);
     dtype_release(r);
