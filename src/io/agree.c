@@ -73,7 +73,8 @@ int agree_error(struct comm *c, const char *name, int rc)
     return rc && (int)(code >> CODE_RANK_BITS) == rc ? rc : agree_decode(code, c, name);
 }
 
-/* One MPI_MAX over each value and its negation: max(v) equals -max(-v) only if the value is the same on all ranks. */
+/* One MPI_MAX over each value and its complement: max(v) equals ~max(~v), the minimum, only if the value is the same on
+ * all ranks. */
 int agree_check_equal(struct comm *c, const char *name, const char *what, const int64_t *values, int n)
 {
     int64_t both[16];
@@ -81,12 +82,12 @@ int agree_check_equal(struct comm *c, const char *name, const char *what, const 
     ASSERT(2 * n <= (int)COUNT_OF(both));
     for (int i = 0; i < n; i++) {
         both[i] = values[i];
-        both[n + i] = -values[i];
+        both[n + i] = ~values[i];
     }
     agree_args_max(&a, c, both, 2 * n);
     int rc = agree_run_collective(&a, name);
     for (int i = 0; i < n && !rc; i++)
-        if (both[i] != -both[n + i])
+        if (both[i] != ~both[n + i])
             rc = err_set(MPI_ERR_NOT_SAME, "%s: ranks passed different values of %s", name, what);
     return rc;
 }

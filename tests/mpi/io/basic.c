@@ -131,8 +131,10 @@ static void check_size(MPI_File f)
     MPI_Barrier(MPI_COMM_WORLD);
     EXPECT_EQ(MPI_File_set_size(f, 0), 0);
     EXPECT_EQ(class_of(MPI_File_set_size(f, -1)), MPI_ERR_ARG);
-    if (mpitest_size > 1)
+    if (mpitest_size > 1) {
         EXPECT_EQ(class_of(MPI_File_set_size(f, mpitest_rank)), MPI_ERR_NOT_SAME);
+        EXPECT_EQ(class_of(MPI_File_set_size(f, mpitest_rank ? 5 : INT64_MIN)), MPI_ERR_NOT_SAME);
+    }
 }
 
 static void check_append(const char *name)
