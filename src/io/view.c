@@ -205,9 +205,10 @@ uint64_t view_bytes_before(const struct view *v, int64_t offset)
         return 0;
     if (v->contiguous || v->tile->extent <= 0)
         return (uint64_t)beyond;
-    const uint64_t tiles = (uint64_t)(beyond / v->tile->extent) + 1, size = (uint64_t)v->tile->size;
-    uint64_t end = MIN(tiles, INT64_MAX / size) * size; /* tiles may overlap, and their bytes exceed 2^63 */
-    while (!view_fits(v, 0, end))
-        end -= size;
-    return view_offset_to_position(v, 0, end, offset);
+    /* Tiles that begin before `offset` and end before 2^63. If tiles overlap, their bytes may exceed 2^63. */
+    const int64_t extent = v->tile->extent, room = INT64_MAX - v->tile->true_lb - v->tile->true_extent;
+    const uint64_t size = (uint64_t)v->tile->size;
+    const uint64_t tiles =
+        room < v->disp ? 0 : (uint64_t)MIN((beyond - 1) / extent, (room - v->disp) / extent) + 1;
+    return view_offset_to_position(v, 0, MIN(tiles, INT64_MAX / size) * size, offset);
 }

@@ -48,6 +48,25 @@ static void test_strided(MPI_File f, const char *name)
     expect_unchanged(name);
 }
 
+/* Tests the end of the file in a view of a byte at 0 and one near 2^63, repeated every byte: most tiles that begin in the
+ * file would end beyond 2^63. */
+static void test_overlapping(MPI_File f, const char *name)
+{
+    const MPI_Aint displacements[2] = {0, (MPI_Aint)(((uint64_t)1 << 63) - 100)};
+    MPI_Datatype pair, tile;
+    MPI_Type_create_hindexed_block(2, 1, displacements, MPI_BYTE, &pair);
+    MPI_Type_create_resized(pair, 0, 1, &tile);
+    MPI_Type_commit(&tile);
+    EXPECT_EQ(MPI_File_set_size(f, (MPI_Offset)1 << 42), 0);
+    EXPECT_EQ(MPI_File_set_view(f, 0, MPI_BYTE, tile, "native", MPI_INFO_NULL), 0);
+    EXPECT_EQ(MPI_File_seek(f, 0, MPI_SEEK_END), 0);
+    EXPECT_EQ(MPI_File_set_view(f, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL), 0);
+    EXPECT_EQ(MPI_File_set_size(f, sizeof(before)), 0);
+    MPI_Type_free(&pair);
+    MPI_Type_free(&tile);
+    expect_unchanged(name);
+}
+
 /* Tests a displacement and data whose end is beyond 2^63. */
 static void test_displaced(MPI_File f, const char *name)
 {
@@ -95,6 +114,7 @@ int main(int argc, char **argv)
         EXPECT_EQ(MPI_File_write_at(f, 0, before, sizeof(before), MPI_BYTE, MPI_STATUS_IGNORE), 0);
     MPI_Barrier(MPI_COMM_WORLD);
     test_strided(f, name);
+    test_overlapping(f, name);
     test_displaced(f, name);
     test_pointers(f);
     EXPECT_EQ(MPI_File_close(&f), 0);
