@@ -304,7 +304,6 @@ static int pmix_open(struct boot **out)
                             .backend = &boot_pmix};
     rc = pmix_connect(p);
     if (rc) {
-        free((void *)p->boot.parent);
         pmix_close(&p->boot);
         return rc;
     }
