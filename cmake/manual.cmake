@@ -1,6 +1,6 @@
-# add_manual(<names> <summary> <program> <what it depends on> <arguments>... [COMPONENT <component>]): the manual page of a program, made from the
-# help texts that it prints with these arguments; installed under each of its names. A build for another kind of machine
-# goes without, since it cannot run the program.
+# add_manual(<names> <summary> <program> <dependencies> <arguments>... [COMPONENT <component>]): generates the manual page of a program
+# from the help texts that the program prints with these arguments, and installs the page under each name. Cross builds have no manual
+# pages, because they cannot run the program.
 # SPDX-License-Identifier: Apache-2.0
 set(FISHPLATE_HELP_TO_MAN ${CMAKE_CURRENT_LIST_DIR}/../tools/help-to-man)
 include(GNUInstallDirs)

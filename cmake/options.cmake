@@ -1,4 +1,4 @@
-# What can be chosen and left out, and what must be there for what was chosen. docs/install.md describes the options.
+# Options of the build and the packages that each option requires (docs/install.md).
 # SPDX-License-Identifier: Apache-2.0
 set(FISHPLATE_SANITIZE "" CACHE STRING "Sanitizers for everything, e.g. address,undefined or thread")
 option(FISHPLATE_DEBUG "Internal assertions" OFF)
@@ -13,7 +13,7 @@ option(BUILD_TESTING "The tests" ON)
 set(FISHPLATE_FORTRAN AUTO CACHE STRING "The Fortran bindings: ON, OFF, or AUTO (when gfortran 12 or later is there)")
 set_property(CACHE FISHPLATE_FORTRAN PROPERTY STRINGS AUTO ON OFF)
 
-# CMake remembers what it looked for, found or not. Look again for what was not there last time or is not there any more.
+# CMake caches the results of searches. Search again for files that were not found last time or have been removed since.
 get_cmake_property(remembered CACHE_VARIABLES)
 foreach(name IN LISTS remembered)
     get_property(type CACHE ${name} PROPERTY TYPE)
@@ -23,7 +23,7 @@ foreach(name IN LISTS remembered)
         unset(${name} CACHE)
     endif()
 endforeach()
-foreach(name FISHPLATE_VERBS_INCLUDE IBVERBS_INCLUDE) # the folder outlives the package
+foreach(name FISHPLATE_VERBS_INCLUDE IBVERBS_INCLUDE) # the folder may remain after the package was removed
     if(DEFINED CACHE{${name}} AND NOT EXISTS "$CACHE{${name}}/infiniband/verbs.h")
         unset(${name} CACHE)
     endif()
@@ -31,8 +31,8 @@ endforeach()
 
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 
-# InfiniBand needs the headers of libibverbs; the library itself is loaded when a job needs it. softib needs its list of
-# symbols as well. Neither is left out by accident: a user would notice on the cluster, when a job runs over TCP or not at all.
+# InfiniBand needs the headers of libibverbs; the library itself is loaded when a job needs it. softib also needs the symbol list of the
+# library. If either is missing, configuration fails: otherwise users would notice on the cluster only, when jobs do not start.
 if(FISHPLATE_IB OR FISHPLATE_SOFTIB)
     find_path(FISHPLATE_VERBS_INCLUDE infiniband/verbs.h)
     find_library(FISHPLATE_VERBS_LIBRARY NAMES ibverbs libibverbs.so.1)
@@ -44,7 +44,7 @@ if(FISHPLATE_IB OR FISHPLATE_SOFTIB)
     endif()
 endif()
 
-# Fortran bindings when there is a compiler whose descriptors and modules they fit. From here FISHPLATE_FORTRAN is ON or OFF.
+# The Fortran bindings need gfortran's array descriptors and module files. From here on FISHPLATE_FORTRAN is ON or OFF.
 if(NOT FISHPLATE_FORTRAN MATCHES "^(AUTO|ON|OFF)$")
     message(FATAL_ERROR "FISHPLATE_FORTRAN=${FISHPLATE_FORTRAN} is none of AUTO, ON and OFF.")
 endif()
