@@ -1,7 +1,7 @@
 /* op.c: MPI's operators: creating, querying, freeing and applying them locally.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "dt/device.h"
+#include "dt/device_pack.h"
 #include "dt/op.h"
 #include "impl.h"
 

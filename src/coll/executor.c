@@ -4,7 +4,7 @@
 #include "coll/executor.h"
 
 #include "base/err.h"
-#include "coll/device.h"
+#include "coll/device_collectives.h"
 
 /* A call on copies of its data in host memory. */
 struct copied_run {

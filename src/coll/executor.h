@@ -15,7 +15,7 @@ struct coll_executor {
     /* Runs a blocking call (request NULL); else makes the request, and starts it unless it is persistent. False: declined, at every
      * rank or none, because what it needs cannot be had. */
     bool (*run)(struct call *call, const struct coll_choice *choice, struct request **request, int *rc);
-    /* Runs calls whose data is in GPU memory (call->device_direct). Others run on copies in host memory: device.h. */
+    /* Runs calls whose data is in GPU memory (call->device_direct). Others run on copies in host memory: device_collectives.h. */
     bool takes_device_memory;
     /* NULL: never. True, at every rank or none: the data of all ranks is in GPU memory, so the call is declined. */
     bool (*declines_device)(struct call *call);

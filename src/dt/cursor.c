@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "dt/device.h"
+#include "dt/device_pack.h"
 #include "dt/layout.h"
 
 /* What the walker keeps in dt_cursor.state. A run is a stretch of blocks that one node describes. */

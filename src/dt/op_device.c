@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "dt/build.h"
-#include "dt/device.h"
+#include "dt/device_pack.h"
 #include "dt/kernel.h"
 #include "dt/kind.h"
 #include "dt/op.h"

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "dt/device.h"
+#include "dt/device_pack.h"
 #include "dt/layout.h"
 
 #define WINDOW 8192

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "base/checked.h"
-#include "dt/device.h"
+#include "dt/device_pack.h"
 #include "io/datarep.h"
 #include "io/mapped.h"
 #include "io/posix.h"

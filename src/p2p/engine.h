@@ -8,7 +8,7 @@
 #include "base/copy.h"
 #include "base/counter.h"
 #include "base/pool.h"
-#include "dt/device.h"
+#include "dt/device_pack.h"
 #include "p2p/traffic.h"
 #include "p2p/fault.h"
 #include "p2p/frames.h"
@@ -81,8 +81,8 @@ struct p2p_request {
     bool stack;                      /* lives in a blocking call: nothing to free, type not retained */
     bool registered;                 /* `mem` and `key` are valid */
     bool block;                      /* the data is one block of memory */
-    bool device;                     /* the data is in device memory (device.h) */
-    struct device_part *device_part; /* what a message of device memory needs (device.c), or NULL */
+    bool device;                     /* the data is in device memory (device_staging.h) */
+    struct device_part *device_part; /* what a message of device memory needs (device_staging.c), or NULL */
     struct net_mem mem;
     struct net_key key;
     struct traffic_ticket ticket; /* large receive: for its cost */
@@ -128,7 +128,7 @@ static inline void request_begin(struct p2p_request *r, struct p2p *p, const str
     r->device_part = NULL;
 }
 
-/* device.c */
+/* device_staging.c */
 void request_free_device_part(struct p2p_request *r);
 
 static inline void request_state(struct p2p_request *r, enum p2p_state to)

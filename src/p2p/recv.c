@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "dt/count.h"
-#include "p2p/device.h"
+#include "p2p/device_staging.h"
 #include "p2p/faulty.h"
 #include "p2p/message.h"
 #include "p2p/rendezvous.h"

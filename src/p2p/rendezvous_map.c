@@ -17,7 +17,7 @@
 #include "base/tunable.h"
 #include "gpu/move.h"
 #include "net/net.h"
-#include "p2p/device.h"
+#include "p2p/device_staging.h"
 #include "p2p/protocol.h"
 
 static LABORATORY_SIZE(

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "p2p/device.h"
+#include "p2p/device_staging.h"
 #include "p2p/rendezvous.h"
 #include "p2p/protocol.h"
 

@@ -2,7 +2,7 @@
  * of one block is decided here and is one call into the transport.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "p2p/device.h"
+#include "p2p/device_staging.h"
 #include "p2p/offer.h"
 #include "p2p/rendezvous.h"
 

@@ -188,7 +188,7 @@ static inline int window_copy(void *to, const void *from, size_t len)
     return 0;
 }
 
-/* device.c: accumulates with buffers in GPU memory, and changes of windows in GPU memory. */
+/* device_accumulate.c: accumulates with buffers in GPU memory, and changes of windows in GPU memory. */
 bool rma_is_on_device(const struct rma_call *c);
 int rma_run_on_copies(const struct rma_call *c, bool direct,
                       int (*run)(const struct rma_call *copies, void *arg), void *arg);

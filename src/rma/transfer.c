@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/counter.h"
-#include "dt/device.h"
+#include "dt/device_pack.h"
 #include "rma/engine.h"
 
 static COUNTER(transfers, "rma_transfers", "Puts and gets done by RDMA, without the target's processor.");

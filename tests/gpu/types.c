@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "dt/device.h"
+#include "dt/device_pack.h"
 #include "dt/layout.h"
 #include "gpu/gpu.h"
 #include "program.h"

@@ -15,7 +15,7 @@ struct call {
     struct coll_shape shape;
     struct coll_where where;
     bool on_device;     /* a buffer is in GPU memory */
-    bool device_direct; /* ... and schedules run on it as it is: device.h */
+    bool device_direct; /* ... and schedules run on it as it is: device_collectives.h */
     bool device_agreed; /* the data of all ranks is in GPU memory; the same at every rank */
     bool device_posted; /* this rank has reported to the others where its data is: shared_all_on_device */
     int64_t few[17];    /* reduce_scatter: where the block of each rank begins, ... */

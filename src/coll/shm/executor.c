@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/counter.h"
-#include "coll/device.h"
+#include "coll/device_collectives.h"
 #include "coll/shm/transfer.h"
 
 static bool shared_is_applicable(const struct call *call, const struct coll_choice *choice)

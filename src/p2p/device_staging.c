@@ -1,7 +1,7 @@
-/* device.c: see device.h.
+/* device_staging.c: see device_staging.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "p2p/device.h"
+#include "p2p/device_staging.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,11 @@
-/* device.h: collective calls whose buffers are in GPU memory. Large ones run by schedules on the buffers as they are: messages move the
- * data, kernels of the GPU reduce it (coll_device_is_direct). Others run on copies of these buffers in host memory, which are filled
- * before the call begins and copied back after it has completed.
+/* device_collectives.h: collective calls whose buffers are in GPU memory. Large ones run by schedules on the
+ * buffers as they are: messages move the data, kernels of the GPU reduce it (coll_device_is_direct). Others run on
+ * copies of these buffers in host memory, which are filled before the call begins and copied back after it has
+ * completed.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_COLL_DEVICE_H
-#define FP_COLL_DEVICE_H
+#ifndef FP_COLL_DEVICE_COLLECTIVES_H
+#define FP_COLL_DEVICE_COLLECTIVES_H
 
 #include "coll/select/call.h"
 #include "gpu/gpu.h"

@@ -1,9 +1,9 @@
-/* device.h: messages whose data is in device memory, where the transport cannot reach it: it moves through staging buffers in host
- * memory, one copy by the GPU at each end.
+/* device_staging.h: messages whose data is in device memory that the transport cannot access: the data moves
+ * through staging buffers in host memory, with one copy by the GPU at each end.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_P2P_DEVICE_H
-#define FP_P2P_DEVICE_H
+#ifndef FP_P2P_DEVICE_STAGING_H
+#define FP_P2P_DEVICE_STAGING_H
 
 #include "p2p/engine.h"
 

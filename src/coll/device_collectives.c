@@ -1,7 +1,7 @@
-/* device.c: see device.h.
+/* device_collectives.c: see device_collectives.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/device.h"
+#include "coll/device_collectives.h"
 
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 #include "base/objmem.h"
 #include "base/tunable.h"
 #include "coll/sched/bind.h"
-#include "dt/device.h"
+#include "dt/device_pack.h"
 #include "obj/topo.h"
 
 static COUNTER(staged, "coll_device_staged_bytes",

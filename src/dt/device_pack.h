@@ -1,9 +1,9 @@
-/* device.h: typed data in device memory, which processors cannot access: packed and unpacked by copies of rows, or by kernels that
- * move many blocks at once.
+/* device_pack.h: typed data in device memory, which processors cannot access: packed and unpacked by copies of
+ * rows, or by kernels that move many blocks at once.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_DT_DEVICE_H
-#define FP_DT_DEVICE_H
+#ifndef FP_DT_DEVICE_PACK_H
+#define FP_DT_DEVICE_PACK_H
 
 #include "dt/dtype.h"
 #include "gpu/gpu.h"

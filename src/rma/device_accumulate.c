@@ -1,9 +1,9 @@
-/* device.c: accumulates and GPU memory. Buffers of the origin in GPU memory are copied to host memory, which accumulates read and
- * write element by element. The memory of a window in GPU memory is changed by the process that owns it alone, piece by piece in
+/* device_accumulate.c: accumulates and GPU memory. Buffers of the origin in GPU memory are copied to host memory,
+ * which accumulates read and write element by element. The memory of a window in GPU memory is changed by the process that owns it alone, piece by piece in
  * host memory, so that its changes exclude each other.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "dt/device.h"
+#include "dt/device_pack.h"
 #include "rma/engine.h"
 
 static bool side_on_device(const struct rma_side *s)
