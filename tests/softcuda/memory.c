@@ -57,7 +57,8 @@ char *softcuda_translate(uintptr_t address, size_t size)
     struct allocation *it = softcuda_find(address, size);
     if (it)
         return it->is_locked ? NULL : it->alias + (address - it->address);
-    /* An address inside an allocation, with too many bytes, is an error of the caller; others are host memory. */
+    /* An address inside an allocation, with too many bytes, is an error of the caller; others are host
+     * memory. */
     return softcuda_find(address, 1) || softcuda_find_reservation(address, &(uintptr_t){0}, &(size_t){0})
                ? NULL
                : (char *)address;
@@ -210,7 +211,8 @@ static cuda_result memory_release(uintptr_t address, unsigned kinds)
         munmap(gone.alias, gone.size);
         close(gone.fd);
     }
-    munmap((void *)gone.address, gone.mapped);
+    if (!softcuda_setting("SOFTCUDA_KEEP_ADDRESSES", 0))
+        munmap((void *)gone.address, gone.mapped);
     return CUDA_OK;
 }
 
@@ -313,7 +315,8 @@ static cuda_context context_of(const struct allocation *it)
     return context;
 }
 
-/* Addresses that are unknown have the memory type 0 and otherwise zeroes, without an error, as the real call. */
+/* Addresses that are unknown have the memory type 0 and otherwise zeroes, without an error, as the real
+ * call. */
 EXPORT cuda_result cuPointerGetAttributes(unsigned n, enum cuda_pointer_attribute *attributes, void **values,
                                           cuda_pointer pointer)
 {

@@ -184,11 +184,11 @@ struct ib_wires {
     struct ibv_context *context; /* NULL: there is none */
 };
 
-#define IB_ALLOCATIONS 64
+#define IB_ALLOCATIONS 256
 
-/* An allocation of GPU memory. */
+/* An allocation of GPU memory. size 0: a free entry. */
 struct ib_allocation {
-    uint64_t start, id;
+    uint64_t start, size, id;
 };
 
 /* FISHPLATE_IB_RECEIVE */
@@ -235,7 +235,8 @@ struct ib {
     struct list multicasts; /* members of multicast groups */
     struct regcache *regcache;
     struct ib_allocation
-        allocations[IB_ALLOCATIONS]; /* GPU memory that was registered last, by address (memory.c) */
+        allocations[IB_ALLOCATIONS]; /* GPU memory with registrations, by buffer id (memory.c) */
+    uint32_t allocation_checked;     /* counts checks whether an allocation still exists */
     bool gpu_refused;                /* ordinary GPU memory cannot be registered */
     enum ib_receive receive;
     struct ib_xrc *xrc;   /* NULL: not IB_RECEIVE_XRC */

@@ -200,6 +200,8 @@ int ib_memory_register(struct transport *t, const void *address, size_t len, str
 int ib_memory_register_piece(struct transport *t, const void *address, size_t len, struct net_mem *mem,
                              struct net_key *key);
 void ib_memory_release(struct transport *t, struct net_mem *mem);
+/* Deregisters memory that was freed. Called now and then, so that freed memory does not stay allocated. */
+void ib_memory_sweep(struct ib *ib);
 bool ib_memory_is_registered(const struct ib *ib, uint64_t address, size_t len,
                              const struct net_key *key); /* it has that key, and was not released */
 

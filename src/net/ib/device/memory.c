@@ -126,18 +126,44 @@ static int memory_return_entry(struct transport *t, int rc, struct regcache_entr
     return 0;
 }
 
-/* The GPU library may use addresses again without unmapping them, which no memory hook reports: registrations of an allocation that
- * was not seen last at its address are dropped. 0, or an error class: device memory that cannot be registered. */
+static void drop_allocation(struct ib *ib, struct ib_allocation *a)
+{
+    if (a->size > 0)
+        regcache_invalidate(ib->regcache, a->start, a->size);
+    a->size = 0;
+}
+
+/* The GPU library may free memory, and use its addresses again, without unmapping them: no memory hook
+ * reports that. `allocations` therefore lists all GPU memory that has registrations. 0, or an error class:
+ * device memory that cannot be registered. */
 static int check_allocation(struct ib *ib, const void *address, size_t len, struct gpu_range *range)
 {
     if (ib->gpu_refused || gpu_find_range(address, range) != 0 ||
         len > range->size - ((uintptr_t)address - range->start) || gpu_synchronize_copies(address) != 0)
         return MPI_ERR_BUFFER;
-    struct ib_allocation *seen = &ib->allocations[(range->start >> 12) % IB_ALLOCATIONS];
-    if (seen->start != range->start || seen->id != range->id)
-        regcache_invalidate(ib->regcache, range->start, range->size);
-    *seen = (struct ib_allocation){.start = range->start, .id = range->id};
+    struct ib_allocation *listed =
+        &ib->allocations[range->id % IB_ALLOCATIONS]; /* ids are numbers in sequence */
+    if (listed->start != range->start || listed->id != range->id) {
+        drop_allocation(ib, listed);
+        regcache_invalidate(ib->regcache, range->start, range->size); /* of memory that was here before */
+    }
+    *listed = (struct ib_allocation){.start = range->start, .size = range->size, .id = range->id};
     return 0;
+}
+
+/* Drops the registrations of one allocation if the program has freed it: they keep its memory allocated. */
+static void check_next_allocation(struct ib *ib)
+{
+    struct gpu_range range;
+    struct ib_allocation *a = &ib->allocations[ib->allocation_checked++ % IB_ALLOCATIONS];
+    if (a->size > 0 && (gpu_find_range((void *)(uintptr_t)a->start, &range) != 0 || range.id != a->id))
+        drop_allocation(ib, a);
+}
+
+void ib_memory_sweep(struct ib *ib)
+{
+    check_next_allocation(ib);
+    regcache_sweep(ib->regcache);
 }
 
 int ib_memory_register(struct transport *t, const void *address, size_t len, struct net_mem *mem,

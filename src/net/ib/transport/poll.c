@@ -10,7 +10,7 @@
 #include "net/ib/rendezvous/rendezvous.h"
 #include "net/ib/transport/transport.h"
 
-#define SWEEP 1024 /* polls between two checks for registered memory that has gone */
+#define SWEEP 1024 /* polls between two checks for registered memory that was freed */
 
 /* Probes peers: a process that only waits for messages would not notice a dead peer. A request without effect needs no
  * help of the peer's program, which may be busy, and fails if the peer is gone, or has agreed to close and that
@@ -95,7 +95,7 @@ int ib_poll(struct transport *t)
     if (!at_once)
         events += ib_completions_poll(ib);
     if (unlikely(ib->tick % SWEEP == 0))
-        regcache_sweep(ib->regcache);
+        ib_memory_sweep(ib);
     if (unlikely(!list_empty(&ib->control_waiting) || !list_empty(&ib->opening) ||
                  atomic_load_explicit(&ib->attention, memory_order_relaxed)))
         look_after(ib);
