@@ -6,40 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SIZE_MOST       ((size_t)64 << 20)
 #define IDLE_BYTES_MOST ((size_t)256 << 20)
 
-/* The class of buffers that hold `size` bytes, or -1: larger than all of them. */
-static int buffer_class(size_t size)
+/* The size of the smallest buffer that holds `size` bytes. */
+static size_t round_up_size(size_t size)
 {
-    for (int i = 0; i < BUFFER_CLASSES; i++)
-        if (size <= GPU_STAGING_SIZE << i)
-            return i;
-    return -1;
-}
-
-static bool list_add(struct gpu_buffer_list *list, struct gpu_buffer buffer)
-{
-    if (list->count == list->room) {
-        const size_t room = list->room ? 2 * list->room : 16;
-        struct gpu_buffer *more = realloc(list->entries, room * sizeof(*more));
-        if (!more)
-            return false;
-        list->entries = more;
-        list->room = room;
-    }
-    list->entries[list->count++] = buffer;
-    return true;
-}
-
-static bool list_remove_entry(struct gpu_buffer_list *list, const void *memory, uint64_t *id)
-{
-    for (size_t i = 0; i < list->count; i++)
-        if (list->entries[i].memory == memory) {
-            *id = list->entries[i].id;
-            list->entries[i] = list->entries[--list->count];
-            return true;
-        }
-    return false;
+    size_t rounded = GPU_STAGING_SIZE;
+    while (rounded < size)
+        rounded *= 2;
+    return rounded;
 }
 
 static uint64_t find_id(const struct gpu_ops *ops, const void *memory)
@@ -48,66 +24,99 @@ static uint64_t find_id(const struct gpu_ops *ops, const void *memory)
     return ops->find_range((uintptr_t)memory, &range) && range.start == (uintptr_t)memory ? range.id : 0;
 }
 
-static void buffer_free(struct gpu_buffers *b, const struct gpu_ops *ops, void *memory)
+/* False: the program has destroyed the context of the memory; the address may be that of other memory now. */
+static bool is_allocated(const struct gpu_ops *ops, const struct gpu_buffer *buffer)
 {
-    uint64_t id;
-    if (list_remove_entry(&b->unpinned, memory, &id))
-        free(memory);
-    else if (list_remove_entry(&b->pinned, memory, &id) && find_id(ops, memory) == id)
-        ops->free_pinned(
-            memory); /* else it went with its context; the address may be that of other memory now */
+    return !buffer->is_pinned || find_id(ops, buffer->memory) == buffer->id;
 }
 
-static void *buffer_alloc(struct gpu_buffers *b, const struct gpu_ops *ops, size_t size)
+/* Frees an idle buffer. */
+static void free_buffer(struct gpu_buffers *b, const struct gpu_ops *ops, struct gpu_buffer *buffer)
 {
-    void *memory = ops->alloc_pinned(size);
-    if (memory && list_add(&b->pinned, (struct gpu_buffer){memory, find_id(ops, memory)}))
-        return memory;
-    if (memory)
-        ops->free_pinned(memory);
-    memory = malloc(size);
-    if (memory && !list_add(&b->unpinned, (struct gpu_buffer){memory, 0})) {
-        free(memory);
-        memory = NULL;
+    if (!buffer->is_pinned)
+        free(buffer->memory);
+    else if (is_allocated(ops, buffer))
+        ops->free_pinned(buffer->memory);
+    b->idle_bytes -= buffer->size;
+    *buffer = b->entries[--b->count];
+}
+
+static bool has_room(struct gpu_buffers *b)
+{
+    if (b->count == b->room) {
+        const size_t room = b->room ? 2 * b->room : 16;
+        struct gpu_buffer *more = realloc(b->entries, room * sizeof(*more));
+        if (!more)
+            return false;
+        b->entries = more;
+        b->room = room;
     }
+    return true;
+}
+
+static void *allocate_buffer(struct gpu_buffers *b, const struct gpu_ops *ops, size_t size)
+{
+    if (!has_room(b))
+        return NULL;
+    void *const pinned = ops->alloc_pinned(size);
+    void *const memory = pinned ? pinned : malloc(size);
+    if (memory)
+        b->entries[b->count++] = (struct gpu_buffer){.memory = memory,
+                                                     .id = pinned ? find_id(ops, pinned) : 0,
+                                                     .size = size,
+                                                     .is_pinned = pinned != NULL};
     return memory;
 }
 
 void *gpu_buffers_get(struct gpu_buffers *b, const struct gpu_ops *ops, size_t size)
 {
-    const int class = buffer_class(size);
-    if (class < 0)
+    if (size > SIZE_MOST)
         return malloc(size);
-    struct gpu_buffer_list *idle = &b->idle[class];
-    if (idle->count == 0)
-        return buffer_alloc(b, ops, GPU_STAGING_SIZE << class);
-    b->idle_bytes -= GPU_STAGING_SIZE << class;
-    return idle->entries[--idle->count].memory;
+    size = round_up_size(size);
+    for (size_t i = b->count; i-- > 0;) {
+        struct gpu_buffer *it = &b->entries[i];
+        if (!it->is_idle || it->size != size)
+            continue;
+        if (!is_allocated(ops, it)) {
+            free_buffer(b, ops, it);
+            continue;
+        }
+        it->is_idle = false;
+        b->idle_bytes -= size;
+        return it->memory;
+    }
+    return allocate_buffer(b, ops, size);
+}
+
+static void free_oldest(struct gpu_buffers *b, const struct gpu_ops *ops)
+{
+    struct gpu_buffer *oldest = NULL;
+    for (size_t i = 0; i < b->count; i++)
+        if (b->entries[i].is_idle && (!oldest || b->entries[i].last_use < oldest->last_use))
+            oldest = &b->entries[i];
+    free_buffer(b, ops, oldest);
 }
 
 void gpu_buffers_put(struct gpu_buffers *b, const struct gpu_ops *ops, void *memory, size_t size)
 {
-    const int class = buffer_class(size);
-    if (class < 0) {
+    if (size > SIZE_MOST) {
         free(memory);
         return;
     }
-    if ((class > 0 && b->idle_bytes + (GPU_STAGING_SIZE << class) > IDLE_BYTES_MOST) ||
-        !list_add(&b->idle[class], (struct gpu_buffer){memory, 0})) {
-        buffer_free(b, ops, memory);
-        return;
-    }
-    b->idle_bytes += GPU_STAGING_SIZE << class;
+    size_t i = 0;
+    while (b->entries[i].is_idle || b->entries[i].memory != memory)
+        i++;
+    b->entries[i].is_idle = true;
+    b->entries[i].last_use = ++b->uses;
+    b->idle_bytes += b->entries[i].size;
+    while (b->idle_bytes > IDLE_BYTES_MOST)
+        free_oldest(b, ops);
 }
 
 void gpu_buffers_clear(struct gpu_buffers *b, const struct gpu_ops *ops)
 {
-    for (int i = 0; i < BUFFER_CLASSES; i++) {
-        while (b->idle[i].count > 0)
-            buffer_free(b, ops, b->idle[i].entries[--b->idle[i].count].memory);
-        free(b->idle[i].entries);
-    }
-    free(b->unpinned.entries);
-    free(b->pinned.entries);
+    while (b->idle_bytes > 0)
+        free_oldest(b, ops);
+    free(b->entries);
     memset(b, 0, sizeof(*b));
 }
