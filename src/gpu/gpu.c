@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/counter.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -47,7 +48,8 @@ static struct {
     const struct gpu_ops *ops; /* NULL: inactive */
     const char *reason;
     void (*on_activate)(void);
-    uint64_t hooks; /* nonzero: gpu_set_hooks_active was called */
+    uint64_t hooks;  /* nonzero: gpu_set_hooks_active was called */
+    uint64_t opened; /* CLOCK_MONOTONIC in ns; with the pid it identifies this process to importers */
     struct host_cache host;
     struct gpu_imports imports;
     uint64_t ordered[ALLOCATIONS_CACHED];          /* by id: gpu_synchronize_copies was called for it */
@@ -90,6 +92,7 @@ int gpu_open(void)
 {
     bool active = true;
     pthread_mutex_lock(&gpu.lock);
+    gpu.opened = clock_ns();
     if (gpu_mode.value == GPU_OFF)
         gpu.reason = "FISHPLATE_GPU=off";
     else if (!gpu.ops)
@@ -293,6 +296,7 @@ int gpu_export_range(const struct gpu_range *range, struct gpu_export *out)
                                   .size = range->size,
                                   .pid = (int32_t)getpid(),
                                   .device = range->device,
+                                  .opened = gpu.opened,
                                   .fd = -1};
     int rc = 0;
     pthread_mutex_lock(&gpu.lock);

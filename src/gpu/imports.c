@@ -18,24 +18,39 @@ static COUNTER(opened, "gpu_imports_opened", "Allocations of other processes tha
 static COUNTER(hits, "gpu_import_hits", "Uses of an allocation of another process that was mapped already.");
 static COUNTER(closed, "gpu_imports_closed", "Mappings of other processes' allocations that were closed.");
 
-static bool exports_are_equal(const struct gpu_export *a, const struct gpu_export *b)
+static bool are_of_one_process(const struct gpu_export *a, const struct gpu_export *b)
 {
-    return a->pid == b->pid && a->id == b->id && a->start == b->start && a->size == b->size;
+    return a->pid == b->pid && a->opened == b->opened;
 }
 
-/* True if the owner has freed the allocation that is mapped: two allocations of one process that overlap cannot exist
- * at the same time. */
+static bool exports_are_equal(const struct gpu_export *a, const struct gpu_export *b)
+{
+    return are_of_one_process(a, b) && a->id == b->id && a->start == b->start && a->size == b->size;
+}
+
+/* True if the owner of the mapped allocation has freed it: allocations of one process that exist at the
+ * same time do not overlap, and processes that exist at the same time have different pids. */
 static bool is_outdated(const struct gpu_export *mapped, const struct gpu_export *now)
 {
-    return mapped->pid == now->pid && !exports_are_equal(mapped, now) &&
-           mapped->start < now->start + now->size && now->start < mapped->start + mapped->size;
+    if (!are_of_one_process(mapped, now))
+        return mapped->pid == now->pid;
+    return !exports_are_equal(mapped, now) && mapped->start < now->start + now->size &&
+           now->start < mapped->start + mapped->size;
+}
+
+/* The buffer id of the mapping; 0 if nothing is mapped there. */
+static uint64_t find_mapping_id(const struct gpu_ops *ops, const void *address)
+{
+    struct gpu_range range;
+    return ops->find_range((uintptr_t)address, &range) ? range.id : 0;
 }
 
 /* Unmaps an import that has no user. */
 static void close_import(struct gpu_imports *imports, struct gpu_import *it, const struct gpu_ops *ops)
 {
     imports->idle_bytes -= it->of.size;
-    ops->unmap_export(&it->of, it->address);
+    if (find_mapping_id(ops, it->address) == it->mapping_id)
+        ops->unmap_export(&it->of, it->address);
     *it = (struct gpu_import){0};
     counter_add(&closed, 1);
 }
@@ -71,14 +86,14 @@ int gpu_imports_get(struct gpu_imports *imports, const struct gpu_ops *ops, cons
         struct gpu_import *it = &imports->entries[i];
         if (!it->address)
             continue;
-        if (exports_are_equal(&it->of, exported)) {
+        if (exports_are_equal(&it->of, exported) && find_mapping_id(ops, it->address) == it->mapping_id) {
             imports->idle_bytes -= it->users++ == 0 ? it->of.size : 0;
             it->last_use = ++imports->uses;
             counter_add(&hits, 1);
             *out = it->address;
             return 0;
         }
-        if (it->users == 0 && is_outdated(&it->of, exported))
+        if (it->users == 0 && (is_outdated(&it->of, exported) || exports_are_equal(&it->of, exported)))
             close_import(imports, it, ops);
     }
     struct gpu_import *it = get_entry(imports, ops);
@@ -88,7 +103,11 @@ int gpu_imports_get(struct gpu_imports *imports, const struct gpu_ops *ops, cons
     int rc = ops->map_export(exported, &address);
     if (rc)
         return rc;
-    *it = (struct gpu_import){.of = *exported, .address = address, .users = 1, .last_use = ++imports->uses};
+    *it = (struct gpu_import){.of = *exported,
+                              .address = address,
+                              .mapping_id = find_mapping_id(ops, address),
+                              .last_use = ++imports->uses,
+                              .users = 1};
     counter_add(&opened, 1);
     *out = address;
     return 0;

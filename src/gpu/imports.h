@@ -1,7 +1,8 @@
-/* imports.h: the cache of GPU memory of other processes that is mapped here. Mapping takes 250 us, so mappings are cached; a mapping
- * keeps freed memory of its owner allocated, so their number is bounded and a mapping is closed when its owner exports another
- * allocation at an overlapping address. The control variable GPU_IMPORT_BYTES bounds the bytes of mappings that nobody uses; the one that was used
- * last stays in any case.
+/* imports.h: the cache of GPU memory of other processes that is mapped here. Mapping takes 250 us, so
+ * mappings are cached. A mapping keeps freed memory of its owner allocated: the number of mappings is
+ * bounded, and a mapping is closed when its owner exports another allocation at an overlapping address.
+ * The control variable GPU_IMPORT_BYTES bounds the bytes of mappings without users; the most recently used
+ * mapping stays in any case.
  *
  * The caller holds the lock of gpu.c.
  *
@@ -15,7 +16,8 @@
 
 struct gpu_import {
     struct gpu_export of;
-    void *address; /* NULL: this entry is free */
+    void *address;       /* NULL: this entry is free */
+    uint64_t mapping_id; /* buffer id of `address`: differs after the program has reset its context */
     uint64_t last_use;
     uint32_t users;
 };
