@@ -1,6 +1,7 @@
-/* cuda.h: what the files of the CUDA implementation share: the loaded functions and the queues, one for each context. Contexts are
- * those of the program: memory that belongs to a context is copied in that context, other memory (pools, VMM) in the primary
- * context of its device, which the program uses too. No context is created.
+/* cuda.h: what the files of the CUDA implementation share: the loaded functions and the queues, one for
+ * each context. Contexts are those of the program: memory that belongs to a context is copied in that
+ * context, other memory (pools, VMM) in the primary context of its device, which the program uses too. No
+ * context is created.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_GPU_CUDA_H
@@ -14,16 +15,17 @@
 #define CUDA_CONTEXTS_MOST 64
 #define CUDA_EVENTS_MOST   64 /* idle ones that a queue keeps */
 
-/* A context and what copies use in it. The stream does not wait for the program's streams: the program has synchronised before
- * it passes a buffer to MPI. */
+/* A context and what copies use in it. The stream does not wait for the program's streams: the program has
+ * synchronised before it passes a buffer to MPI. */
 struct cuda_queue {
-    cuda_context context;
+    cuda_context context; /* NULL: this entry is free */
     cuda_stream stream;
     cuda_module kernels; /* NULL: not loaded yet */
+    void *marker;        /* pinned memory that exists until the context is reset or destroyed; or NULL */
+    uint64_t marker_id;  /* buffer id of `marker` */
     cuda_event idle[CUDA_EVENTS_MOST];
     int idle_count;
-    int device; /* of a retained primary context */
-    bool is_retained;
+    int device; /* of a retained primary context, or -1 */
 };
 
 /* The library and its contexts belong to the process. */
@@ -32,7 +34,7 @@ struct cuda_state {
     struct cuda_functions call;
     pthread_mutex_t lock; /* queues */
     struct cuda_queue queues[CUDA_CONTEXTS_MOST];
-    int queue_count;
+    int queue_count; /* entries that are or were in use */
 };
 extern struct cuda_state cuda;
 
@@ -45,7 +47,8 @@ bool cuda_knows_address(const void *address);
 /* cuda_queue.c; the caller holds cuda.lock. NULL: host memory, or a context that cannot be used. */
 struct cuda_queue *cuda_get_primary_queue(int device);
 struct cuda_queue *cuda_get_copy_queue(const void *to, const void *from);
-/* Any queue: that of a context that was used before, else of the current device or another one that the program uses. */
+/* Any queue: that of a context that was used before, else of the current device or another one that the
+ * program uses. */
 struct cuda_queue *cuda_get_any_queue(void);
 void cuda_forget_queues(void);
 /* An event that completes when everything issued so far is complete. */

@@ -1,6 +1,6 @@
-/* cuda_abi.h: the part of the CUDA driver's binary interface that this library uses: types, constants and the functions of
- * libcuda.so.1 by their exported names. Building needs no CUDA headers. tests/gpu/abi.c compares this file with the vendor's
- * cuda.h where that is installed.
+/* cuda_abi.h: the part of the CUDA driver's binary interface that this library uses: types, constants and
+ * the functions of libcuda.so.1 by their exported names. Building needs no CUDA headers. tests/gpu/abi.c
+ * compares this file with the vendor's cuda.h where that is installed.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_GPU_CUDA_ABI_H
@@ -64,9 +64,12 @@ enum cuda_device_attribute {
     CUDA_DEVICE_COMPUTE_MINOR = 76,
     CUDA_DEVICE_GPU_DIRECT_RDMA = 116,
     CUDA_DEVICE_DMA_BUF = 124,
+    CUDA_DEVICE_MPS =
+        133, /* contexts are shared with other processes by MPS; drivers before 12.2 do not know it */
 };
 
-/* A default stream waits for the work of the legacy default stream that was issued before; a non-blocking one does not. */
+/* A default stream waits for the work of the legacy default stream that was issued before; a non-blocking
+ * one does not. */
 enum { CUDA_STREAM_DEFAULT = 0, CUDA_STREAM_NON_BLOCKING = 1 };
 enum { CUDA_EVENT_DISABLE_TIMING = 2 };
 enum { CUDA_IPC_LAZY_PEER_ACCESS = 1 };
@@ -115,7 +118,8 @@ struct cuda_copy_2d {
     size_t width, height;
 };
 
-/* X(member of struct cuda_functions, exported name, parameters). A library without one of them is refused, with its name. */
+/* X(member of struct cuda_functions, exported name, parameters). A library without one of them is refused,
+ * with its name. */
 #define CUDA_FUNCTIONS(X)                                                                                   \
     X(init, cuInit, (unsigned flags))                                                                       \
     X(driver_version, cuDriverGetVersion, (int *version))                                                   \

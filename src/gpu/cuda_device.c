@@ -53,6 +53,7 @@ int cuda_describe_device(int index, struct gpu_device *out)
     out->has_dmabuf = get_attribute(device, CUDA_DEVICE_DMA_BUF) != 0;
     out->has_direct_rdma = get_attribute(device, CUDA_DEVICE_GPU_DIRECT_RDMA) != 0;
     out->has_context = active != 0;
+    out->has_mps = get_attribute(device, CUDA_DEVICE_MPS) != 0;
     return 0;
 }
 

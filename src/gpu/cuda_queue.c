@@ -1,40 +1,75 @@
 /* cuda_queue.c: a queue for each context of the program in which memory is copied.
  *
- * The streams are ordered behind the legacy default stream. A program's cuMemcpyHtoD from pageable memory may return before the
- * bytes have reached the device, and memory of cuMemAllocAsync may be usable only behind the work of that stream: a stream that
- * does not wait for it would read old bytes, or fault.
+ * The streams are ordered behind the legacy default stream. A program's cuMemcpyHtoD from pageable memory
+ * may return before the bytes have reached the device, and memory of cuMemAllocAsync may be usable only
+ * behind the work of that stream: a stream that does not wait for it would read old bytes, or fault.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "gpu/cuda.h"
 
+static bool has_marker(const struct cuda_queue *q)
+{
+    struct gpu_range range;
+    return q->marker && cuda_find_range((uintptr_t)q->marker, &range) && range.id == q->marker_id;
+}
+
+/* Frees the entry and returns false if the queue's stream, events and kernels no longer exist. The program
+ * may have destroyed or reset the context, and another context may have the same address. The driver does
+ * not report that: cuCtxPushCurrent succeeds for a primary context that was reset, and a call with an old
+ * stream or event may crash (driver 580). */
+static bool check_usable(struct cuda_queue *q)
+{
+    if (q->context && q->marker && !has_marker(q))
+        q->context = NULL;
+    return q->context != NULL;
+}
+
 static struct cuda_queue *find_queue(cuda_context context)
 {
     for (int i = 0; i < cuda.queue_count; i++)
-        if (cuda.queues[i].context == context)
+        if (cuda.queues[i].context == context && check_usable(&cuda.queues[i]))
             return &cuda.queues[i];
     return NULL;
+}
+
+static struct cuda_queue *find_free_entry(void)
+{
+    for (int i = 0; i < cuda.queue_count; i++)
+        if (!cuda.queues[i].context)
+            return &cuda.queues[i];
+    return cuda.queue_count < CUDA_CONTEXTS_MOST ? &cuda.queues[cuda.queue_count++] : NULL;
+}
+
+/* Allocates the marker in the current context. Without a marker a reset of the context is not noticed. */
+static void add_marker(struct cuda_queue *q)
+{
+    struct gpu_range range;
+    if (cuda.call.host_alloc(&q->marker, 1, CUDA_HOST_PORTABLE) != CUDA_OK ||
+        !cuda_find_range((uintptr_t)q->marker, &range))
+        q->marker = NULL;
+    else
+        q->marker_id = range.id;
 }
 
 static struct cuda_queue *add_queue(cuda_context context, int retained_device)
 {
     cuda_context previous;
-    if (cuda.queue_count == CUDA_CONTEXTS_MOST || cuda.call.context_push(context) != CUDA_OK)
+    struct cuda_queue *q = find_free_entry();
+    if (!q || cuda.call.context_push(context) != CUDA_OK)
         return NULL;
-    struct cuda_queue *q = &cuda.queues[cuda.queue_count];
-    *q = (struct cuda_queue){
-        .context = context, .device = retained_device, .is_retained = retained_device >= 0};
-    const cuda_result rc = cuda.call.stream_create(&q->stream, CUDA_STREAM_DEFAULT);
+    *q = (struct cuda_queue){.device = retained_device};
+    if (cuda.call.stream_create(&q->stream, CUDA_STREAM_DEFAULT) == CUDA_OK) {
+        q->context = context;
+        add_marker(q);
+    }
     cuda.call.context_pop(&previous);
-    if (rc != CUDA_OK)
-        return NULL;
-    cuda.queue_count++;
-    return q;
+    return q->context ? q : NULL;
 }
 
 struct cuda_queue *cuda_get_primary_queue(int device)
 {
     for (int i = 0; i < cuda.queue_count; i++)
-        if (cuda.queues[i].is_retained && cuda.queues[i].device == device)
+        if (cuda.queues[i].device == device && check_usable(&cuda.queues[i]))
             return &cuda.queues[i];
     unsigned flags;
     int active = 0;
@@ -69,8 +104,9 @@ struct cuda_queue *cuda_get_copy_queue(const void *to, const void *from)
 struct cuda_queue *cuda_get_any_queue(void)
 {
     cuda_device current = 0;
-    if (cuda.queue_count > 0)
-        return &cuda.queues[0];
+    for (int i = 0; i < cuda.queue_count; i++)
+        if (check_usable(&cuda.queues[i]))
+            return &cuda.queues[i];
     if (cuda.call.context_device(&current) != CUDA_OK) /* this thread has no context */
         current = 0;
     struct cuda_queue *q = cuda_get_primary_queue(current);
@@ -80,11 +116,12 @@ struct cuda_queue *cuda_get_any_queue(void)
     return q;
 }
 
-/* Streams, events and kernels are left to their contexts. The program may have destroyed or reset a context before MPI_Finalize, which no
- * call reports reliably: cuCtxPushCurrent succeeds for a primary context that was reset, and destroying its events crashes
- * (driver 580). */
+/* Streams, events and kernels are left to their contexts. */
 void cuda_forget_queues(void)
 {
+    for (int i = 0; i < cuda.queue_count; i++)
+        if (has_marker(&cuda.queues[i]))
+            cuda.call.host_free(cuda.queues[i].marker);
     cuda.queue_count = 0;
 }
 

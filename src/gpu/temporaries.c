@@ -36,22 +36,29 @@ static void free_oldest(struct gpu_temporaries *t, const struct gpu_ops *ops)
         ops->free_device((void *)oldest.start);
 }
 
-void *gpu_temporaries_get(struct gpu_temporaries *t, const struct gpu_ops *ops, size_t size, const void *near)
+/* The smallest idle memory of this context that has `size` bytes, and at most twice as many; -1: there is
+ * none. */
+static int find_idle(const struct gpu_temporaries *t, const void *context, size_t size)
 {
-    void *const context = ops->find_context(near);
-    void *memory = NULL;
     int best = -1;
-    size = ALIGN_UP(size, GRANULARITY);
     for (int i = 0; i < GPU_TEMPORARIES_MOST && t->idle[i].size > 0; i++)
         if (t->idle[i].context == context && t->idle[i].size >= size && t->idle[i].size <= 2 * size &&
             (best < 0 || t->idle[i].size < t->idle[best].size))
             best = i;
-    if (best >= 0) {
-        memory = (void *)t->idle[best].start;
-        remove_idle_entry(t, best);
-        return memory;
+    return best;
+}
+
+void *gpu_temporaries_get(struct gpu_temporaries *t, const struct gpu_ops *ops, size_t size, const void *near)
+{
+    void *const context = ops->find_context(near);
+    size = ALIGN_UP(size, GRANULARITY);
+    for (int found; (found = find_idle(t, context, size)) >= 0;) {
+        const struct gpu_range range = t->idle[found];
+        remove_idle_entry(t, found);
+        if (is_allocated(ops, &range))
+            return (void *)range.start;
     }
-    memory = ops->alloc_device(near, size);
+    void *memory = ops->alloc_device(near, size);
     while (!memory && t->idle_bytes > 0) {
         free_oldest(t, ops);
         memory = ops->alloc_device(near, size);

@@ -18,6 +18,7 @@
 #include "base/err.h"
 #include "base/tunable.h"
 #include "gpu/gpu.h"
+#include "gpu/imports.h"
 #include "program.h"
 #include "test.h"
 
@@ -85,7 +86,8 @@ static void kinds_of_memory(void)
     free(registered);
 }
 
-/* Host memory that is unmapped, whose addresses become device memory: the hooks report it. Here the hooks are called by hand. */
+/* Host memory that is unmapped, whose addresses become device memory: the hooks report it. Here the hooks
+ * are called by hand. */
 static void cached_host_memory_is_forgotten(void)
 {
     char *mapped = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -261,6 +263,96 @@ static void memory_of_a_destroyed_context(void)
     printf("%d addresses were used again\n", again);
 }
 
+/* The library goes on with new buffers after the program has reset its context. */
+static void copies_after_a_reset(void)
+{
+    static char bytes[100000], back[sizeof(bytes)];
+    for (int turn = 0; turn < 3; turn++) {
+        const cuda_pointer x = program_alloc(sizeof(bytes));
+        void *staging = gpu_get_staging(), *temporary = gpu_get_temporary(SIZE, (void *)x);
+        EXPECT(staging && temporary && gpu_is_accessible(staging) && gpu_is_accessible(temporary));
+        module_fill((unsigned char *)bytes, sizeof(bytes), (unsigned)turn);
+        memcpy(staging, bytes, sizeof(bytes));
+        EXPECT_EQ(gpu_copy((void *)x, staging, sizeof(bytes)), 0);
+        EXPECT_EQ(gpu_copy(temporary, (void *)x, sizeof(bytes)), 0);
+        EXPECT_EQ(gpu_copy(back, temporary, sizeof(bytes)), 0);
+        EXPECT(memcmp(bytes, back, sizeof(bytes)) == 0);
+        EXPECT_EQ(gpu_reduce("bxor_U8", (void *)x, temporary, (void *)x, sizeof(bytes), 1), 0);
+        EXPECT_EQ(gpu_copy(back, (void *)x, sizeof(bytes)), 0);
+        EXPECT(back[0] == 0 && memcmp(back, back + 1, sizeof(back) - 1) == 0);
+        gpu_put_temporary(temporary);
+        gpu_put_staging(staging);
+        EXPECT_EQ(cu.reset(0), CUDA_OK);
+        program_start();
+    }
+}
+
+/* Buffers of a burst of messages are freed, down to a limit. */
+static void idle_buffers_are_bounded(void)
+{
+    enum { BUFFERS = 1000, KEPT = 512 };
+    void *buffers[BUFFERS];
+    int pinned = 0;
+    for (int i = 0; i < BUFFERS; i++)
+        EXPECT((buffers[i] = gpu_get_staging()) != NULL);
+    for (int i = 0; i < BUFFERS; i++)
+        gpu_put_staging(buffers[i]);
+    for (int i = 0; i < BUFFERS; i++)
+        pinned += gpu_is_accessible(buffers[i]);
+    EXPECT(pinned > 0 && pinned <= KEPT);
+    /* A large buffer that was used last stays. */
+    void *large = gpu_get_buffer((size_t)64 << 20);
+    gpu_put_buffer(large, (size_t)64 << 20);
+    EXPECT(gpu_is_accessible(large));
+}
+
+/* ---- the cache of imports, with a GPU library that maps a new address in each call ---- */
+
+static unsigned maps, unmaps;
+
+static int fake_map(const struct gpu_export *exported, void **out)
+{
+    (void)exported;
+    *out = (void *)((uintptr_t)++maps << 32);
+    return 0;
+}
+
+static void fake_unmap(const struct gpu_export *exported, void *address)
+{
+    (void)exported, (void)address;
+    unmaps++;
+}
+
+static bool fake_find(uintptr_t address, struct gpu_range *out)
+{
+    *out = (struct gpu_range){.start = address, .size = 1, .id = address};
+    return true;
+}
+
+/* A process that has ended, and a later one with the same pid that exports memory with the same id and
+ * address. */
+static void pid_is_used_again(void)
+{
+    static const struct gpu_ops ops = {
+        .map_export = fake_map, .unmap_export = fake_unmap, .find_range = fake_find};
+    struct gpu_imports imports = {0};
+    struct gpu_export first = {.pid = 100, .opened = 1, .id = 5, .start = 4096, .size = 4096}, second = first;
+    void *a, *b, *c;
+    second.opened = 2;
+    EXPECT_EQ(gpu_imports_get(&imports, &ops, &first, &a), 0);
+    gpu_imports_put(&imports, &ops, a);
+    EXPECT_EQ(gpu_imports_get(&imports, &ops, &first, &b), 0);
+    EXPECT(a == b);
+    gpu_imports_put(&imports, &ops, b);
+    EXPECT_EQ(gpu_imports_get(&imports, &ops, &second, &c), 0);
+    EXPECT(a != c);
+    EXPECT_EQ(maps, 2);
+    EXPECT_EQ(unmaps, 1); /* that of the first process */
+    gpu_imports_put(&imports, &ops, c);
+    gpu_imports_clear(&imports, &ops);
+    EXPECT_EQ(unmaps, 2);
+}
+
 static void devices_are_described(void)
 {
     struct gpu_device *devices;
@@ -319,10 +411,13 @@ int main(int argc, char **argv)
     if (strcmp(what, "fails") == 0) {
         TEST_RUN(failures_are_errors);
     } else if (strcmp(what, "reset") == 0) {
+        TEST_RUN(copies_after_a_reset);
         TEST_RUN(memory_of_a_destroyed_context);
     } else {
         TEST_RUN(kinds_of_memory);
         TEST_RUN(test_copies);
+        TEST_RUN(idle_buffers_are_bounded);
+        TEST_RUN(pid_is_used_again);
         TEST_RUN(descriptors_for_adapters);
         memory_of_another_process(down[1], up[0]);
         TEST_RUN(cached_host_memory_is_forgotten);

@@ -1,5 +1,6 @@
-/* reset.c: the program destroys its GPU context before MPI_Finalize (cudaDeviceReset), after messages of every path: those in host memory go
- * on, and MPI_Finalize returns.
+/* reset.c: the program resets its GPU context (cudaDeviceReset) after messages of every path. Messages in
+ * host memory go on, and after the program has used the GPU again messages and reductions in GPU memory
+ * too. It resets the context once more before MPI_Finalize, which returns.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "area.h"
@@ -23,6 +24,36 @@ static void exchange(enum area_kind kind, size_t size)
     area_free(&in);
 }
 
+static void exchange_all_paths(void)
+{
+    exchange(AREA_DEVICE, 100);
+    exchange(AREA_DEVICE, 3000000);
+    exchange(AREA_DEVICE, 3000000); /* mapped or registered by now */
+    exchange(AREA_POOL, 3000000);
+    exchange(AREA_VMM, 3000000);
+    exchange(AREA_VMM_PRIVATE, 3000000);
+}
+
+/* A sum of 4 MiB by kernels, with temporary device memory. */
+static void sum_on_device(void)
+{
+    enum { COUNT = 1 << 20 };
+    struct area in = area_new(AREA_DEVICE, COUNT * sizeof(int)),
+                out = area_new(AREA_DEVICE, COUNT * sizeof(int));
+    int *numbers = malloc(COUNT * sizeof(int)), wrong = 0;
+    for (int i = 0; i < COUNT; i++)
+        numbers[i] = i + mpitest_rank;
+    area_write(&in, 0, numbers, COUNT * sizeof(int));
+    MPI_Allreduce(in.at, out.at, COUNT, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    area_read(&out, 0, numbers, COUNT * sizeof(int));
+    for (int i = 0; i < COUNT; i++)
+        wrong += numbers[i] != mpitest_size * i + mpitest_size * (mpitest_size - 1) / 2;
+    EXPECT_EQ(wrong, 0);
+    free(numbers);
+    area_free(&in);
+    area_free(&out);
+}
+
 int main(int argc, char **argv)
 {
     mpitest_begin(&argc, &argv);
@@ -30,13 +61,15 @@ int main(int argc, char **argv)
         MPI_Finalize();
         return 77;
     }
-    exchange(AREA_DEVICE, 100);
-    exchange(AREA_DEVICE, 3000000);
-    exchange(AREA_POOL, 3000000);
-    exchange(AREA_VMM, 3000000);
-    MPI_Barrier(MPI_COMM_WORLD);
-    EXPECT_EQ(cu.reset(0), CUDA_OK);
-    exchange(AREA_HOST, 100);
-    exchange(AREA_HOST, 3000000);
+    for (int turn = 0; turn < 3; turn++) {
+        exchange_all_paths();
+        sum_on_device();
+        MPI_Barrier(MPI_COMM_WORLD);
+        EXPECT_EQ(cu.reset(0), CUDA_OK);
+        exchange(AREA_HOST, 100);
+        exchange(AREA_HOST, 3000000);
+        if (turn < 2)
+            program_start();
+    }
     return mpitest_end();
 }

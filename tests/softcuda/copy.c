@@ -1,4 +1,5 @@
-/* copy.c: streams, events and copies of the stand-in. A stream is a queue of operations without a thread of its own.
+/* copy.c: streams, events and copies of the stand-in. A stream is a queue of operations without a thread
+ * of its own.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -13,7 +14,8 @@ struct operation {
     char source[];            /* of a copy that has returned to the program already */
 };
 
-/* The driver returns from synchronous copies of pageable memory of at most this size before they have reached the device. */
+/* The driver returns from synchronous copies of pageable memory of at most this size before they have
+ * reached the device. */
 #define EARLY_BYTES ((size_t)64 << 10)
 
 struct cuda_stream {
@@ -22,14 +24,14 @@ struct cuda_stream {
     uint64_t queries; /* since the first operation was issued */
     cuda_result result;
     unsigned flags;
+    struct origin origin; /* all zero: the default stream */
 };
 
 struct cuda_event {
     cuda_stream stream; /* of the record that is under way; NULL: complete */
     cuda_result result;
     int pending; /* records in queues */
-    cuda_context context;
-    int resets; /* of the context, when the event was created */
+    struct origin origin;
     bool is_destroyed;
 };
 
@@ -102,8 +104,12 @@ static cuda_result copy_append(cuda_stream stream, struct operation *it)
     if (!it)
         return CUDA_OUT_OF_MEMORY;
     cuda_event event = it->event;
-    pthread_mutex_lock(&softcuda_lock);
     struct cuda_stream *s = get_stream(stream);
+    if (!softcuda_is_valid(&s->origin) || (event && !softcuda_is_valid(&event->origin))) {
+        free(it);
+        return CUDA_INVALID_HANDLE;
+    }
+    pthread_mutex_lock(&softcuda_lock);
     if (event) {
         event->stream = s;
         event->pending++;
@@ -135,6 +141,7 @@ EXPORT cuda_result cuStreamCreate(cuda_stream *out, unsigned flags)
     if (!s)
         return CUDA_OUT_OF_MEMORY;
     s->flags = flags;
+    s->origin = softcuda_origin();
     s->end = &s->first;
     pthread_mutex_lock(&softcuda_lock);
     s->next_stream = streams->next_stream;
@@ -146,10 +153,12 @@ EXPORT cuda_result cuStreamCreate(cuda_stream *out, unsigned flags)
 
 EXPORT cuda_result cuStreamSynchronize(cuda_stream stream)
 {
+    struct cuda_stream *s = get_stream(stream);
     if (softcuda_fails(__func__))
         return CUDA_INVALID_VALUE;
+    if (!softcuda_is_valid(&s->origin))
+        return CUDA_INVALID_HANDLE;
     pthread_mutex_lock(&softcuda_lock);
-    struct cuda_stream *s = get_stream(stream);
     const cuda_result result = copy_run(s);
     s->result = CUDA_OK;
     pthread_mutex_unlock(&softcuda_lock);
@@ -180,15 +189,14 @@ EXPORT cuda_result cuEventCreate(cuda_event *event, unsigned flags)
         return CUDA_OUT_OF_MEMORY;
     if (!(*event = calloc(1, sizeof(**event))))
         return CUDA_OUT_OF_MEMORY;
-    (*event)->context = softcuda_current();
-    (*event)->resets = (*event)->context ? (*event)->context->resets : 0;
+    (*event)->origin = softcuda_origin();
     return CUDA_OK;
 }
 
 /* The real call crashes too if the context was reset. */
 EXPORT cuda_result cuEventDestroy_v2(cuda_event event)
 {
-    if (event->context && event->resets != event->context->resets)
+    if (!softcuda_is_valid(&event->origin))
         abort();
     pthread_mutex_lock(&softcuda_lock);
     event->is_destroyed = true;

@@ -61,6 +61,17 @@ cuda_context softcuda_current(void)
     return depth > 0 ? stack[depth - 1] : NULL;
 }
 
+struct origin softcuda_origin(void)
+{
+    const cuda_context context = softcuda_current();
+    return (struct origin){context, context ? context->resets : 0};
+}
+
+bool softcuda_is_valid(const struct origin *origin)
+{
+    return !origin->context || origin->resets == origin->context->resets;
+}
+
 EXPORT cuda_result cuInit(unsigned flags)
 {
     if (flags != 0 || softcuda_fails(__func__))
@@ -149,6 +160,9 @@ EXPORT cuda_result cuDeviceGetAttribute(int *value, int attribute, cuda_device d
     case CUDA_DEVICE_COMPUTE_MAJOR:
         *value = 9;
         break;
+    case CUDA_DEVICE_MPS:
+        *value = (int)softcuda_setting("SOFTCUDA_MPS", 0);
+        break;
     case CUDA_DEVICE_DMA_BUF:
     case CUDA_DEVICE_GPU_DIRECT_RDMA:
         *value = 1;
@@ -194,8 +208,8 @@ EXPORT cuda_result cuDevicePrimaryCtxRelease_v2(cuda_device device)
     return CUDA_OK;
 }
 
-/* Memory of the context is freed. As in driver 580, a program that retained the context can still push it, but not use its
- * streams and events. */
+/* Memory of the context is freed. As in driver 580, a program that retained the context can still push it,
+ * but not use its streams and events. */
 EXPORT cuda_result cuDevicePrimaryCtxReset_v2(cuda_device device)
 {
     if (device < 0 || device >= softcuda_device_count())

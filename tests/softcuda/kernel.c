@@ -1,5 +1,6 @@
-/* kernel.c: the library's kernels by name, computed by the processor: the reductions are those of src/dt/kernel.c, which kernels.cu
- * repeats for GPUs, and two kernels move blocks. PTX is not read; a module is anything that begins like the library's.
+/* kernel.c: the library's kernels by name, computed by the processor: the reductions are those of
+ * src/dt/kernel.c, which kernels.cu repeats for GPUs, and two kernels move blocks. PTX is not read; a
+ * module is anything that begins like the library's.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
@@ -17,7 +18,7 @@ struct cuda_function {
 };
 
 struct cuda_module {
-    int unused;
+    struct origin origin;
 };
 
 static const char *const operators[] = {"sum",  "prod", "min", "max",  "band",   "bor",
@@ -78,7 +79,10 @@ EXPORT cuda_result cuModuleLoadData(cuda_module *module, const void *image)
         return CUDA_INVALID_CONTEXT;
     if (softcuda_fails(__func__) || strncmp(image, "// Made by tools/make-ptx", 25) != 0)
         return CUDA_INVALID_VALUE;
-    return (*module = calloc(1, sizeof(**module))) ? CUDA_OK : CUDA_OUT_OF_MEMORY;
+    if (!(*module = calloc(1, sizeof(**module))))
+        return CUDA_OUT_OF_MEMORY;
+    (*module)->origin = softcuda_origin();
+    return CUDA_OK;
 }
 
 /* Functions live as long as the program; each name is looked up once. */
@@ -87,7 +91,8 @@ EXPORT cuda_result cuModuleGetFunction(cuda_function *function, cuda_module modu
     static struct cuda_function known[256];
     static size_t count;
     cuda_result result = CUDA_NOT_FOUND;
-    (void)module;
+    if (!softcuda_is_valid(&module->origin))
+        return CUDA_INVALID_HANDLE;
     pthread_mutex_lock(&softcuda_lock);
     size_t i = 0;
     while (i < count && strcmp(known[i].name, name) != 0)

@@ -24,7 +24,8 @@ enum memory_kind {
     MEMORY_IMPORTED
 };
 
-/* One allocation: `address` is what the program sees, `alias` what copies use (the same for memory that processors may access). */
+/* One allocation: `address` is what the program sees, `alias` what copies use (the same for memory that
+ * processors may access). */
 struct allocation {
     uintptr_t address;
     char *alias;
@@ -53,6 +54,14 @@ cuda_context softcuda_current(void);
 int softcuda_device_count(void);
 uint64_t softcuda_setting(const char *name, uint64_t otherwise);
 
+/* Where an object was made: it is invalid after its context was reset. */
+struct origin {
+    cuda_context context;
+    int resets;
+};
+struct origin softcuda_origin(void);
+bool softcuda_is_valid(const struct origin *origin);
+
 /* With the lock held. The allocation that contains [address, address + size), or NULL. */
 struct allocation *softcuda_find(uintptr_t address, size_t size);
 /* With the lock held: adds an allocation; false: the table is full. */
@@ -63,7 +72,8 @@ bool softcuda_map(int fd, size_t size, struct allocation *out);
 void softcuda_release_all(int device);
 /* An address range in units of UNIT bytes without access; NULL: out of memory. */
 char *softcuda_reserve(size_t size);
-/* With the lock held: the reservation of cuMemAddressReserve that contains `address`; false: there is none. */
+/* With the lock held: the reservation of cuMemAddressReserve that contains `address`; false: there is
+ * none. */
 bool softcuda_find_reservation(uintptr_t address, uintptr_t *start, size_t *size);
 /* Ends the mapping of cuMemMap that begins at `address`; its size, or 0: there is none. Without the lock. */
 size_t softcuda_unmap(uintptr_t address);

@@ -14,11 +14,15 @@ expect_line "$scratch/none" '^  none: the driver finds no GPU\.$'
 SOFTCUDA_DEVICES=2 "$BIN/fishplate" info --devices >"$scratch/two"
 expect_line "$scratch/two" '^  1 softcuda 1, 1\.0 GiB, compute capability 9\.0, PCI 0000:11:00\.0, driver for CUDA 13\.0$'
 expect_line "$scratch/two" 'between nodes: adapters that register dma-buf access GPU memory'
+expect_line "$scratch/two" '^      MPS: off: '
+SOFTCUDA_MPS=1 "$BIN/fishplate" info --devices >"$scratch/mps"
+expect_line "$scratch/mps" '^      MPS: on: '
 "$BIN/mpiexec" -n 2 "$BIN/fishplate" info --devices --json >"$scratch/json"
 expect_json "$scratch/json"
 python3 - "$scratch/json" <<'PY'
 import json, sys
 nodes = json.load(open(sys.argv[1]))["devices"]
 assert len(nodes) == 1 and [g["pci"] for g in nodes[0]["gpus"]] == ["0000:10:00.0"], nodes
+assert nodes[0]["gpus"][0]["mps"] is False, nodes
 assert nodes[0]["gpus"][0]["dmabuf"] and nodes[0]["gpus"][0]["cuda_version"] == 13000, nodes
 PY

@@ -1,5 +1,5 @@
-/* gpu.c: see gpu.h. Copies run in the primary context of the memory's device, which the program uses too, on a stream that does not wait
- * for the program's streams.
+/* gpu.c: see gpu.h. Copies run in the primary context of the memory's device, which the program uses too,
+ * on a stream that does not wait for the program's streams.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "memory/gpu.h"
@@ -13,8 +13,15 @@ typedef uintptr_t address_t; /* CUdeviceptr */
 struct ipc_handle {
     unsigned char bytes[64];
 };
-enum { TYPE = 2, MANAGED = 8, ORDINAL = 9, START = 11, SIZE = 12 }; /* CU_POINTER_ATTRIBUTE_* */
-enum { TYPE_DEVICE = 2, STREAM_NON_BLOCKING = 1, LAZY_PEER_ACCESS = 1 };
+enum {
+    TYPE = 2,
+    BUFFER_ID = 7,
+    MANAGED = 8,
+    ORDINAL = 9,
+    START = 11,
+    SIZE = 12
+}; /* CU_POINTER_ATTRIBUTE_* */
+enum { TYPE_DEVICE = 2, STREAM_NON_BLOCKING = 1, LAZY_PEER_ACCESS = 1, HOST_PORTABLE = 1 };
 
 static struct {
     int (*init)(unsigned);
@@ -22,6 +29,7 @@ static struct {
     int (*retain)(void **context, int device);
     int (*push)(void *context);
     int (*pop)(void **context);
+    int (*host_alloc)(void **memory, size_t n, unsigned flags);
     int (*stream_create)(void **stream, unsigned flags);
     int (*stream_wait)(void *stream);
     int (*copy)(address_t to, address_t from, size_t n, void *stream);
@@ -30,8 +38,10 @@ static struct {
     int (*ipc_close)(address_t at);
 } cuda;
 
-static struct {
+static struct gpu_context {
     void *context, *stream;
+    void *marker; /* pinned memory that exists until the program resets the context; or NULL */
+    unsigned long long marker_id; /* its buffer id, which differs if the address is used again */
 } devices[DEVICES_MOST];
 
 static struct lock gpu_lock; /* loading, devices */
@@ -50,6 +60,7 @@ static bool load_cuda(int flags)
         {&cuda.retain, "cuDevicePrimaryCtxRetain"},
         {&cuda.push, "cuCtxPushCurrent_v2"},
         {&cuda.pop, "cuCtxPopCurrent_v2"},
+        {&cuda.host_alloc, "cuMemHostAlloc"},
         {&cuda.stream_create, "cuStreamCreate"},
         {&cuda.stream_wait, "cuStreamSynchronize"},
         {&cuda.copy, "cuMemcpyAsync"},
@@ -101,21 +112,47 @@ bool gpu_is_device_memory(uint64_t addr)
     return gpu_load(RTLD_NOLOAD) && find_device(addr, NULL, NULL) >= 0;
 }
 
+/* 0: memory that the driver does not know. */
+static unsigned long long find_buffer_id(const void *memory)
+{
+    unsigned type = 0;
+    unsigned long long id = 0;
+    int which[] = {TYPE, BUFFER_ID};
+    void *values[] = {&type, &id};
+    return cuda.attributes((unsigned)ARRAY_LEN(which), which, values, (address_t)memory) || type == 0 ? 0
+                                                                                                      : id;
+}
+
+/* A stream in the current context, with a marker. The streams of a context end when the program resets it,
+ * which the driver does not report. */
+static void open_stream(struct gpu_context *c)
+{
+    if (cuda.stream_create(&c->stream, STREAM_NON_BLOCKING) != 0)
+        c->stream = NULL;
+    else if (cuda.host_alloc(&c->marker, 1, HOST_PORTABLE) != 0)
+        c->marker = NULL;
+    else
+        c->marker_id = find_buffer_id(c->marker);
+}
+
 /* Makes the device's context current; the caller pops it. NULL: it cannot be used. */
 static void *push_context(int device)
 {
     void *previous;
+    struct gpu_context *c = &devices[device];
     spinlock_acquire(&gpu_lock);
-    void **context = &devices[device].context, **stream = &devices[device].stream;
-    bool good = *context || cuda.retain(context, device) == 0;
-    good = good && cuda.push(*context) == 0;
-    if (good && !*stream && cuda.stream_create(stream, STREAM_NON_BLOCKING) != 0) {
-        *stream = NULL;
+    if (c->marker && find_buffer_id(c->marker) != c->marker_id)
+        *c = (struct gpu_context){0};
+    bool good = c->context || cuda.retain(&c->context, device) == 0;
+    good = good && cuda.push(c->context) == 0;
+    if (good && !c->stream)
+        open_stream(c);
+    if (good && !c->stream) {
         cuda.pop(&previous);
         good = false;
     }
     spinlock_release(&gpu_lock);
-    return good ? *stream : NULL;
+    return good ? c->stream : NULL;
 }
 
 static void pop_context(void)
