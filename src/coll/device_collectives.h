@@ -1,7 +1,7 @@
-/* device_collectives.h: collective calls whose buffers are in GPU memory. Large ones run by schedules on the
- * buffers as they are: messages move the data, kernels of the GPU reduce it (coll_device_is_direct). Others run on
- * copies of these buffers in host memory, which are filled before the call begins and copied back after it has
- * completed.
+/* device_collectives.h: collective calls whose buffers are in GPU memory. Large ones run by schedules on
+ * the buffers as they are: messages move the data, kernels of the GPU reduce it (coll_device_is_direct).
+ * Others run on copies of these buffers in host memory, which are filled before the call begins and copied
+ * back after it has completed.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_COLL_DEVICE_COLLECTIVES_H
@@ -18,13 +18,16 @@ static inline bool coll_is_on_device(const struct coll_args *args)
     return gpu_may_have_memory() && coll_args_on_device(args);
 }
 
-/* Of a call with a buffer in GPU memory. A matter of this rank alone: messages may join any kinds of memory. */
+/* Of a call with a buffer in GPU memory. A matter of this rank alone: messages may join any kinds of
+ * memory. */
 bool coll_device_is_direct(const struct coll_args *args);
 
-/* Fewest bytes of a collective call (struct coll_where) among `ranks` ranks that runs on GPU memory as it is; the same at every rank. */
+/* Fewest bytes of a collective call (struct coll_where) among `ranks` ranks that runs on GPU memory as it
+ * is; the same at every rank. */
 uint64_t coll_device_min_bytes(int ranks);
 
-/* Carries out the call on these copies: request NULL if it blocks, else the request is made. ERR_AGAIN: declined, nothing was done. */
+/* Carries out the call on these copies: request NULL if it blocks, else the request is made. ERR_AGAIN:
+ * declined, nothing was done. */
 typedef int coll_device_call(void *arg, const struct coll_args *copies, struct request **request);
 
 int coll_device_run(const struct coll_args *args, coll_device_call *run, void *arg);

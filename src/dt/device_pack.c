@@ -1,5 +1,5 @@
-/* device_pack.c: chooses how typed data of device memory moves: one block by one copy, equal rows by one copy of
- * rows, anything else by a kernel that gets a list of blocks.
+/* device_pack.c: chooses how typed data of device memory moves: one block by one copy, equal rows by one
+ * copy of rows, anything else by a kernel that gets a list of blocks.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "dt/device_pack.h"

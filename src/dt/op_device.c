@@ -1,4 +1,5 @@
-/* op_device.c: operators on data in GPU memory: by a kernel of the GPU if it has one, else by the processor on copies.
+/* op_device.c: operators on data in GPU memory: by a kernel of the GPU if it has one, else by the
+ * processor on copies.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>

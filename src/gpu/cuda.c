@@ -58,7 +58,8 @@ static bool cuda_open(bool required, const char **why)
         unload_library();
         return false;
     }
-    /* Without `required` the program initialises CUDA itself when it uses it; until then there is no GPU memory. */
+    /* Without `required` the program initialises CUDA itself when it uses it; until then there is no GPU
+     * memory. */
     if (required &&
         (cuda.call.init(0) != CUDA_OK || cuda.call.device_count(&count) != CUDA_OK || count == 0)) {
         *why = "the driver finds no GPU";
@@ -68,9 +69,10 @@ static bool cuda_open(bool required, const char **why)
     return true;
 }
 
-/* Memory of cuMemCreate: the driver reports the whole reservation as its range, of which parts may be mapped, each from an allocation of
- * its own. The range of the library is one mapping. Its buffer id is that of the allocation (on an H200, driver 580), so another
- * allocation that a program maps at the same address has another id. */
+/* Memory of cuMemCreate: the driver reports the whole reservation as its range, of which parts may be
+ * mapped, each from an allocation of its own. The range of the library is one mapping. Its buffer id is
+ * that of the allocation (on an H200, driver 580), so another allocation that a program maps at the same
+ * address has another id. */
 static void limit_range_to_mapping(uintptr_t address, struct gpu_range *range)
 {
     void *pool = NULL;

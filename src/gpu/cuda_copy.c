@@ -5,8 +5,9 @@
 
 #include "base/err.h"
 
-/* The driver writes fewer bytes of host memory than this to a device through the compute engine. Two processes that take turns on that
- * engine wait 140 us each time (H200, docs/gpu.md); rows go through a copy engine, which they do not wait for. */
+/* The driver writes fewer bytes of host memory than this to a device through the compute engine. Two
+ * processes that take turns on that engine wait 140 us each time (H200, docs/gpu.md); rows go through a
+ * copy engine, which they do not wait for. */
 #define ROWS_BELOW ((size_t)32 << 10)
 
 static bool is_copied_in_rows(const void *to, const void *from, size_t size)
@@ -32,8 +33,8 @@ static cuda_result copy_two_rows(void *to, const void *from, size_t width, cuda_
     return cuda.call.copy_2d_async(&copy, stream);
 }
 
-/* Copies as rows of two bytes, so that a copy engine is used (docs/gpu.md). An odd last byte is copied together with
- * the byte before it. */
+/* Copies as rows of two bytes, so that a copy engine is used (docs/gpu.md). An odd last byte is copied
+ * together with the byte before it. */
 static cuda_result copy_in_rows(char *to, const char *from, size_t size, cuda_stream stream)
 {
     const cuda_result rc = copy_two_rows(to, from, size / 2, stream);
@@ -75,8 +76,8 @@ int cuda_wait_copy(struct gpu_transfer *transfer)
     return rc == CUDA_OK ? 0 : cuda_report_error(rc, "complete a copy of GPU memory");
 }
 
-/* Copies rows. The driver requires the kind of memory of each side, and accepts "device" for any address that it
- * knows. */
+/* Copies rows. The driver requires the kind of memory of each side, and accepts "device" for any address
+ * that it knows. */
 int cuda_copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t rows)
 {
     const bool to_known = cuda_knows_address(to), from_known = cuda_knows_address(from);

@@ -1,5 +1,5 @@
-/* cuda_kernel.c: runs the library's own kernels (kernels.cu). Their PTX is part of the library; the driver compiles it for its GPU when
- * a context first needs one.
+/* cuda_kernel.c: runs the library's own kernels (kernels.cu). Their PTX is part of the library; the driver
+ * compiles it for its GPU when a context first needs one.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/err.h"

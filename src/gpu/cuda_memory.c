@@ -60,8 +60,8 @@ int cuda_open_dmabuf(uintptr_t start, size_t size, int *fd)
     return cuda.call.range_handle(fd, start, size, CUDA_RANGE_DMA_BUF_FD, 0) == CUDA_OK ? 0 : ERR_AGAIN;
 }
 
-/* Makes the program's synchronous copies to this allocation return only when they are complete. Earlier ones may still
- * be in the legacy default stream. */
+/* Makes the program's synchronous copies to this allocation return only when they are complete. Earlier
+ * ones may still be in the legacy default stream. */
 int cuda_synchronize_copies(uintptr_t address, bool *lasts)
 {
     const unsigned on = 1;

@@ -1,5 +1,6 @@
-/* cuda_share.c: device memory for other processes. Memory of cuMemAlloc has IPC handles of the driver; memory that the program has mapped
- * itself (VMM) has a file descriptor, which the other process duplicates. Memory of pools has neither.
+/* cuda_share.c: device memory for other processes. Memory of cuMemAlloc has IPC handles of the driver;
+ * memory that the program has mapped itself (VMM) has a file descriptor, which the other process
+ * duplicates. Memory of pools has neither.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "gpu/cuda.h"
@@ -34,7 +35,8 @@ int cuda_export_range(const struct gpu_range *range, struct gpu_export *out)
     return 0;
 }
 
-/* A duplicate of a descriptor of another process, or -1. It needs the right that copies from that process's memory need. */
+/* A duplicate of a descriptor of another process, or -1. It needs the right that copies from that
+ * process's memory need. */
 static int duplicate_descriptor(int pid, int fd)
 {
 #ifdef SYS_pidfd_getfd

@@ -1,9 +1,10 @@
 /* host_cache.c: adds and forgets units of host memory.
  *
- * A unit can change from host to device memory only if it is unmapped in between, and the hooks report that. A query that runs at
- * that time may have seen the state before it: host_cache_forget therefore increments `forgotten` before it clears entries, and
- * host_cache_add compares it after it has stored its entry. One of the two sees the other (both orders are sequentially
- * consistent), so that no outdated entry remains.
+ * A unit can change from host to device memory only if it is unmapped in between, and the hooks report
+ * that. A query that runs at that time may have seen the state before it: host_cache_forget therefore
+ * increments `forgotten` before it clears entries, and host_cache_add compares it after it has stored its
+ * entry. One of the two sees the other (both orders are sequentially consistent), so that no outdated
+ * entry remains.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "gpu/host_cache.h"

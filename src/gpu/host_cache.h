@@ -1,5 +1,6 @@
-/* host_cache.h: remembers which 2 MiB units of the address space hold host memory, so that the GPU library need not be queried for
- * each message. GPU allocations occupy whole units: CUDA reserves and maps device memory in multiples of 2 MiB (docs/gpu.md).
+/* host_cache.h: remembers which 2 MiB units of the address space hold host memory, so that the GPU library
+ * need not be queried for each message. GPU allocations occupy whole units: CUDA reserves and maps device
+ * memory in multiples of 2 MiB (docs/gpu.md).
  *
  * Any thread may use it; host_cache_forget is async-signal-safe.
  *
@@ -14,7 +15,8 @@
 #define HOST_CACHE_UNIT_BITS 21
 #define HOST_CACHE_ENTRIES   256 /* direct-mapped: covers 512 MiB of neighbouring addresses */
 
-/* Zero-initialised: empty. An entry is the number of a unit; unit 0 (address 0) holds no buffer and means "empty". */
+/* Zero-initialised: empty. An entry is the number of a unit; unit 0 (address 0) holds no buffer and means
+ * "empty". */
 struct host_cache {
     uint64_t units[HOST_CACHE_ENTRIES];
     uint64_t forgotten; /* incremented by host_cache_forget */

@@ -46,7 +46,8 @@ static int move_segments(const char *name, void *to, const void *from, const voi
     return count ? gpu_run_kernel(name, device, arguments, count, threads) : 0;
 }
 
-/* The kernels take (device memory, dense memory): the first is the target of a scatter and the source of a gather. */
+/* The kernels take (device memory, dense memory): the first is the target of a scatter and the source of a
+ * gather. */
 int gpu_gather(void *dense, const void *base, const struct gpu_segment *segments, size_t count)
 {
     return move_segments("fp_gather", (void *)(uintptr_t)base, dense, base, segments, count);

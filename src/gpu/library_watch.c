@@ -31,8 +31,8 @@ static int copy_last_library_name(struct dl_phdr_info *info, size_t size, void *
     return 1;
 }
 
-/* The list entry of a library that cannot be unloaded any more; NULL if the library is not loaded. The program itself has an
- * empty name. */
+/* The list entry of a library that cannot be unloaded any more; NULL if the library is not loaded. The
+ * program itself has an empty name. */
 static const struct link_map *pin_library(const char *name)
 {
     void *handle = name[0] ? dlopen(name, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE) : dlopen(NULL, RTLD_LAZY);
@@ -51,8 +51,8 @@ void *const *library_watch_end(void)
     if (!last.first)
         return NULL;
     dl_iterate_phdr(copy_last_library_name, &last);
-    /* Another thread may have loaded or unloaded a library since: then the pinned one is not the last one, its `next` is not NULL,
-     * and the caller calls again. */
+    /* Another thread may have loaded or unloaded a library since: then the pinned one is not the last one,
+     * its `next` is not NULL, and the caller calls again. */
     const struct link_map *end = last.is_known ? pin_library(last.name) : NULL;
     return end ? (void *const *)(const void *)&end->l_next : NULL;
 }

@@ -1,5 +1,6 @@
-/* move.h: a copy between memory of any kinds that goes on while the process does other work. Host memory that the GPU library has not
- * pinned goes through two staging buffers: while the GPU fills or empties one, the processor copies the other.
+/* move.h: a copy between memory of any kinds that goes on while the process does other work. Host memory
+ * that the GPU library has not pinned goes through two staging buffers: while the GPU fills or empties
+ * one, the processor copies the other.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_GPU_MOVE_H

@@ -1,5 +1,6 @@
-/* temporaries.h: device memory of the library itself, for collectives that compute on a GPU. Memory that is no longer used is retained
- * for later calls: an allocation, and its mapping in other processes, costs as much as a call of a few MiB.
+/* temporaries.h: device memory of the library itself, for collectives that compute on a GPU. Memory that
+ * is no longer used is retained for later calls: an allocation, and its mapping in other processes, costs
+ * as much as a call of a few MiB.
  *
  * The caller holds the lock of gpu.c.
  *

@@ -172,8 +172,9 @@ int device_send_frame(struct p2p_request *r)
     return rc == ERR_AGAIN ? copy_to_host_memory(r) : rc;
 }
 
-/* Copies received data to GPU memory through pinned memory by a copy engine. Short copies from ordinary memory use the
- * compute engine, which two processes that alternate on it make wait 150 us for each other (docs/gpu.md). */
+/* Copies received data to GPU memory through pinned memory by a copy engine. Short copies from ordinary
+ * memory use the compute engine, which two processes that alternate on it make wait 150 us for each other
+ * (docs/gpu.md). */
 int device_deliver(struct p2p_request *r, const void *payload, size_t len)
 {
     struct dt_cursor c;
@@ -212,7 +213,8 @@ static char *chunk_memory(const struct device_part *stage, uint64_t i)
     return stage->memory + i % 2 * CHUNK;
 }
 
-/* Starts to copy chunk i, `n` bytes, between its half and the program's buffer. Data with holes is copied at once. */
+/* Starts to copy chunk i, `n` bytes, between its half and the program's buffer. Data with holes is copied
+ * at once. */
 static int start_chunk(struct p2p_request *r, uint64_t i, size_t n, bool out)
 {
     struct pieces_part *part = &r->pieces;

@@ -7,16 +7,18 @@
 
 #include "p2p/engine.h"
 
-/* Sends the frame that carries the whole message. ERR_AGAIN: no room at the peer; the request now has a copy of its data in host
- * memory, and is an ordinary send. */
+/* Sends the frame that carries the whole message. ERR_AGAIN: no room at the peer; the request now has a
+ * copy of its data in host memory, and is an ordinary send. */
 int device_send_frame(struct p2p_request *r);
 
 /* Copies a message of `len` bytes from a frame into a receive in GPU memory. */
 int device_deliver(struct p2p_request *r, const void *payload, size_t len);
 
-/* False: the process has as many descriptors of exported memory as it may; files of the program need some too. */
+/* False: the process has as many descriptors of exported memory as it may; files of the program need some
+ * too. */
 bool device_may_keep_descriptor(const struct p2p_request *r);
-/* Closes the descriptor, by which another process maps the request's data, when the request ends. False: out of memory; it is closed. */
+/* Closes the descriptor, by which another process maps the request's data, when the request ends. False:
+ * out of memory; it is closed. */
 bool device_store_descriptor(struct p2p_request *r, int descriptor);
 
 /* R3. begin: the bytes from `from` on will be moved. */

@@ -1,6 +1,7 @@
-/* device_accumulate.c: accumulates and GPU memory. Buffers of the origin in GPU memory are copied to host memory,
- * which accumulates read and write element by element. The memory of a window in GPU memory is changed by the process that owns it alone, piece by piece in
- * host memory, so that its changes exclude each other.
+/* device_accumulate.c: accumulates and GPU memory. Buffers of the origin in GPU memory are copied to host
+ * memory, which accumulates read and write element by element. The memory of a window in GPU memory is
+ * changed by the process that owns it alone, piece by piece in host memory, so that its changes exclude
+ * each other.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "dt/device_pack.h"
@@ -43,8 +44,8 @@ static void drop_copy(struct host_copy *h)
         gpu_put_buffer(h->host, h->size);
 }
 
-/* Runs the call on host copies of its GPU buffers. `direct`: the result is complete on return; otherwise it arrives in
- * a frame and the operation's cursor stores it in GPU memory. */
+/* Runs the call on host copies of its GPU buffers. `direct`: the result is complete on return; otherwise
+ * it arrives in a frame and the operation's cursor stores it in GPU memory. */
 int rma_run_on_copies(const struct rma_call *c, bool direct,
                       int (*run)(const struct rma_call *copies, void *arg), void *arg)
 {

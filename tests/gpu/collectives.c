@@ -1,5 +1,5 @@
-/* collectives.c: every collective in its blocking, nonblocking and persistent form, with buffers in memory of all kinds, compared byte
- * by byte with the same call in host memory.
+/* collectives.c: every collective in its blocking, nonblocking and persistent form, with buffers in memory
+ * of all kinds, compared byte by byte with the same call in host memory.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>

@@ -1,5 +1,6 @@
-/* deaths.c: a rank is killed while a GPU copies between its memory and that of another rank. The other one gets the message or an error,
- * and the living ranks exchange GPU memory afterwards. softcuda leaves copies unfinished as long as SOFTCUDA_LAZY says so.
+/* deaths.c: a rank is killed while a GPU copies between its memory and that of another rank. The other one
+ * gets the message or an error, and the living ranks exchange GPU memory afterwards. softcuda leaves
+ * copies unfinished as long as SOFTCUDA_LAZY says so.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "ft/ft.h"

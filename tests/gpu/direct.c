@@ -1,5 +1,6 @@
-/* direct.c: which collective calls run on GPU memory as it is, by the library's counters: large ones, if the data of all ranks of a node is
- * in GPU memory. Sums and broadcasts in random order, between ranks that choose their memory in each call, are right in any case.
+/* direct.c: which collective calls run on GPU memory as it is, by the library's counters: large ones, if
+ * the data of all ranks of a node is in GPU memory. Sums and broadcasts in random order, between ranks
+ * that choose their memory in each call, are right in any case.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "area.h"
@@ -69,7 +70,8 @@ static void sum_at_root(void)
     area_free(&out);
 }
 
-/* Broadcasts with changing roots, which do not wait for the others; these learn later in which memory the data was. */
+/* Broadcasts with changing roots, which do not wait for the others; these learn later in which memory the
+ * data was. */
 static void broadcasts(void)
 {
     struct area areas[2] = {area_new(AREA_HOST, COUNT * sizeof(int)),

@@ -1,5 +1,6 @@
-/* faults.c: what programs see if the GPU library fails in the middle of a job, on softcuda, whose calls fail on demand (SOFTCUDA_FAIL): the
- * result of a slower path, or an error at the ranks concerned; never a crash or a wait without end.
+/* faults.c: what programs see if the GPU library fails in the middle of a job, on softcuda, whose calls
+ * fail on demand (SOFTCUDA_FAIL): the result of a slower path, or an error at the ranks concerned; never a
+ * crash or a wait without end.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <sys/wait.h>
@@ -35,7 +36,8 @@ static void expect_numbers(const struct area *a, int factor)
     free(numbers);
 }
 
-/* Checks a sum while these functions fail at rank 0: the result is right, or every rank gets an error if `fails`. */
+/* Checks a sum while these functions fail at rank 0: the result is right, or every rank gets an error if
+ * `fails`. */
 static void sum(const char *functions, int fails)
 {
     struct area in = area_new(AREA_DEVICE, BYTES), out = area_new(AREA_DEVICE, BYTES);

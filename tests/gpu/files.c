@@ -1,4 +1,5 @@
-/* files.c: reads and writes of files with buffers in memory of all kinds, compared with the same accesses in host memory.
+/* files.c: reads and writes of files with buffers in memory of all kinds, compared with the same accesses
+ * in host memory.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>

@@ -1,5 +1,6 @@
-/* host.c: what the kind of memory costs messages in host memory: 8 bytes from a rank to itself, to be counted by callgrind (docs/gpu.md).
- * Argument `cuda`: the program has loaded the driver library and has GPU memory. Not a test.
+/* host.c: what the kind of memory costs messages in host memory: 8 bytes from a rank to itself, to be
+ * counted by callgrind (docs/gpu.md). Argument `cuda`: the program has loaded the driver library and has
+ * GPU memory. Not a test.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>

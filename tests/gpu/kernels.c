@@ -1,5 +1,5 @@
-/* kernels.c: the kernels of src/gpu/kernels.cu against the loops of src/dt: every operator with every type that GPUs know, and blocks of
- * derived datatypes. Also a benchmark: `kernels bench` prints GB/s.
+/* kernels.c: the kernels of src/gpu/kernels.cu against the loops of src/dt: every operator with every type
+ * that GPUs know, and blocks of derived datatypes. Also a benchmark: `kernels bench` prints GB/s.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-/* kinds.c: what a program can query about GPU memory: mpi_memory_alloc_kinds in the info of MPI_COMM_WORLD, of sessions, windows and
- * files, and mpi-ext.h. With the argument `off` GPU memory is off.
+/* kinds.c: what a program can query about GPU memory: mpi_memory_alloc_kinds in the info of
+ * MPI_COMM_WORLD, of sessions, windows and files, and mpi-ext.h. With the argument `off` GPU memory is
+ * off.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi-ext.h>

@@ -1,5 +1,6 @@
-/* mappings.c: memory that the program maps itself (VMM): another allocation at the same address, buffers that end where nothing is mapped,
- * descriptors of messages under way. And messages longer than their receives.
+/* mappings.c: memory that the program maps itself (VMM): another allocation at the same address, buffers
+ * that end where nothing is mapped, descriptors of messages under way. And messages longer than their
+ * receives.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <dirent.h>

@@ -1,6 +1,6 @@
-/* measure.c: latency (half of a ping-pong) and bandwidth (large messages one after the other) of messages between two ranks, with the
- * buffers of the sender and of the receiver in memory of any kind, one line each. Not a test: it passes whatever it finds.
- * Argument: iterations for small messages (default 1000).
+/* measure.c: latency (half of a ping-pong) and bandwidth (large messages one after the other) of messages
+ * between two ranks, with the buffers of the sender and of the receiver in memory of any kind, one line
+ * each. Not a test: it passes whatever it finds. Argument: iterations for small messages (default 1000).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>

@@ -1,5 +1,6 @@
-/* messages.c: every call that sends or receives a message, between memory of all kinds, in several sizes and datatypes. Each receive
- * buffer is compared byte by byte with what MPI_Unpack of the same data gives in host memory.
+/* messages.c: every call that sends or receives a message, between memory of all kinds, in several sizes
+ * and datatypes. Each receive buffer is compared byte by byte with what MPI_Unpack of the same data gives
+ * in host memory.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>

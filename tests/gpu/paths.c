@@ -1,6 +1,7 @@
-/* paths.c: which protocol large messages of GPU memory take between two ranks, by the library's counters, and that mappings of memory
- * which its owner has freed are closed. Arguments: the expected protocols of GPU memory to GPU memory, GPU to host, host to
- * GPU, pool to GPU, VMM to GPU, VMM pieces to GPU: mapget, mapput, r3, getcqe or rput.
+/* paths.c: which protocol large messages of GPU memory take between two ranks, by the library's counters,
+ * and that mappings of memory which its owner has freed are closed. Arguments: the expected protocols of
+ * GPU memory to GPU memory, GPU to host, host to GPU, pool to GPU, VMM to GPU, VMM pieces to GPU: mapget,
+ * mapput, r3, getcqe or rput.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "area.h"

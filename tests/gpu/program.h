@@ -1,5 +1,5 @@
-/* program.h: a program that uses CUDA memory by functions of the driver that it looks up by name, so that it is not linked with a
- * driver. Exits with status 77 where there is no driver or no GPU.
+/* program.h: a program that uses CUDA memory by functions of the driver that it looks up by name, so that
+ * it is not linked with a driver. Exits with status 77 where there is no driver or no GPU.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TESTS_GPU_PROGRAM_H

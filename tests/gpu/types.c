@@ -1,5 +1,6 @@
-/* types.c: derived datatypes in device memory: 400 random nested types are packed and unpacked in pieces and compared with the
- * model of tests/unit/dt; large regular types, to see that all three methods (one copy, rows, kernel) are used.
+/* types.c: derived datatypes in device memory: 400 random nested types are packed and unpacked in pieces
+ * and compared with the model of tests/unit/dt; large regular types, to see that all three methods (one
+ * copy, rows, kernel) are used.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -16,7 +17,8 @@
 
 #define ROUNDS 400
 
-/* Host memory that `count` elements may touch, the same size of device memory, and what a user would pass for each. */
+/* Host memory that `count` elements may touch, the same size of device memory, and what a user would pass
+ * for each. */
 struct area {
     char *memory, *buffer;
     cuda_pointer device;

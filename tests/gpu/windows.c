@@ -1,4 +1,5 @@
-/* windows.c: one-sided operations with buffers and windows in memory of all kinds, compared with the same operations in host memory.
+/* windows.c: one-sided operations with buffers and windows in memory of all kinds, compared with the same
+ * operations in host memory.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>

@@ -1,5 +1,6 @@
-/* cuda_program.h: declarations for test programs that use CUDA memory, without the vendor's headers: the functions of
- * src/gpu/cuda_abi.h and those that only programs call. They work with the real driver as well.
+/* cuda_program.h: declarations for test programs that use CUDA memory, without the vendor's headers: the
+ * functions of src/gpu/cuda_abi.h and those that only programs call. They work with the real driver as
+ * well.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CUDA_PROGRAM_H

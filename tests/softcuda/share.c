@@ -1,4 +1,5 @@
-/* share.c: memory of the stand-in that other processes map: IPC handles, VMM allocations as file descriptors, dma-buf.
+/* share.c: memory of the stand-in that other processes map: IPC handles, VMM allocations as file
+ * descriptors, dma-buf.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fcntl.h>
@@ -60,7 +61,8 @@ EXPORT cuda_result cuIpcOpenMemHandle_v2(cuda_pointer *pointer, struct cuda_ipc_
     return good ? CUDA_OK : CUDA_OUT_OF_MEMORY;
 }
 
-/* With SOFTCUDA_OPAQUE a descriptor that nobody can map, as the driver's. Else it begins at `address`: by its file position, since one file holds the whole allocation. softib reads it. */
+/* With SOFTCUDA_OPAQUE a descriptor that nobody can map, as the driver's. Else it begins at `address`: by
+ * its file position, since one file holds the whole allocation. softib reads it. */
 static int open_range(const struct allocation *it, uintptr_t address)
 {
     char path[64];

@@ -1,4 +1,5 @@
-/* vmm.c: memory that programs map themselves (cuMemCreate, cuMemAddressReserve, cuMemMap), and its descriptors.
+/* vmm.c: memory that programs map themselves (cuMemCreate, cuMemAddressReserve, cuMemMap), and its
+ * descriptors.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fcntl.h>

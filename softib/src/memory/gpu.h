@@ -1,5 +1,6 @@
-/* gpu.h: memory of CUDA devices as registered memory. An adapter reads and writes it over the bus; here the CUDA driver library copies.
- * Other members of the machine map the memory by CUDA IPC; a member that has not loaded the driver library loads it for that.
+/* gpu.h: memory of CUDA devices as registered memory. An adapter reads and writes it over the bus; here
+ * the CUDA driver library copies. Other members of the machine map the memory by CUDA IPC; a member that
+ * has not loaded the driver library loads it for that.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_GPU_H
@@ -18,7 +19,8 @@ struct gpu_handle {
 /* This process has registered or mapped device memory: copies must look at addresses. */
 extern atomic_bool gpu_used;
 
-/* True if the driver library of this process knows `addr` as device memory. A process without that library pays one dlopen. */
+/* True if the driver library of this process knows `addr` as device memory. A process without that library
+ * pays one dlopen. */
 bool gpu_is_device_memory(uint64_t addr);
 /* 0, or an error number: the memory cannot be shared, or the driver is too old. */
 int gpu_export(uint64_t addr, uint64_t len, struct gpu_handle *out);
