@@ -160,7 +160,7 @@ static int print_name(const struct cli_option *o, FILE *out)
     return 2 + (int)strlen(name) + (o->value ? !is_optional(o) + (int)strlen(o->value) : 0);
 }
 
-static void print_text(const char *text, int at, int column, FILE *out)
+void cli_print_text(const char *text, int at, int column, FILE *out)
 {
     if (at + 2 > column) {
         fputc('\n', out);
@@ -190,6 +190,6 @@ void cli_print_options(const struct cli_option *options, FILE *out)
     }
     for (const struct cli_option *o = options; o->names; o++)
         if (o->help)
-            print_text(o->help, print_name(o, out), column, out);
-    print_text("this text", fprintf(out, "  --help"), column, out);
+            cli_print_text(o->help, print_name(o, out), column, out);
+    cli_print_text("this text", fprintf(out, "  --help"), column, out);
 }

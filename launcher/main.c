@@ -9,11 +9,11 @@
 #include "remote/agent.h"
 #include "boot/command.h"
 #include "boot/keep.h"
-#include "options/generate.h"
 #include "keep.h"
 #include "options/options.h"
 #include "run.h"
 #include "core/util.h"
+#include "cli/number.h"
 
 /* Opens /dev/null for those of files 0 to 2 that are closed, so that no pipe gets their number. */
 static void fill_std_files(void)
@@ -30,7 +30,8 @@ static void fill_std_files(void)
 static char **read_command(char **argv, int *argc)
 {
     long fd = -1;
-    char **words = parse_number(argv[2], 3, 1 << 20, &fd) ? command_read((int)fd, argv[0], argc) : NULL;
+    char **words =
+        number_parse_integer(argv[2], 3, 1 << 20, &fd) ? command_read((int)fd, argv[0], argc) : NULL;
     if (!words)
         launcher_die(STATUS_USAGE, COMMAND_OPTION " is for a mpiexec that MPI_Comm_spawn starts.");
     return words;
@@ -42,8 +43,10 @@ int main(int argc, char **argv)
     fill_std_files();
     if (argc > 1 && strcmp(argv[1], AGENT_OPTION) == 0)
         launcher_exit(agent_main(argc, argv));
-    if (argc == 3 && strcmp(argv[1], GENERATE_OPTION) == 0)
-        launcher_exit(generate_document(argv[2]) ? 0 : STATUS_USAGE);
+    if (argc == 2 && strcmp(argv[1], PRINT_OPTIONS_OPTION) == 0) {
+        options_print_table();
+        launcher_exit(0);
+    }
     if (argc > 3 && strcmp(argv[1], KEEP_OPTION) == 0) {
         keep_start(argv[2]);
         argv[2] = argv[0];

@@ -5,7 +5,6 @@
 #define _GNU_SOURCE
 #include "core/util.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -159,46 +158,4 @@ void buf_free(struct buf *b)
 {
     free(b->data);
     *b = (struct buf){0};
-}
-
-bool parse_number(const char *text, long min, long max, long *out)
-{
-    char *end;
-    errno = 0;
-    long v = strtol(text, &end, 10);
-    if (errno || end == text || *end || isspace((unsigned char)*text) || v < min || v > max)
-        return false;
-    *out = v;
-    return true;
-}
-
-/* Letters and digits only, lower case. */
-static size_t normalize_word(const char *word, char *out, size_t size)
-{
-    size_t n = 0;
-    for (; *word && n + 1 < size; word++)
-        if (isalnum((unsigned char)*word))
-            out[n++] = (char)tolower((unsigned char)*word);
-    out[n] = '\0';
-    return n;
-}
-
-unsigned word_distance(const char *a, const char *b)
-{
-    char x[64], y[64];
-    unsigned row[64];
-    size_t n = normalize_word(a, x, sizeof(x)), m = normalize_word(b, y, sizeof(y));
-    for (size_t j = 0; j <= m; j++)
-        row[j] = (unsigned)j;
-    for (size_t i = 1; i <= n; i++) {
-        unsigned diagonal = row[0];
-        row[0] = (unsigned)i;
-        for (size_t j = 1; j <= m; j++) {
-            unsigned change = diagonal + (x[i - 1] != y[j - 1]);
-            unsigned best = row[j] + 1 < row[j - 1] + 1 ? row[j] + 1 : row[j - 1] + 1;
-            diagonal = row[j];
-            row[j] = change < best ? change : best;
-        }
-    }
-    return row[m];
 }

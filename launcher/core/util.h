@@ -63,10 +63,4 @@ static inline char *buf_head(const struct buf *b)
     return b->data ? b->data + b->off : NULL;
 }
 
-/* Parses a whole decimal number in that range; false for anything else. */
-bool parse_number(const char *text, long min, long max, long *out);
-
-/* The number of edits between two words, ignoring case, `-` and `_`; for suggestions. */
-unsigned word_distance(const char *a, const char *b);
-
 #endif

@@ -9,6 +9,7 @@
 
 #include "boot/pmi_line.h"
 #include "core/util.h"
+#include "cli/number.h"
 
 /* Parses a "key=value" line; values of our own library are escaped. */
 static bool read_line(char *line, char **key, char **value, bool escaped)
@@ -60,7 +61,7 @@ static void parse_word(struct spawn_request *r, struct pair_keys *keys, const ch
 {
     struct spawn_program *w = &r->programs[r->n - 1];
     if (strcmp(key, "nprocs") == 0)
-        parse_number(value, 1, 1 << 20, &w->n);
+        number_parse_integer(value, 1, 1 << 20, &w->n);
     else if (strcmp(key, "execname") == 0)
         w->command = value;
     else if (strncmp(key, "argcnt", 6) == 0)

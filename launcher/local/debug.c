@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "local/spawn.h"
+#include "cli/number.h"
 
 /* "0,3-5": the next range; false at the end. */
 static bool parse_next_range(const char **text, long *first, long *last)
@@ -21,10 +22,10 @@ static bool parse_next_range(const char **text, long *first, long *last)
     }
     if (dash)
         *dash = '\0';
-    bool ok = parse_number(word, 0, 1 << 24, first);
+    bool ok = number_parse_integer(word, 0, 1 << 24, first);
     *last = *first;
     if (ok && dash)
-        ok = parse_number(dash + 1, *first, 1 << 24, last);
+        ok = number_parse_integer(dash + 1, *first, 1 << 24, last);
     if (!ok)
         launcher_die(STATUS_USAGE, "Ranks to debug are numbers and ranges, such as 0,3-5, not \"%s\".",
                      *text);
@@ -47,7 +48,7 @@ bool debug_is_selected(const struct options *o, uint32_t rank)
 static long get_single_debug_rank(const struct options *o)
 {
     long rank = -1;
-    if (o->debug_ranks && !parse_number(o->debug_ranks, 0, 1 << 24, &rank))
+    if (o->debug_ranks && !number_parse_integer(o->debug_ranks, 0, 1 << 24, &rank))
         rank = -1;
     return rank;
 }

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "core/util.h"
+#include "cli/number.h"
 
 #define END_MS     10000   /* a process that survives KILL for this long (hung disk I/O) is left behind */
 #define TRIES_MIN  8       /* ... if it was tried so often: without /proc a try alone may take seconds */
@@ -86,7 +87,7 @@ static size_t list_processes(struct entry **out)
     rewinddir(proc.dir);
     for (struct dirent *d; (d = readdir(proc.dir));) {
         long pid;
-        if (!parse_number(d->d_name, 1, 1 << 30, &pid))
+        if (!number_parse_integer(d->d_name, 1, 1 << 30, &pid))
             continue;
         pid_t parent = process_parent((pid_t)pid);
         if (parent <= 0)

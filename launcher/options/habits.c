@@ -116,8 +116,9 @@ void options_notice_foreign(const struct options *o, char *const *environment)
     buf_free(&line);
 }
 
-static void set_mca(struct opt_parse *p, const char *name, const char *value)
+static void set_mca(struct opt_parse *p)
 {
+    const char *value = p->value;
     if (strncmp(value, "plm_rsh_agent=", 14) == 0) {
         p->o->launcher_exec = value + 14;
         return;
@@ -129,31 +130,30 @@ static void set_mca(struct opt_parse *p, const char *name, const char *value)
     char *entry = xstrf("OMPI_MCA_%s", value);
     int at = habits_find_setting(entry);
     const char *ours = at >= 0 ? settings[at].ours : NULL;
-    message_print("Note: -%s %s is a setting of Open MPI and has no effect here; %s%s.", name, value,
+    message_print("Note: -%s %s is a setting of Open MPI and has no effect here; %s%s.", p->name, value,
                   ours ? "use " : "", ours ? ours : ALL_OURS);
     free(entry);
 }
 
-static void set_output_filename(struct opt_parse *p, const char *name, const char *value)
+static void set_output_filename(struct opt_parse *p)
 {
+    const char *value = p->value;
     p->o->out_pattern = xstrf("%s.%%r.out", value);
     p->o->err_pattern = xstrf("%s.%%r.err", value);
     message_print("Note: -%s %s writes to %s.RANK.out and %s.RANK.err (other names: -outfile-pattern, "
                   "-errfile-pattern).",
-                  name, value, value, value);
+                  p->name, value, value, value);
 }
 
-static void set_one_per_node(struct opt_parse *p, const char *name, const char *value)
+static void set_one_per_node(struct opt_parse *p)
 {
-    (void)name;
-    (void)value;
     p->o->ppn = 1;
 }
 
 /* Handles --bynode and --bind-to-core, old forms of options. */
-static void set_obsolete_option(struct opt_parse *p, const char *name, const char *value)
+static void set_obsolete_option(struct opt_parse *p)
 {
-    (void)value;
+    const char *name = p->name;
     if (strcmp(name, "bynode") == 0)
         p->o->map_by = MAP_NODE;
     else if (strcmp(name, "byslot") == 0)
@@ -166,19 +166,16 @@ static void set_obsolete_option(struct opt_parse *p, const char *name, const cha
         p->o->bind = BIND_NONE;
 }
 
-static void habits_ignore_option(struct opt_parse *p, const char *name, const char *value)
+static void habits_ignore_option(struct opt_parse *p)
 {
     (void)p;
-    (void)name;
-    (void)value;
 }
 
 /* The help text of the definition names the replacement. */
-static void habits_print_hint(struct opt_parse *p, const char *name, const char *value)
+static void habits_print_hint(struct opt_parse *p)
 {
-    (void)p;
-    message_print("Note: -%s%s%s has no effect here: %s.", name, value ? " " : "", value ? value : "",
-                  optdef_find(name)->help);
+    message_print("Note: -%s%s%s has no effect here: %s.", p->name, p->value ? " " : "",
+                  p->value ? p->value : "", p->def->help);
 }
 
 const struct optdef habits[] = {

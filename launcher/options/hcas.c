@@ -11,6 +11,7 @@
 
 #include "boot/launch_env.h"
 #include "options/optdefs.h"
+#include "cli/number.h"
 
 #define HCAS_MAX 16 /* largest number of adapters of a softib node */
 
@@ -60,7 +61,7 @@ static void set_quantity(const struct hcas *h, const char *key, const char *valu
 static long set_count(const struct hcas *h, const char *key, const char *value, long min, long max)
 {
     long v;
-    if (!parse_number(value, min, max, &v))
+    if (!number_parse_integer(value, min, max, &v))
         launcher_die(STATUS_USAGE, "-%s: %s=%s: write a whole number from %ld to %ld.", h->option, key, value,
                      min, max);
     return v;

@@ -1,11 +1,13 @@
-/* help.c: uses of the option table other than parsing: --help, finding a name, and suggestions for mistyped
- * names.
+/* help.c: uses of the option table other than parsing: --help, the table as text, finding a name, and suggestions for
+ * mistyped names.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <string.h>
 
+#include "base/nearest.h"
+#include "cli/options.h"
 #include "options/optdefs.h"
 #include "options/options.h"
 
@@ -39,57 +41,40 @@ const struct optdef *optdef_find(const char *name)
     return NULL;
 }
 
-struct nearest {
-    const char *wanted;
-    unsigned best;
-    char name[32];
+struct suggestion {
+    struct nearest nearest;
+    char name[32]; /* that nearest.word points to */
 };
 
-static bool help_compare_option(const char *name, size_t len, void *ctx)
+static bool suggestion_compare_name(const char *name, size_t len, void *ctx)
 {
-    struct nearest *n = ctx;
-    char word[32];
+    struct suggestion *s = ctx;
+    char word[sizeof(s->name)];
+    const size_t typed = strlen(s->nearest.typed);
     if (len < 3 || len >= sizeof(word))
         return false;
     memcpy(word, name, len);
     word[len] = '\0';
-    unsigned d = word_distance(n->wanted, word);
-    /* A beginning that was cut short counts as near: -prepend for -prepend-rank. */
-    if (strlen(n->wanted) >= 3 && strncmp(word, n->wanted, strlen(n->wanted)) == 0)
-        d = d > 2 ? 2 : d;
-    if (d < n->best) {
-        n->best = d;
-        strcpy(n->name, word);
+    /* The beginning of a name counts as near: -prepend for -prepend-rank. */
+    if (typed >= 3 && strncmp(word, s->nearest.typed, typed) == 0 && s->nearest.distance > 2) {
+        s->nearest.distance = 2;
+        s->nearest.word = word;
+    }
+    nearest_compare_candidate(&s->nearest, word);
+    if (s->nearest.word == word) {
+        strcpy(s->name, word);
+        s->nearest.word = s->name;
     }
     return false;
 }
 
 const char *optdef_nearest(const char *name)
 {
-    static struct nearest n;
-    size_t len = strlen(name);
-    n = (struct nearest){.wanted = name, .best = len < 5 ? 2 : 3};
+    static struct suggestion s;
+    s = (struct suggestion){.nearest = nearest_start_search(name)};
     for (unsigned i = 0; i < noptdefs; i++)
-        for_each_name(&optdefs[i], help_compare_option, &n);
-    return n.name[0] ? n.name : NULL;
-}
-
-/* Prints the text to the right of an option, in lines of at most HELP_WIDTH characters. */
-static void print_wrapped(const char *text)
-{
-    enum { HELP_WIDTH = 76 };
-    for (;;) {
-        size_t len = strlen(text);
-        if (len > HELP_WIDTH)
-            for (len = HELP_WIDTH; len > 1 && text[len] != ' ';)
-                len--;
-        printf("  %.*s\n", (int)len, text);
-        text += len;
-        if (!*text)
-            return;
-        text += *text == ' ';
-        printf("  %-32s", "");
-    }
+        for_each_name(&optdefs[i], suggestion_compare_name, &s);
+    return s.nearest.word;
 }
 
 static void print_option(const struct optdef *d)
@@ -103,11 +88,17 @@ static void print_option(const struct optdef *d)
     }
     if (d->metavar)
         snprintf(left + used, sizeof(left) - used, d->arg == ARG_MAYBE ? "[=%s]" : " %s", d->metavar);
-    if (strlen(left) > 32)
-        printf("  %s\n  %-32s", left, "");
-    else
-        printf("  %-32s", left);
-    print_wrapped(d->help);
+    cli_print_text(d->help, printf("  %s", left), 36, stdout);
+}
+
+void options_print_table(void)
+{
+    for (unsigned i = 0; i < noptdefs; i++) {
+        const struct optdef *d = &optdefs[i];
+        if (d->help)
+            printf(d->arg == ARG_MAYBE ? "%s\t[=%s]\t%s\t%s\n" : "%s\t%s\t%s\t%s\n", d->names,
+                   d->metavar ? d->metavar : "", d->values ? d->values : "", d->help);
+    }
 }
 
 void options_help(void)

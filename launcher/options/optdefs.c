@@ -9,27 +9,59 @@
 #include <stdlib.h>
 #include <string.h>
 
-long opt_number(const char *name, const char *value, long min, long max)
+#include "cli/number.h"
+
+/* ---- Values of one kind, stored in the member of struct options that the definition names ---- */
+
+static void *option_member(const struct opt_parse *p)
+{
+    return (char *)p->o + p->def->member;
+}
+
+static void store_flag(struct opt_parse *p)
+{
+    *(bool *)option_member(p) = true;
+}
+
+static void store_text(struct opt_parse *p)
+{
+    *(const char **)option_member(p) = p->value;
+}
+
+static void store_number(struct opt_parse *p)
+{
+    *(long *)option_member(p) = opt_number(p, p->value, p->def->min, p->def->max);
+}
+
+/* Adds the value to a list of strings. */
+static void store_string(struct opt_parse *p)
+{
+    strings_add(option_member(p), p->value);
+}
+
+/* Adds the words of a list that are separated by commas. */
+static void store_list(struct opt_parse *p)
+{
+    struct strings *list = option_member(p);
+    char *copy = xstrdup(p->value), *save = NULL;
+    for (char *w = strtok_r(copy, ",", &save); w; w = strtok_r(NULL, ",", &save))
+        strings_add(list, w);
+    free(copy);
+    if (list->n == 0)
+        launcher_die(STATUS_USAGE, "-%s needs a list of names separated by commas.", p->name);
+}
+
+long opt_number(const struct opt_parse *p, const char *value, long min, long max)
 {
     long v;
-    if (!parse_number(value, min, max, &v))
-        launcher_die(STATUS_USAGE, "-%s needs a whole number from %ld to %ld, not \"%s\".", name, min, max,
+    if (!number_parse_integer(value, min, max, &v))
+        launcher_die(STATUS_USAGE, "-%s needs a whole number from %ld to %ld, not \"%s\".", p->name, min, max,
                      value);
     return v;
 }
 
-static void add_list(struct strings *s, const char *name, const char *value)
-{
-    char *copy = xstrdup(value), *save = NULL;
-    for (char *w = strtok_r(copy, ",", &save); w; w = strtok_r(NULL, ",", &save))
-        strings_add(s, w);
-    free(copy);
-    if (s->n == 0)
-        launcher_die(STATUS_USAGE, "-%s needs a list of names separated by commas.", name);
-}
-
-/* The index of one of several words. */
-int opt_choice(const char *name, const char *value, const char *const *words, int n)
+/* The index of one of `n` words. */
+static int opt_choice(const struct opt_parse *p, const char *value, const char *const *words, int n)
 {
     struct buf all = {0};
     for (int i = 0; i < n; i++) {
@@ -39,462 +71,307 @@ int opt_choice(const char *name, const char *value, const char *const *words, in
         buf_add(&all, words[i], strlen(words[i]));
     }
     buf_add(&all, "", 1);
-    launcher_die(STATUS_USAGE, "-%s does not accept \"%s\"; it accepts %s.", name, value, all.data);
+    launcher_die(STATUS_USAGE, "-%s does not accept \"%s\"; it accepts %s.", p->name, value, all.data);
 }
 
-static void set_n(struct opt_parse *p, const char *name, const char *value)
-{
-    p->app->n = opt_number(name, value, 1, 1 << 24);
-}
+/* ---- Options with a function of their own ---- */
 
-static void set_ppn(struct opt_parse *p, const char *name, const char *value)
+static void set_n(struct opt_parse *p)
 {
-    p->o->ppn = opt_number(name, value, 1, 1 << 20);
-}
-
-static void set_hosts(struct opt_parse *p, const char *name, const char *value)
-{
-    add_list(&p->o->hosts, name, value);
-}
-
-static void set_hostfile(struct opt_parse *p, const char *name, const char *value)
-{
-    (void)name;
-    p->o->hostfile = value;
+    p->app->n = opt_number(p, p->value, 1, 1 << 24);
 }
 
 /* Ranks provide every kind of memory that they know, whether it is requested or not. */
-static void set_memory_kinds(struct opt_parse *p, const char *name, const char *value)
+static void set_memory_kinds(struct opt_parse *p)
 {
     (void)p;
-    (void)name;
-    (void)value;
-}
-
-static void set_vnodes(struct opt_parse *p, const char *name, const char *value)
-{
-    p->o->vnodes = opt_number(name, value, 1, 1 << 20);
-}
-
-static void set_hcas(struct opt_parse *p, const char *name, const char *value)
-{
-    (void)name;
-    p->o->hcas = value;
-}
-
-static void set_usize(struct opt_parse *p, const char *name, const char *value)
-{
-    p->o->universe = opt_number(name, value, 1, 1 << 24);
 }
 
 /* Handles modifiers after the unit, as in -map-by core:PE=2:OVERSUBSCRIBE, in the form of other launchers. */
-static void set_map_modifier(struct opt_parse *p, const char *name, const char *word)
+static void set_map_modifier(struct opt_parse *p, const char *word)
 {
     if (strncasecmp(word, "PE=", 3) == 0)
-        p->o->cpus_per_rank = opt_number(name, word + 3, 1, 1 << 16);
+        p->o->cpus_per_rank = opt_number(p, word + 3, 1, 1 << 16);
     else if (strcasecmp(word, "OVERSUBSCRIBE") == 0)
         p->o->oversubscribe = true;
     else if (strcasecmp(word, "NOOVERSUBSCRIBE") != 0 && strcasecmp(word, "SPAN") != 0)
         launcher_die(STATUS_USAGE,
                      "-%s accepts PE=N (cores for each rank) and OVERSUBSCRIBE after the colon, not \"%s\".",
-                     name, word);
+                     p->name, word);
 }
 
-static void set_rankfile(struct opt_parse *p, const char *name, const char *value)
-{
-    (void)name;
-    p->o->rankfile = value;
-}
-
-static void set_ppr(struct opt_parse *p, const char *name, const char *count, const char *of)
+static void set_ppr(struct opt_parse *p, const char *count, const char *unit)
 {
     static const char *const words[] = {"node", "socket", "numa", "l3", "l3cache", "core"};
     static const enum bind_to meaning[] = {BIND_NONE, BIND_SOCKET, BIND_NUMA, BIND_L3, BIND_L3, BIND_CORE};
-    p->o->ppr = opt_number(name, count, 1, 1 << 12);
-    p->o->ppr_unit = meaning[opt_choice(name, of, words, COUNT_OF(words))];
+    p->o->ppr = opt_number(p, count, 1, 1 << 12);
+    p->o->ppr_unit = meaning[opt_choice(p, unit, words, COUNT_OF(words))];
     if (p->o->ppr_unit == BIND_NONE)
         p->o->ppn = p->o->ppr;
 }
 
-static void opt_set_map_by(struct opt_parse *p, const char *name, const char *value)
+static void set_map_by(struct opt_parse *p)
 {
     static const char *const words[] = {"core", "slot", "node", "socket"};
     static const enum map_by meaning[] = {MAP_BLOCK, MAP_BLOCK, MAP_NODE, MAP_SOCKET};
-    char *copy = xstrdup(value), *save = NULL, *unit = strtok_r(copy, ":", &save), *word;
+    char *copy = xstrdup(p->value), *save = NULL, *unit = strtok_r(copy, ":", &save), *word;
     if (unit && strcmp(unit, "ppr") == 0) {
         const char *count = strtok_r(NULL, ":", &save), *of = strtok_r(NULL, ":", &save);
         if (!count || !of)
             launcher_die(STATUS_USAGE,
                          "-%s %s: write ppr:N:WHAT, for N ranks on each node, socket, numa, l3 or core.",
-                         name, value);
-        set_ppr(p, name, count, of);
-    } else if (value[0] != ':') { /* `:OVERSUBSCRIBE` alone is a habit, too */
-        p->o->map_by = meaning[opt_choice(name, unit ? unit : "", words, COUNT_OF(words))];
+                         p->name, p->value);
+        set_ppr(p, count, of);
+    } else if (p->value[0] != ':') { /* `:OVERSUBSCRIBE` alone is accepted as by other launchers */
+        p->o->map_by = meaning[opt_choice(p, unit ? unit : "", words, COUNT_OF(words))];
     } else if (unit) {
-        set_map_modifier(p, name, unit);
+        set_map_modifier(p, unit);
     }
     while ((word = strtok_r(NULL, ":", &save)))
-        set_map_modifier(p, name, word);
+        set_map_modifier(p, word);
     free(copy);
 }
 
-static void opt_set_rank_by(struct opt_parse *p, const char *name, const char *value)
+static void set_rank_by(struct opt_parse *p)
 {
     static const char *const words[] = {"slot", "core", "fill", "node", "span"};
     static const enum map_by meaning[] = {MAP_BLOCK, MAP_BLOCK, MAP_BLOCK, MAP_NODE, MAP_NODE};
-    p->o->rank_by = meaning[opt_choice(name, value, words, COUNT_OF(words))];
-    p->o->rank_by_said = true;
+    p->o->rank_by = meaning[opt_choice(p, p->value, words, COUNT_OF(words))];
+    p->o->rank_by_given = true;
 }
 
-static void set_cpus(struct opt_parse *p, const char *name, const char *value)
-{
-    p->o->cpus_per_rank = opt_number(name, value, 1, 1 << 16);
-}
-
-static void opt_set_bind_to(struct opt_parse *p, const char *name, const char *value)
+static void set_bind_to(struct opt_parse *p)
 {
     static const char *const words[] = {"none", "core", "socket", "numa", "l3", "l3cache", "hwthread"};
     static const enum bind_to meaning[] = {BIND_NONE, BIND_CORE, BIND_SOCKET,  BIND_NUMA,
                                            BIND_L3,   BIND_L3,   BIND_HWTHREAD};
-    p->o->bind = meaning[opt_choice(name, value, words, COUNT_OF(words))];
+    p->o->bind = meaning[opt_choice(p, p->value, words, COUNT_OF(words))];
 }
 
-static void set_genv(struct opt_parse *p, const char *name, const char *value)
+static void set_env(struct opt_parse *p)
 {
-    (void)name;
-    strings_add(&p->o->genv, value);
+    strings_add(&p->app->env, p->value);
 }
 
-static void set_env(struct opt_parse *p, const char *name, const char *value)
+static void set_x(struct opt_parse *p)
 {
-    (void)name;
-    strings_add(&p->app->env, value);
-}
-
-static void set_x(struct opt_parse *p, const char *name, const char *value)
-{
-    (void)name;
-    if (strchr(value, '=')) {
-        strings_add(&p->o->genv, value);
+    if (strchr(p->value, '=')) {
+        strings_add(&p->o->genv, p->value);
         return;
     }
-    const char *now = getenv(value);
+    const char *now = getenv(p->value);
     if (!now)
         launcher_die(STATUS_USAGE,
                      "-x %s: there is no such variable in the environment; write -x %s=value to set it.",
-                     value, value);
-    char *entry = xstrf("%s=%s", value, now);
+                     p->value, p->value);
+    char *entry = xstrf("%s=%s", p->value, now);
     strings_add(&p->o->genv, entry);
     free(entry);
 }
 
-static void set_genvlist(struct opt_parse *p, const char *name, const char *value)
+static void set_genvlist(struct opt_parse *p)
 {
-    add_list(&p->o->genvlist, name, value);
+    store_list(p);
     p->o->env_pass = ENV_PASS_LIST;
 }
 
-static void set_genvnone(struct opt_parse *p, const char *name, const char *value)
+static void set_genvnone(struct opt_parse *p)
 {
-    (void)name;
-    (void)value;
     p->o->env_pass = ENV_PASS_NONE;
 }
 
-static void set_genvall(struct opt_parse *p, const char *name, const char *value)
+static void set_genvall(struct opt_parse *p)
 {
-    (void)name;
-    (void)value;
     p->o->env_pass = ENV_PASS_ALL;
 }
 
-static void set_wdir(struct opt_parse *p, const char *name, const char *value)
+static void set_wdir(struct opt_parse *p)
 {
-    (void)name;
-    p->app->wdir = value;
+    p->app->wdir = p->value;
 }
 
-static void set_prefix(struct opt_parse *p, const char *name, const char *value)
+static void set_prefix(struct opt_parse *p)
 {
-    (void)name;
-    (void)value;
     p->o->prefix = "[%r] ";
 }
 
-static void set_prefix_pattern(struct opt_parse *p, const char *name, const char *value)
+static void set_no_cleanup(struct opt_parse *p)
 {
-    (void)name;
-    p->o->prefix = value;
-}
-
-static void set_show_map(struct opt_parse *p, const char *name, const char *value)
-{
-    (void)name;
-    (void)value;
-    p->o->show_map = true;
-}
-
-static void set_exit_codes(struct opt_parse *p, const char *name, const char *value)
-{
-    (void)name;
-    (void)value;
-    p->o->exit_codes = true;
-}
-
-static void set_no_cleanup(struct opt_parse *p, const char *name, const char *value)
-{
-    (void)name;
-    (void)value;
     p->o->no_cleanup = p->o->recovery = true;
 }
 
-static void set_recovery(struct opt_parse *p, const char *name, const char *value)
+/* Handles --with-ft of Open MPI: ulfm or mpi, and no or none. */
+static void set_with_ft(struct opt_parse *p)
 {
-    (void)name;
-    (void)value;
-    p->o->recovery = true;
+    static const char *const words[] = {"ulfm", "mpi", "yes", "true", "1", "none", "no", "false", "0"};
+    enum { ON = 5 };
+    size_t i = 0;
+    while (i < COUNT_OF(words) && strcmp(p->value, words[i]) != 0)
+        i++;
+    if (i == COUNT_OF(words))
+        launcher_die(STATUS_USAGE, "-%s takes ulfm or none, not \"%s\".", p->name, p->value);
+    p->o->recovery = p->o->recovery || i < ON;
 }
 
-/* Handles --with-ft of Open MPI: ulfm; also no, none and mpi, which is the same as ulfm. */
-static void set_with_ft(struct opt_parse *p, const char *name, const char *value)
+static void set_gdb(struct opt_parse *p)
 {
-    static const char *const on[] = {"ulfm", "mpi", "yes", "true", "1"}, *const off[] = {"no", "none",
-                                                                                         "false", "0"};
-    for (size_t i = 0; i < COUNT_OF(on); i++)
-        if (strcmp(value, on[i]) == 0) {
-            p->o->recovery = true;
-            return;
-        }
-    for (size_t i = 0; i < COUNT_OF(off); i++)
-        if (strcmp(value, off[i]) == 0)
-            return;
-    launcher_die(STATUS_USAGE, "-%s takes ulfm or none, not \"%s\".", name, value);
-}
-
-static void set_gdb(struct opt_parse *p, const char *name, const char *value)
-{
-    (void)name;
     p->o->debug = DEBUG_GDB;
-    p->o->debug_ranks = value;
+    p->o->debug_ranks = p->value;
 }
 
-static void set_xterm(struct opt_parse *p, const char *name, const char *value)
+static void set_xterm(struct opt_parse *p)
 {
-    (void)name;
     p->o->debug = DEBUG_XTERM;
-    p->o->debug_ranks = strcmp(value, "all") == 0 ? NULL : value;
+    p->o->debug_ranks = strcmp(p->value, "all") == 0 ? NULL : p->value;
 }
 
-static void set_keep_running(struct opt_parse *p, const char *name, const char *value)
+static void set_stdin(struct opt_parse *p)
 {
-    (void)name;
-    (void)value;
-    p->o->keep_running = true;
-}
-
-static void set_oversubscribe(struct opt_parse *p, const char *name, const char *value)
-{
-    (void)name;
-    (void)value;
-    p->o->oversubscribe = true;
-}
-
-static void set_outfile(struct opt_parse *p, const char *name, const char *value)
-{
-    (void)name;
-    p->o->out_pattern = value;
-}
-
-static void set_errfile(struct opt_parse *p, const char *name, const char *value)
-{
-    (void)name;
-    p->o->err_pattern = value;
-}
-
-static void set_stdin(struct opt_parse *p, const char *name, const char *value)
-{
-    if (strcmp(value, "all") == 0)
+    if (strcmp(p->value, "all") == 0)
         p->o->stdin_rank = STDIN_ALL;
-    else if (strcmp(value, "none") == 0)
+    else if (strcmp(p->value, "none") == 0)
         p->o->stdin_rank = STDIN_NONE;
-    else if (!parse_number(value, 0, 1 << 24, &p->o->stdin_rank))
-        launcher_die(STATUS_USAGE, "-%s is all, none or a rank, not \"%s\".", name, value);
+    else if (!number_parse_integer(p->value, 0, 1 << 24, &p->o->stdin_rank))
+        launcher_die(STATUS_USAGE, "-%s is all, none or a rank, not \"%s\".", p->name, p->value);
 }
 
-static void set_launcher(struct opt_parse *p, const char *name, const char *value)
+static void set_launcher(struct opt_parse *p)
 {
     static const char *const words[] = {"ssh", "rsh", "slurm"};
-    p->o->launcher = words[opt_choice(name, value, words, COUNT_OF(words))];
-}
-
-static void set_launcher_exec(struct opt_parse *p, const char *name, const char *value)
-{
-    (void)name;
-    p->o->launcher_exec = value;
-}
-
-static void set_network(struct opt_parse *p, const char *name, const char *value)
-{
-    (void)name;
-    p->o->network = value;
-}
-
-static void set_fanout(struct opt_parse *p, const char *name, const char *value)
-{
-    p->o->fanout = opt_number(name, value, 0, 1 << 20);
-}
-
-static void set_heartbeat(struct opt_parse *p, const char *name, const char *value)
-{
-    p->o->heartbeat = opt_number(name, value, 0, 86400);
-}
-
-static void set_timeout(struct opt_parse *p, const char *name, const char *value)
-{
-    p->o->timeout = opt_number(name, value, 1, 100000000);
-}
-
-static void set_hang_after(struct opt_parse *p, const char *name, const char *value)
-{
-    p->o->hang_after = opt_number(name, value, 1, 100000000);
+    p->o->launcher = words[opt_choice(p, p->value, words, COUNT_OF(words))];
 }
 
 /* Sets the initial error handler (MPI-5.0, 11.5). */
-static void set_errhandler(struct opt_parse *p, const char *name, const char *value)
+static void set_errhandler(struct opt_parse *p)
 {
     static const char *const words[] = {"mpi_errors_are_fatal", "mpi_errors_abort", "mpi_errors_return"};
     char *entry =
-        xstrf("FISHPLATE_INITIAL_ERRHANDLER=%s", words[opt_choice(name, value, words, COUNT_OF(words))]);
+        xstrf("FISHPLATE_INITIAL_ERRHANDLER=%s", words[opt_choice(p, p->value, words, COUNT_OF(words))]);
     strings_add(&p->o->genv, entry);
     free(entry);
 }
 
-static void set_verbose(struct opt_parse *p, const char *name, const char *value)
-{
-    (void)name;
-    (void)value;
-    p->o->verbose = true;
-}
-
 /* For mpiexecs that mpiexec starts (spawned.c). */
-static void set_report_fd(struct opt_parse *p, const char *name, const char *value)
+static void set_report_fd(struct opt_parse *p)
 {
-    p->o->report_fd = opt_number(name, value, 3, 1 << 20);
+    store_number(p);
     fcntl((int)p->o->report_fd, F_SETFD, FD_CLOEXEC);
 }
 
-static void set_notices(struct opt_parse *p, const char *name, const char *value)
+static void set_notices(struct opt_parse *p)
 {
-    char *words = xstrdup(value), *comma = strchr(words, ',');
+    char *words = xstrdup(p->value), *comma = strchr(words, ',');
     if (comma)
         *comma++ = '\0';
-    p->o->notices_fd = opt_number(name, words, 3, 1 << 20);
-    p->o->bell_fd = opt_number(name, comma ? comma : "", 3, 1 << 20);
+    p->o->notices_fd = opt_number(p, words, 3, 1 << 20);
+    p->o->bell_fd = opt_number(p, comma ? comma : "", 3, 1 << 20);
     p->o->recovery = true;
     fcntl((int)p->o->notices_fd, F_SETFD, FD_CLOEXEC);
     fcntl((int)p->o->bell_fd, F_SETFD, FD_CLOEXEC);
     free(words);
 }
 
-static void set_preput(struct opt_parse *p, const char *name, const char *value)
-{
-    (void)name;
-    strings_add(&p->o->preputs, value);
-}
-
-static void show_help(struct opt_parse *p, const char *name, const char *value)
+static _Noreturn void show_help(struct opt_parse *p)
 {
     (void)p;
-    (void)name;
-    (void)value;
     options_help();
     launcher_exit(0);
 }
 
-static void show_version(struct opt_parse *p, const char *name, const char *value)
+static _Noreturn void show_version(struct opt_parse *p)
 {
     (void)p;
-    (void)name;
-    (void)value;
     printf("mpiexec (Fishplate) %s\n", FISHPLATE_VERSION);
     launcher_exit(0);
 }
 
+#define FLAG(name) store_flag, .member = offsetof(struct options, name)
+#define TEXT(name) store_text, .member = offsetof(struct options, name)
+#define NUMBER(name, low, high) \
+    store_number, .member = offsetof(struct options, name), .min = low, .max = high
+#define STRING(name) store_string, .member = offsetof(struct options, name)
+
 const struct optdef optdefs[] = {
     {"n|np|c", ARG_ONE, "N", "start N ranks of the program", set_n},
-    {"ppn|perhost|npernode|N", ARG_ONE, "N", "put N ranks on each host before going on to the next", set_ppn},
+    {"ppn|perhost|npernode|N", ARG_ONE, "N", "put N ranks on each host before going on to the next",
+     NUMBER(ppn, 1, 1 << 20)},
     {"hosts|host|H", ARG_ONE, "A,B:4", "run on these hosts; B:4 means that host B takes 4 ranks (slots)",
-     set_hosts},
+     store_list, .member = offsetof(struct options, hosts)},
     {"f|hostfile|machinefile", ARG_ONE, "FILE",
-     "read the hosts from FILE, one per line: `name`, `name:4` or `name slots=4`", set_hostfile, "@file"},
+     "read the hosts from FILE, one per line: `name`, `name:4` or `name slots=4`", TEXT(hostfile),
+     .values = "@file"},
     {"map-by", ARG_ONE, "WHAT",
      "core: fill each host before the next (default); node: one rank per host in turn; socket; ppr:N:WHAT: N "
      "ranks on each node, socket, numa, l3 or core; core:PE=2: 2 cores per rank",
-     opt_set_map_by, "core node socket ppr:1:node ppr:1:socket ppr:1:numa core:PE=2"},
+     set_map_by, .values = "core node socket ppr:1:node ppr:1:socket ppr:1:numa core:PE=2"},
     {"rankfile|rf", ARG_ONE, "FILE",
      "host and processors of each rank, one line per rank: `rank 0=n1 slot=0-3` (cores), `slot=1:0,2` (cores "
      "of "
      "socket 1), `slot=1:*`",
-     set_rankfile, "@file"},
+     TEXT(rankfile), .values = "@file"},
     {"rank-by", ARG_ONE, "WHAT", "number the ranks slot by slot or node by node, however they were mapped",
-     opt_set_rank_by, "slot node"},
+     set_rank_by, .values = "slot node"},
     {"cpus-per-rank|cpus-per-proc", ARG_ONE, "N", "bind each rank to N cores; a host takes fewer ranks",
-     set_cpus},
+     NUMBER(cpus_per_rank, 1, 1 << 16)},
     {"bind-to", ARG_ONE, "WHAT",
-     "core, l3, numa, socket, hwthread or none; core by default unless oversubscribed", opt_set_bind_to,
-     "core l3 numa socket hwthread none"},
+     "core, l3, numa, socket, hwthread or none; core by default unless oversubscribed", set_bind_to,
+     .values = "core l3 numa socket hwthread none"},
     {"show-map|report-bindings|display-map|print-rank-map", ARG_NONE, NULL,
-     "print the host and the processors of each rank", set_show_map},
+     "print the host and the processors of each rank", FLAG(show_map)},
     {"vnodes", ARG_ONE, "N",
      "divide this machine into N virtual nodes that communicate through software adapters, not shared memory",
-     set_vnodes},
+     NUMBER(vnodes, 1, 1 << 20)},
     {"memory-alloc-kinds", ARG_ONE, "KINDS",
      "kinds of memory that the program requests; MPI_Comm_get_info of MPI_COMM_WORLD returns those that it "
      "has, as "
      "mpi_memory_alloc_kinds",
-     set_memory_kinds, "system mpi cuda cuda:device"},
+     set_memory_kinds, .values = "system mpi cuda cuda:device"},
     {"hcas|hca", ARG_ONE, "LIST",
      "adapters of each virtual node: their number (2), their rates (1GB/s,250MB/s) or more "
      "(2x1GB/s,ports=2,lmc=1,latency=2us,bus=1GB/s,pin=200ns); hub=1: a barrier network "
      "besides, the device softwire0",
-     set_hcas, "2 2x1GB/s 1GB/s,250MB/s 2x1GB/s,ports=2 1x1GB/s,lmc=1 1,hub=1"},
+     TEXT(hcas), .values = "2 2x1GB/s 1GB/s,250MB/s 2x1GB/s,ports=2 1x1GB/s,lmc=1 1,hub=1"},
     {"usize", ARG_ONE, "N", "value of MPI_UNIVERSE_SIZE: expected number of ranks, including spawned ones",
-     set_usize},
-    {"genv", ARG_NAME_VALUE, "NAME VALUE", "set a variable for all programs (also NAME=VALUE)", set_genv},
+     NUMBER(universe, 1, 1 << 24)},
+    {"genv", ARG_NAME_VALUE, "NAME VALUE", "set a variable for all programs (also NAME=VALUE)", STRING(genv)},
     {"env", ARG_NAME_VALUE, "NAME VALUE", "set a variable for this program only (also NAME=VALUE)", set_env},
     {"x", ARG_ONE, "NAME[=VALUE]", "set a variable for all programs, or pass its current value", set_x},
     {"genvlist", ARG_ONE, "A,B",
-     "pass only these environment variables to the ranks; all are passed by default", set_genvlist},
+     "pass only these environment variables to the ranks; all are passed by default", set_genvlist,
+     .member = offsetof(struct options, genvlist)},
     {"genvnone", ARG_NONE, NULL, "pass no environment variables to the ranks", set_genvnone},
     {"genvall|envall", ARG_NONE, NULL, NULL, set_genvall},
-    {"wdir|wd|cwd", ARG_ONE, "DIR", "start this program in DIR", set_wdir, "@dir"},
+    {"wdir|wd|cwd", ARG_ONE, "DIR", "start this program in DIR", set_wdir, .values = "@dir"},
     {"configfile", ARG_ONE, "FILE", "read programs from FILE, one per line: options, program, arguments",
-     options_configfile, "@file"},
+     options_configfile, .values = "@file"},
     {"stdin", ARG_ONE, "WHO", "who reads standard input: a rank (default 0), all or none", set_stdin,
-     "0 all none"},
+     .values = "0 all none"},
     {"l|prepend-rank|tag-output", ARG_NONE, NULL, "begin each line of output with [rank]", set_prefix},
     {"prepend-pattern", ARG_ONE, "TEXT", "begin each line with this text; %r is the rank, %h its host",
-     set_prefix_pattern},
+     TEXT(prefix)},
     {"outfile-pattern", ARG_ONE, "NAME", "write standard output to files; %r is the rank, %h its host",
-     set_outfile, "@file"},
+     TEXT(out_pattern), .values = "@file"},
     {"errfile-pattern", ARG_ONE, "NAME", "write standard error to files; %r is the rank, %h its host",
-     set_errfile, "@file"},
+     TEXT(err_pattern), .values = "@file"},
     {"keep-running", ARG_NONE, NULL,
      "continue when the reader of standard output has gone; by default the job ends, like a pipeline",
-     set_keep_running},
+     FLAG(keep_running)},
     {"timeout", ARG_ONE, "S",
-     "end the job after S seconds with exit status 124, and print what the ranks wait for", set_timeout},
+     "end the job after S seconds with exit status 124, and print what the ranks wait for",
+     NUMBER(timeout, 1, 100000000)},
     {"hang-after", ARG_ONE, "S",
      "print what the ranks wait for when the job has made no progress for S seconds; the job continues",
-     set_hang_after},
+     NUMBER(hang_after, 1, 100000000)},
     {"enable-recovery", ARG_NONE, NULL,
      "when a rank dies, notify the other ranks and let them continue; the exit status is that of the "
      "survivors (docs/fault-tolerance.md)",
-     set_recovery},
-    {"with-ft", ARG_ONE, "ulfm", "same as -enable-recovery (Open MPI's spelling)", set_with_ft, "ulfm none"},
+     FLAG(recovery)},
+    {"with-ft", ARG_ONE, "ulfm", "same as -enable-recovery (Open MPI's spelling)", set_with_ft,
+     .values = "ulfm none"},
     {"disable-auto-cleanup", ARG_NONE, NULL,
      "same as -enable-recovery, but the exit status is that of the first rank that failed", set_no_cleanup},
-    {"print-all-exitcodes", ARG_NONE, NULL, "print the exit status of every rank at the end", set_exit_codes},
+    {"print-all-exitcodes", ARG_NONE, NULL, "print the exit status of every rank at the end",
+     FLAG(exit_codes)},
     {"gdb", ARG_MAYBE, "RANK",
      "run all ranks under gdb and print a backtrace when one crashes; with RANK, debug that rank "
      "interactively",
@@ -503,31 +380,34 @@ const struct optdef optdefs[] = {
      set_xterm},
     {"launcher|bootstrap", ARG_ONE, "NAME",
      "how to reach other hosts: ssh (default), rsh or slurm (srun; default in an allocation)", set_launcher,
-     "ssh rsh slurm"},
+     .values = "ssh rsh slurm"},
     {"launcher-exec|bootstrap-exec", ARG_ONE, "CMD",
-     "reach other hosts with this command, called as CMD host command...", set_launcher_exec, "@file"},
+     "reach other hosts with this command, called as CMD host command...", TEXT(launcher_exec),
+     .values = "@file"},
     {"iface|network-interface", ARG_ONE, "NAME",
      "connect mpiexec and its agents over this interface only, on every host (NAME, or ADDRESS/BITS: the "
      "network; any: all interfaces; default: those that lead to the other hosts); FISHPLATE_IB_DEVICES "
      "chooses the adapters for messages",
-     set_network},
+     TEXT(network)},
     {"fanout", ARG_ONE, "N",
-     "number of hosts that each host connects to (default 16); 0: mpiexec connects to all", set_fanout},
+     "number of hosts that each host connects to (default 16); 0: mpiexec connects to all",
+     NUMBER(fanout, 0, 1 << 20)},
     {"heartbeat", ARG_ONE, "S",
      "a host that is silent for S seconds is lost (default 30); 0: only when its connection breaks",
-     set_heartbeat},
+     NUMBER(heartbeat, 0, 86400)},
     {"initial-errhandler", ARG_ONE, "NAME",
      "error handler in effect until the program sets one: mpi_errors_are_fatal, mpi_errors_abort or "
      "mpi_errors_return",
-     set_errhandler, "mpi_errors_are_fatal mpi_errors_abort mpi_errors_return"},
-    {"v|verbose", ARG_NONE, NULL, "print what is started on which host", set_verbose},
+     set_errhandler, .values = "mpi_errors_are_fatal mpi_errors_abort mpi_errors_return"},
+    {"v|verbose", ARG_NONE, NULL, "print what is started on which host", FLAG(verbose)},
     {"version|V", ARG_NONE, NULL, "print the version", show_version},
-    {"report-fd", ARG_ONE, "FD", NULL, set_report_fd},
+    {"report-fd", ARG_ONE, "FD", NULL, set_report_fd, .member = offsetof(struct options, report_fd), .min = 3,
+     .max = 1 << 20},
     {"notices", ARG_ONE, "FD,FD", NULL, set_notices},
-    {"preput", ARG_ONE, "KEY=VALUE", NULL, set_preput},
+    {"preput", ARG_ONE, "KEY=VALUE", NULL, STRING(preputs)},
     {"help|h|?", ARG_NONE, NULL, "print this text", show_help},
     {"oversubscribe", ARG_NONE, NULL,
      "permit more ranks than slots or cores without a note, and with -bind-to core more ranks than cores",
-     set_oversubscribe},
+     FLAG(oversubscribe)},
 };
 const unsigned noptdefs = COUNT_OF(optdefs);

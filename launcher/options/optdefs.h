@@ -10,11 +10,13 @@
 /* ARG_MAYBE: a value only with an equals sign, since the next word may be the program. */
 enum opt_arg { ARG_NONE, ARG_ONE, ARG_NAME_VALUE, ARG_MAYBE };
 
-/* The options being filled in. */
+/* The options being filled in, and the option of the command line that is being stored. */
 struct opt_parse {
     struct options *o;
     struct app_spec *app;
     bool config; /* -configfile was given */
+    const struct optdef *def;
+    const char *name, *value; /* as the user wrote them, without dashes; value NULL: none */
 };
 
 struct optdef {
@@ -22,8 +24,10 @@ struct optdef {
     enum opt_arg arg;
     const char *metavar;
     const char *help; /* NULL: accepted but not shown */
-    void (*apply)(struct opt_parse *p, const char *name, const char *value);
+    void (*apply)(struct opt_parse *p);
     const char *values; /* for completion: words, @file or @dir; NULL: nothing is known */
+    size_t member;      /* offset of the member of struct options in which `apply` stores the value */
+    long min, max;      /* limits of a number */
 };
 
 extern const struct optdef optdefs[];
@@ -36,12 +40,11 @@ extern const unsigned nhabits;
 /* The definition with that name (without dashes), of either table; NULL when there is none. */
 const struct optdef *optdef_find(const char *name);
 
-/* Values, or the end of mpiexec with a sentence: a whole number, the index of one of several words. */
-long opt_number(const char *name, const char *value, long min, long max);
-int opt_choice(const char *name, const char *value, const char *const *words, int n);
+/* The number that `value` is; ends mpiexec with a sentence about the option if it is none between these limits. */
+long opt_number(const struct opt_parse *p, const char *value, long min, long max);
 
 /* options.c: reads a file of programs. */
-void options_configfile(struct opt_parse *p, const char *name, const char *value);
+void options_configfile(struct opt_parse *p);
 
 /* The name in the table most similar to a mistyped one, or NULL if none is. */
 const char *optdef_nearest(const char *name);

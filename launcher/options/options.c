@@ -14,6 +14,7 @@
 #include "boot/launch_env.h"
 #include "options/hcas.h"
 #include "options/optdefs.h"
+#include "cli/number.h"
 
 void strings_add(struct strings *s, const char *text)
 {
@@ -43,6 +44,12 @@ static void append_app(struct opt_parse *p)
 
 static _Noreturn void unknown_option(const char *word, const char *name)
 {
+    const size_t letters = strcspn(name, "0123456789");
+    char *head = xstrf("%.*s", (int)letters, name);
+    const struct optdef *def = name[letters] ? optdef_find(head) : NULL;
+    if (def && def->arg == ARG_ONE) /* -np4 */
+        launcher_die(STATUS_USAGE, "There is no option %s. Did you mean -%s %s? All options: mpiexec --help.",
+                     word, head, name + letters);
     const char *near = optdef_nearest(name);
     if (near)
         launcher_die(STATUS_USAGE, "There is no option %s. Did you mean -%s? All options: mpiexec --help.",
@@ -77,7 +84,10 @@ static int parse_program_part(struct opt_parse *p, int argc, char **argv)
                 launcher_die(STATUS_USAGE, "-%s %s needs a value after it.", bare, value);
             value = xstrf("%s=%s", value, argv[i++]);
         }
-        def->apply(p, bare, value);
+        p->def = def;
+        p->name = bare;
+        p->value = value;
+        def->apply(p);
         free(bare);
     }
     while (i < argc && strcmp(argv[i], ":") != 0)
@@ -134,14 +144,15 @@ static void split_line(char *line, struct strings *out)
     }
 }
 
-void options_configfile(struct opt_parse *p, const char *name, const char *value)
+void options_configfile(struct opt_parse *p)
 {
+    const char *value = p->value;
     FILE *f = fopen(value, "re");
     char *line = NULL;
     size_t cap = 0;
     struct strings words = {0};
     if (p->config)
-        launcher_die(STATUS_USAGE, "-%s may be given once, and not inside such a file.", name);
+        launcher_die(STATUS_USAGE, "-%s may be given once, and not inside such a file.", p->name);
     if (!f)
         launcher_die(STATUS_USAGE, "The configuration file %s cannot be read: %s.", value, strerror(errno));
     while (getline(&line, &cap, f) >= 0) {
@@ -165,7 +176,7 @@ void options_configfile(struct opt_parse *p, const char *name, const char *value
 static void options_read_environment(struct options *o)
 {
     const char *text = getenv("MPIEXEC_TIMEOUT");
-    if (text && !parse_number(text, 1, 100000000, &o->timeout))
+    if (text && !number_parse_integer(text, 1, 100000000, &o->timeout))
         launcher_die(STATUS_USAGE, "MPIEXEC_TIMEOUT is \"%s\", not a number of seconds.", text);
     text =
         getenv("MPIR_CVAR_ENABLE_FT"); /* as of MPICH: -disable-auto-cleanup is the launcher's half of it */
@@ -173,7 +184,7 @@ static void options_read_environment(struct options *o)
         o->recovery = true;
     text = getenv("FISHPLATE_INIT_TIMEOUT");
     if (text)
-        parse_number(text, 1, 86400, &o->init_timeout); /* the library complains about a bad one */
+        number_parse_integer(text, 1, 86400, &o->init_timeout); /* the library complains about a bad one */
 }
 
 /* For all programs, and for the jobs that ranks spawn in the same fabric (spawned.c). */
@@ -194,9 +205,9 @@ void options_parse(int argc, char **argv, struct options *o)
     parse_words(&p, argc - 1, argv + 1);
     for (unsigned i = 0; i < o->genv.n; i++)
         if (strncmp(o->genv.v[i], "FISHPLATE_INIT_TIMEOUT=", 23) == 0)
-            parse_number(o->genv.v[i] + 23, 1, 86400, &o->init_timeout);
+            number_parse_integer(o->genv.v[i] + 23, 1, 86400, &o->init_timeout);
     if (o->rankfile &&
-        (o->vnodes || o->ppn || o->ppr || o->map_by != MAP_BLOCK || o->rank_by_said || o->cpus_per_rank > 1))
+        (o->vnodes || o->ppn || o->ppr || o->map_by != MAP_BLOCK || o->rank_by_given || o->cpus_per_rank > 1))
         launcher_die(STATUS_USAGE, "-rankfile places every rank: -map-by, -rank-by, -ppn, -cpus-per-rank and "
                                    "-vnodes contradict it.");
     if (o->vnodes && (o->hosts.n || o->hostfile))

@@ -45,7 +45,7 @@ struct options {
     const char *hcas; /* adapters of a virtual node; NULL: not given */
     long universe;    /* MPI_UNIVERSE_SIZE; 0: as many as there are slots */
     enum map_by map_by, rank_by;
-    bool rank_by_said;
+    bool rank_by_given;
     long cpus_per_rank;    /* 0: not given */
     long ppr;              /* ranks for each ... */
     enum bind_to ppr_unit; /* ... of these; BIND_NONE, BIND_DEFAULT: -map-by counts by node, or has no ppr */
@@ -82,6 +82,10 @@ void options_parse(int argc, char **argv, struct options *out);
 
 /* For --help. */
 void options_help(void);
+
+/* The table of options, for tools/options-to-texts: completion and the manual page are made from it. */
+#define PRINT_OPTIONS_OPTION "--fishplate-print"
+void options_print_table(void);
 
 /* habits.c: one line about variables of other MPI libraries that are set and have no effect here. */
 void options_notice_foreign(const struct options *o, char *const *environment);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/util.h"
+#include "cli/number.h"
 
 static const struct {
     const char *system, *job, *file; /* variables: of the job's number, and of the file with its hosts */
@@ -44,7 +45,7 @@ static void batch_line(int system, char *line, const char *where, batch_add_fn *
     long slots = 1;
     if (!host)
         return;
-    if (systems[system].counts && (!count || !parse_number(count, 1, 1 << 20, &slots)))
+    if (systems[system].counts && (!count || !number_parse_integer(count, 1, 1 << 20, &slots)))
         launcher_die(STATUS_USAGE, "In %s, the second word should be the number of slots of host \"%.200s\".",
                      where, host);
     add(arg, host, slots, where);

@@ -16,6 +16,7 @@
 #include "plan/rankfile.h"
 #include "plan/slurm.h"
 #include "plan/topo.h"
+#include "cli/number.h"
 
 static void add_host(struct hosts *h, const char *name, long slots, bool counted)
 {
@@ -44,7 +45,7 @@ static void add_word(struct hosts *h, const char *word, const char *where, long 
     }
     if (colon) {
         *colon = '\0';
-        if (!parse_number(colon + 1, 1, 1 << 20, &slots))
+        if (!number_parse_integer(colon + 1, 1, 1 << 20, &slots))
             launcher_die(STATUS_USAGE, "In %s, \"%s\" should be a host name or host:slots.", where, word);
         counted = true;
     }
@@ -64,7 +65,7 @@ static void add_line(struct hosts *h, char *line, const char *file, unsigned lin
     long slots = 0;
     while (name && (word = strtok_r(NULL, " \t\r\n", &save))) {
         if (strncmp(word, "slots=", 6) == 0) {
-            if (!parse_number(word + 6, 1, 1 << 20, &slots))
+            if (!number_parse_integer(word + 6, 1, 1 << 20, &slots))
                 launcher_die(STATUS_USAGE, "In %s, \"%s\" should be slots= and a number.", where, word);
         } else if (strncmp(word, "max_slots=", 10) != 0 && strncmp(word, "max-slots=", 10) != 0) {
             launcher_die(STATUS_USAGE,

@@ -12,6 +12,7 @@
 #include "plan/rankfile.h"
 #include "plan/slurm.h"
 #include "plan/topo.h"
+#include "cli/number.h"
 
 /* Fills bins in turn, each with its share, and starts over when all are full. */
 static void fill_blocks(uint32_t size, uint32_t nbins, const uint32_t *share, uint32_t *bin_of)
@@ -45,7 +46,7 @@ static void assign_round_robin(uint32_t size, uint32_t nbins, const uint32_t *sh
 static void map_renumber_ranks(const struct options *o, uint32_t size, uint32_t nbins, uint32_t *bin_of)
 {
     uint32_t *count = xcalloc(nbins, sizeof(*count));
-    if (o->rank_by_said) {
+    if (o->rank_by_given) {
         for (uint32_t r = 0; r < size; r++)
             count[bin_of[r]]++;
         for (uint32_t r = 0; r < size;)
@@ -159,7 +160,7 @@ static uint32_t find_host(const struct options *o, const struct hosts *h, uint32
 {
     const char *name = h->ranks->host[rank];
     long index;
-    if (strncmp(name, "+n", 2) == 0 && parse_number(name + 2, 0, (long)h->n - 1, &index))
+    if (strncmp(name, "+n", 2) == 0 && number_parse_integer(name + 2, 0, (long)h->n - 1, &index))
         return (uint32_t)index;
     for (uint32_t i = 0; i < h->n; i++)
         if (strcmp(h->v[i].name, name) == 0)

@@ -11,6 +11,7 @@
 
 #include "core/util.h"
 #include "options/options.h"
+#include "cli/number.h"
 
 #define RANKS_MAX (1 << 20)
 
@@ -46,7 +47,7 @@ static void read_line(struct rankfile *f, char *line, const char *file, unsigned
     }
     if (n == 0)
         return;
-    if (strcmp(word[0], "rank") != 0 || n < 3 || !parse_number(word[1], 0, RANKS_MAX, &rank))
+    if (strcmp(word[0], "rank") != 0 || n < 3 || !number_parse_integer(word[1], 0, RANKS_MAX, &rank))
         reject_line(file, number, "it does not begin with `rank N=host`");
     if (n == 4 || (n == 5 && strcmp(word[3], "slot") != 0 && strcmp(word[3], "slots") != 0))
         reject_line(file, number, "`slot=LIST` should follow the host");

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/address.h"
+#include "cli/number.h"
 
 bool slurm_is_allocation(void)
 {
@@ -28,10 +29,10 @@ static bool expand_range(const char *prefix, const char *range, size_t len, cons
     long first = 0, last = 0;
     if (dash)
         *dash = '\0';
-    bool ok = parse_number(copy, 0, 999999999, &first);
+    bool ok = number_parse_integer(copy, 0, 999999999, &first);
     last = first;
     if (ok && dash)
-        ok = parse_number(dash + 1, first, 999999999, &last) && last - first < (long)most;
+        ok = number_parse_integer(dash + 1, first, 999999999, &last) && last - first < (long)most;
     for (long i = first; ok && i <= last; i++) {
         char *name = xstrf("%s%0*ld", prefix, (int)width, i);
         ok = expand_item(name, strlen(name), rest, most, out);
@@ -96,10 +97,10 @@ static uint32_t next_count(const char **text, long *value, long *left)
     if (times) {
         *times = '\0';
         times[2 + strcspn(times + 2, ")")] = '\0';
-        if (!parse_number(times + 2, 1, SLURM_HOSTS_MAX, left))
+        if (!number_parse_integer(times + 2, 1, SLURM_HOSTS_MAX, left))
             *left = 1;
     }
-    if (!parse_number(item, 1, 1 << 20, value))
+    if (!number_parse_integer(item, 1, 1 << 20, value))
         *value = 1;
     free(item);
     if ((*text)[len])

@@ -13,6 +13,7 @@
 #include "boot/pmi_line.h"
 #include "pmi/kvs.h"
 #include "core/util.h"
+#include "cli/number.h"
 
 #define REQUEST_MAX 65536
 #define SPAWN_MAX   (1u << 22)
@@ -219,7 +220,7 @@ static bool handle_spawn_line(struct pmi *s, uint32_t rank, const char *text)
     struct client *c = &s->clients[rank];
     if (strcmp(text, "endcmd") != 0) {
         if (strncmp(text, "totspawns=", 10) == 0 && c->left <= 0 &&
-            !parse_number(text + 10, 1, 65536, &c->left))
+            !number_parse_integer(text + 10, 1, 65536, &c->left))
             return false;
         buf_add(&c->spawn, text, strlen(text));
         buf_add(&c->spawn, "\n", 1);

@@ -25,6 +25,7 @@ suggest --hostfil -hostfile
 suggest -bindto -bind-to
 suggest --time-out -timeout
 suggest -prepend -prepend-rank
+suggest -np4 "-np 4"
 run -completely-unknown true
 expect_rc 2
 grep -q "Did you mean" "$T/err" && fail "$last: guessed without reason"

@@ -53,8 +53,6 @@ void info_coll_json(const struct fishplate_inside *in, const struct info_options
  * be read. */
 int info_needs(const struct fishplate_inside *in, const struct info_options *o);
 
-/* How many functions of the list are there. */
-
 /* Examines the adapters of this machine; in a job all ranks call it, and rank 0 gets those of every node. */
 void info_devices_gather(const struct fishplate_inside *in, bool job);
 
@@ -66,8 +64,5 @@ void info_tried_json(struct json *j);
 void info_tuned_gather(void);
 void info_tuned_text(const struct fishplate_inside *in, const struct info_options *o);
 void info_tuned_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j);
-
-/* Prints text wrapped to the page, every line indented. */
-void info_wrap(const char *text, int indent);
 
 #endif

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
+#include "cli/options.h"
 #include "info.h"
 #include "io/hints.h"
 
@@ -14,7 +15,7 @@ void info_hints_text(const struct fishplate_inside *in, const struct info_option
     for (size_t i = 0; i < in->hints_count; i++) {
         const struct io_hint_info *h = &in->hints[i];
         printf("%s = %s%s%s\n", h->key, h->values, h->preset[0] ? "; default " : "", h->preset);
-        info_wrap(h->doc, 4);
+        cli_print_text(h->doc, 0, 4, stdout);
     }
 }
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/options.h"
 #include "info.h"
 
 enum { CALLS = 40, SIZES = 2 };
@@ -102,7 +103,7 @@ static void print_line(const char *line, size_t length, void *arg)
     (void)arg;
     char *copy = strndup(line, length);
     if (copy)
-        info_wrap(copy, 2);
+        cli_print_text(copy, 0, 2, stdout);
     free(copy);
 }
 

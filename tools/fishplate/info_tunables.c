@@ -8,6 +8,7 @@
 
 #include "advice.h"
 #include "base/tunable.h"
+#include "cli/options.h"
 #include "info.h"
 
 static const char *const type_names[] = {[TUNABLE_IS_BOOL] = "0 or 1",
@@ -115,12 +116,12 @@ static void print_tunable(const struct fishplate_inside *in, const struct tunabl
     format_range(in, t, range);
     printf("%c FISHPLATE_%s = %s   (%s; %s)\n", t->source == SOURCE_DEFAULT ? ' ' : '*', t->name,
            value[0] ? value : "unset", source_names[t->source], range);
-    info_wrap(t->doc, 6);
+    cli_print_text(t->doc, 0, 6, stdout);
     if (a->counter)
         snprintf(text, sizeof(text), "%s Counter: %s.", a->when, a->counter);
     else
         snprintf(text, sizeof(text), "%s", a->when);
-    info_wrap(text, 6);
+    cli_print_text(text, 0, 6, stdout);
 }
 
 void info_tunables_text(const struct fishplate_inside *in, const struct info_options *o)
