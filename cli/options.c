@@ -27,6 +27,13 @@ static const struct cli_option *option_find(const struct cli_option *options, co
     return NULL;
 }
 
+/* The last of the names. */
+static const char *option_shown_name(const struct cli_option *o)
+{
+    const char *bar = strrchr(o->names, '|');
+    return bar ? bar + 1 : o->names;
+}
+
 static bool is_optional(const struct cli_option *o)
 {
     return o->value && o->value[0] == '[';
@@ -82,7 +89,8 @@ static void print_bounds(const struct cli_option *o)
     if (o->kind == CLI_SIZE)
         fprintf(stderr, " It must be a size such as 64, 64k or 4M.");
     if (o->kind == CLI_CALL && o->help)
-        fprintf(stderr, " It is: %s.", o->help);
+        fprintf(stderr, " Example: %s%s%s (%s).", option_shown_name(o), is_optional(o) ? "" : " ", o->value,
+                o->help);
     if (o->kind == CLI_CHOICE)
         fputs(" It must be one of:", stderr);
     for (int i = 0; o->kind == CLI_CHOICE && o->words[i]; i++)
@@ -153,8 +161,7 @@ enum { WIDTH = 110, COLUMN_MAX = 24 };
 /* "--sizes 8,64k"; its length. */
 static int print_name(const struct cli_option *o, FILE *out)
 {
-    const char *name = strrchr(o->names, '|');
-    name = name ? name + 1 : o->names;
+    const char *name = option_shown_name(o);
     if (out)
         fprintf(out, "  %s%s%s", name, o->value && !is_optional(o) ? " " : "", o->value ? o->value : "");
     return 2 + (int)strlen(name) + (o->value ? !is_optional(o) + (int)strlen(o->value) : 0);

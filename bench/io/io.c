@@ -98,7 +98,7 @@ static void io_fail(const struct setup *s, const char *what, int code)
     int length;
     if (code != MPI_SUCCESS)
         MPI_Error_string(code, text, &length);
-    fprintf(stderr, "bench io: rank %d: %s: %s %s\n", s->rank, s->name, what, text);
+    fprintf(stderr, "bench io: rank %d: %s: %s%s%s.\n", s->rank, s->name, what, *text ? ": " : "", text);
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 

@@ -362,7 +362,8 @@ int bench_rma_main(const struct bench_host *host, int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &s.size);
     if (s.size < 2) {
         fprintf(stderr, "bench rma: two ranks are needed: mpiexec -n 2 fishplate bench rma\n");
-        MPI_Abort(MPI_COMM_WORLD, 1);
+        MPI_Finalize();
+        return 2;
     }
     s.local = calloc(1, LONGEST);
     s.memory = s.created ? calloc(1, LONGEST) : NULL;

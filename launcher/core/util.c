@@ -60,6 +60,23 @@ const char *error_reason(int error)
     return strerror(error);
 }
 
+bool file_for_each_line(const char *path, void (*fn)(void *ctx, char *line, unsigned number), void *ctx)
+{
+    FILE *f = fopen(path, "re");
+    char *line = NULL;
+    size_t cap = 0;
+    if (!f)
+        return false;
+    errno = 0;
+    for (unsigned number = 1; getline(&line, &cap, f) >= 0; number++)
+        fn(ctx, line, number);
+    const int error = ferror(f) ? errno : 0;
+    free(line);
+    fclose(f);
+    errno = error;
+    return error == 0;
+}
+
 _Noreturn void launcher_exit(int status)
 {
     fflush(stdout);

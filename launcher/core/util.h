@@ -29,6 +29,10 @@ void message_print(const char *fmt, ...) PRINTF_LIKE(1, 2);
 /* The system's text for an errno, plus the limit to raise. */
 const char *error_reason(int error);
 
+/* Calls fn for each line of a file, with the number of the line, from 1; the line may be written to. False, with errno, if
+ * the file cannot be read. */
+bool file_for_each_line(const char *path, void (*fn)(void *ctx, char *line, unsigned number), void *ctx);
+
 /* Ends the process without freeing memory. */
 _Noreturn void launcher_exit(int status);
 

@@ -255,7 +255,10 @@ static void report_failure(struct proc *p, enum spawn_step step, int error)
         why = xstrf("the working directory %s cannot be entered: %s", app->wdir, strerror(error));
         status = 1;
     } else if (step == SPAWN_EXEC && error == ENOENT) {
-        why = xstrf("there is no program %s (or its interpreter is missing)", app->argv[0]);
+        why = strchr(app->argv[0], '/')
+                  ? xstrf("there is no program %s (or its interpreter is missing)", app->argv[0])
+                  : xstrf("there is no program %s, neither in a folder of PATH nor in %s", app->argv[0],
+                          app->wdir);
         status = STATUS_NO_FILE;
     } else if (step == SPAWN_EXEC) {
         why = xstrf("%s cannot be run: %s", app->argv[0], strerror(error));

@@ -101,14 +101,15 @@ pid_t spawn_process(const struct spawn *s, struct spawn_fault *fault)
     return pid;
 }
 
-static bool spawn_is_executable(const char *path, bool *denied)
+/* False with the error in *why, unless there is no such file. */
+static bool spawn_is_executable(const char *path, int *why)
 {
     struct stat st;
-    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+    if (stat(path, &st) != 0)
         return false;
-    if (access(path, X_OK) == 0)
+    if (S_ISREG(st.st_mode) && access(path, X_OK) == 0)
         return true;
-    *denied = true;
+    *why = S_ISDIR(st.st_mode) ? EISDIR : EACCES;
     return false;
 }
 
@@ -123,18 +124,18 @@ static char *spawn_join_path(const char *wdir, const char *folder, size_t len, c
 
 char *spawn_find(const char *name, const char *path_list, const char *wdir)
 {
-    bool denied = false;
+    int why = ENOENT;
     char *path;
     if (strchr(name, '/')) {
         path = name[0] == '/' ? xstrdup(name) : spawn_join_path(wdir, "", 0, name);
-        if (spawn_is_executable(path, &denied))
+        if (spawn_is_executable(path, &why))
             return path;
     } else {
         const char *p = path_list ? path_list : "/usr/local/bin:/usr/bin:/bin";
         for (;; p++) {
             size_t len = strcspn(p, ":");
             path = spawn_join_path(wdir, p, len, name);
-            if (spawn_is_executable(path, &denied))
+            if (spawn_is_executable(path, &why))
                 return path;
             free(path);
             p += len;
@@ -142,10 +143,10 @@ char *spawn_find(const char *name, const char *path_list, const char *wdir)
                 break;
         }
         path = spawn_join_path(wdir, "", 0, name);
-        if (spawn_is_executable(path, &denied))
+        if (spawn_is_executable(path, &why))
             return path;
     }
     free(path);
-    errno = denied ? EACCES : ENOENT;
+    errno = why;
     return NULL;
 }

@@ -38,7 +38,7 @@ pid_t spawn_process(const struct spawn *s, struct spawn_fault *fault);
 void spawn_save_limits(void);
 
 /* Finds a program as a shell does, by PATH and relative to `wdir`, then in `wdir` itself, because users type
- * `mpiexec -n 2 a.out`. Allocated; NULL with errno ENOENT or EACCES. */
+ * `mpiexec -n 2 a.out`. Allocated; NULL with errno ENOENT, EACCES or EISDIR. */
 char *spawn_find(const char *name, const char *path_list, const char *wdir);
 
 #endif

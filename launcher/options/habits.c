@@ -145,6 +145,12 @@ static void set_output_filename(struct opt_parse *p)
                   p->name, value, value, value);
 }
 
+/* --display map,bind of Open MPI 5: only where ranks run can be shown. */
+static void set_display(struct opt_parse *p)
+{
+    p->o->show_map = true;
+}
+
 static void set_one_per_node(struct opt_parse *p)
 {
     p->o->ppn = 1;
@@ -182,6 +188,9 @@ const struct optdef habits[] = {
     {"mca|gmca|omca|prtemca|pmixmca", ARG_NAME_VALUE, "NAME VALUE", "a setting of Open MPI", set_mca},
     {"output-filename", ARG_ONE, "NAME", "where output goes", set_output_filename},
     {"pernode", ARG_NONE, NULL, NULL, set_one_per_node},
+    {"display", ARG_ONE, "WHAT", "what is printed about the job", set_display},
+    {"display-allocation|display-topo|display-devel-map", ARG_NONE, NULL,
+     "-show-map prints the host and the processors of each rank", habits_print_hint},
     {"bynode|byslot|bind-to-core|bind-to-socket|bind-to-none", ARG_NONE, NULL, NULL, set_obsolete_option},
     {"prefix", ARG_ONE, "DIR", "mpiexec is expected at the same path on all hosts", habits_print_hint},
     {"tune|am", ARG_ONE, "FILE", "settings are FISHPLATE_ variables; fishplate info lists them",

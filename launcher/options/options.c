@@ -109,7 +109,9 @@ static void parse_words(struct opt_parse *p, int argc, char **argv)
             memmove(&p->o->apps[at], &p->o->apps[at + 1], (p->o->napps - at) * sizeof(*p->o->apps));
         } else if (empty) {
             launcher_die(STATUS_USAGE, "No program was named%s. For example: mpiexec -n 4 ./program",
-                         p->o->napps > 1 ? " between two colons" : "");
+                         i < argc          ? " before a colon"
+                         : p->o->napps > 1 ? " after the last colon"
+                                           : "");
         }
         if (i >= argc)
             break;
@@ -144,27 +146,27 @@ static void split_line(char *line, struct strings *out)
     }
 }
 
+/* Adds the words of a line of a configuration file; programs are separated by colons. */
+static void add_config_line(void *ctx, char *line, unsigned number)
+{
+    struct strings *words = ctx, more = {0};
+    (void)number;
+    split_line(line, &more);
+    if (more.n && words->n && strcmp(more.v[0], ":") != 0 && strcmp(words->v[words->n - 1], ":") != 0)
+        strings_add(words, ":");
+    for (unsigned i = 0; i < more.n; i++)
+        strings_add(words, more.v[i]);
+    strings_free(&more);
+}
+
 void options_configfile(struct opt_parse *p)
 {
     const char *value = p->value;
-    FILE *f = fopen(value, "re");
-    char *line = NULL;
-    size_t cap = 0;
     struct strings words = {0};
     if (p->config)
         launcher_die(STATUS_USAGE, "-%s may be given once, and not inside such a file.", p->name);
-    if (!f)
+    if (!file_for_each_line(value, add_config_line, &words))
         launcher_die(STATUS_USAGE, "The configuration file %s cannot be read: %s.", value, strerror(errno));
-    while (getline(&line, &cap, f) >= 0) {
-        struct strings more = {0};
-        split_line(line, &more);
-        if (more.n && words.n && strcmp(more.v[0], ":") != 0 && strcmp(words.v[words.n - 1], ":") != 0)
-            strings_add(&words, ":");
-        for (unsigned i = 0; i < more.n; i++)
-            strings_add(&words, more.v[i]);
-    }
-    free(line);
-    fclose(f);
     if (words.n == 0)
         launcher_die(STATUS_USAGE, "The configuration file %s names no program.", value);
     p->config = true;

@@ -38,17 +38,25 @@ bool batch_is_allocation(void)
     return batch_system() >= 0;
 }
 
-static void batch_line(int system, char *line, const char *where, batch_add_fn *add, void *arg)
+struct batch_file {
+    int system;
+    batch_add_fn *add;
+    void *arg;
+};
+
+static void batch_read_line(void *ctx, char *line, unsigned number)
 {
-    char *save = NULL;
+    const struct batch_file *f = ctx;
+    const char *variable = systems[f->system].file;
+    char *save = NULL, *where = xstrf("line %u of %.300s (%s)", number, getenv(variable), variable);
     const char *host = strtok_r(line, " \t\r\n", &save), *count = strtok_r(NULL, " \t\r\n", &save);
     long slots = 1;
-    if (!host)
-        return;
-    if (systems[system].counts && (!count || !number_parse_integer(count, 1, 1 << 20, &slots)))
+    if (host && systems[f->system].counts && (!count || !number_parse_integer(count, 1, 1 << 20, &slots)))
         launcher_die(STATUS_USAGE, "In %s, the second word should be the number of slots of host \"%.200s\".",
                      where, host);
-    add(arg, host, slots, where);
+    if (host)
+        f->add(f->arg, host, slots, where);
+    free(where);
 }
 
 bool batch_hosts(batch_add_fn *add, void *arg)
@@ -57,21 +65,11 @@ bool batch_hosts(batch_add_fn *add, void *arg)
     if (system < 0)
         return false;
     const char *name = systems[system].system, *variable = systems[system].file, *path = getenv(variable);
-    FILE *f = fopen(path, "re");
-    char *line = NULL;
-    size_t cap = 0;
-    if (!f)
+    if (!file_for_each_line(path, batch_read_line, &(struct batch_file){system, add, arg}))
         launcher_die(
             STATUS_USAGE,
             "The hosts of this %s job cannot be read: %s=%.300s: %s. Name the hosts with -hosts, or unset "
             "%s.",
             name, variable, path, strerror(errno), variable);
-    for (unsigned n = 1; getline(&line, &cap, f) >= 0; n++) {
-        char *where = xstrf("line %u of %.300s (%s)", n, path, variable);
-        batch_line(system, line, where, add, arg);
-        free(where);
-    }
-    free(line);
-    fclose(f);
     return true;
 }

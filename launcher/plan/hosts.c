@@ -56,10 +56,16 @@ static void add_word(struct hosts *h, const char *word, const char *where, long 
     free(name);
 }
 
+struct hostfile {
+    struct hosts *hosts;
+    const char *path;
+};
+
 /* `name`, `name:4`, `name slots=4`, `name max_slots=4`; a # begins a comment. */
-static void add_line(struct hosts *h, char *line, const char *file, unsigned lineno)
+static void add_line(void *ctx, char *line, unsigned number)
 {
-    char *save = NULL, *word, *where = xstrf("line %u of %s", lineno, file);
+    const struct hostfile *f = ctx;
+    char *save = NULL, *word, *where = xstrf("line %u of %s", number, f->path);
     line[strcspn(line, "#")] = '\0';
     char *name = strtok_r(line, " \t\r\n", &save);
     long slots = 0;
@@ -75,21 +81,14 @@ static void add_line(struct hosts *h, char *line, const char *file, unsigned lin
         }
     }
     if (name)
-        add_word(h, name, where, slots);
+        add_word(f->hosts, name, where, slots);
     free(where);
 }
 
 static void read_hostfile(struct hosts *h, const char *file)
 {
-    FILE *f = fopen(file, "re");
-    char *line = NULL;
-    size_t cap = 0;
-    if (!f)
+    if (!file_for_each_line(file, add_line, &(struct hostfile){h, file}))
         launcher_die(STATUS_USAGE, "The host file %s cannot be read: %s.", file, strerror(errno));
-    for (unsigned lineno = 1; getline(&line, &cap, f) >= 0; lineno++)
-        add_line(h, line, file, lineno);
-    free(line);
-    fclose(f);
     if (h->n == 0)
         launcher_die(STATUS_USAGE, "The host file %s names no host.", file);
 }

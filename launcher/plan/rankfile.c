@@ -33,8 +33,10 @@ static void set_place(struct rankfile *f, uint32_t rank, const char *host, const
     f->slots[rank] = xstrdup(slots);
 }
 
-static void read_line(struct rankfile *f, char *line, const char *file, unsigned number)
+static void read_line(void *ctx, char *line, unsigned number)
 {
+    struct rankfile *f = ctx;
+    const char *file = f->path;
     char *save = NULL, *word[5];
     unsigned n = 0;
     long rank;
@@ -61,15 +63,9 @@ static void read_line(struct rankfile *f, char *line, const char *file, unsigned
 struct rankfile *rankfile_read(const char *file)
 {
     struct rankfile *f = xcalloc(1, sizeof(*f));
-    FILE *in = fopen(file, "re");
-    char *line = NULL;
-    size_t size = 0;
-    if (!in)
+    f->path = file;
+    if (!file_for_each_line(file, read_line, f))
         launcher_die(STATUS_USAGE, "The rank file %s cannot be read: %s.", file, strerror(errno));
-    for (unsigned number = 1; getline(&line, &size, in) >= 0; number++)
-        read_line(f, line, file, number);
-    free(line);
-    fclose(in);
     if (f->n == 0)
         launcher_die(STATUS_USAGE, "The rank file %s names no rank.", file);
     for (uint32_t r = 0; r < f->n; r++)

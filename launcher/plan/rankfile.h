@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 struct rankfile {
+    const char *path;
     uint32_t n;   /* ranks 0 to n - 1 are all named */
     char **host;  /* [n] a name, or "+n2": the third of the job's hosts */
     char **slots; /* [n] topo_parse_slots() reads them on the host; "": not bound */

@@ -37,6 +37,7 @@ lacks() {
 
 queries() {
     wrapper=$bin/$1 option=$2
+    has "$1 without a compiler" "there is no compiler 'no-such-compiler' in PATH" "$($wrapper "$option=no-such-compiler" a.c 2>&1)"
     same "$1 -showme:compile" "-I$include" "$($wrapper -showme:compile)"
     same "$1 -showme:link" "-L$lib -Wl,-rpath,$lib -lmpi_abi" "$($wrapper -showme:link)"
     same "$1 -showme:incdirs" "$include" "$($wrapper -showme:incdirs)"

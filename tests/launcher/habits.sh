@@ -67,6 +67,12 @@ one_line "use FISHPLATE_IB_DEVICES" --mca btl_tcp_if_include eth0
 one_line "use FISHPLATE_COLL" --mca coll_tuned_use_dynamic_rules 1
 one_line "fishplate info lists" --mca something else
 one_line "same path on all hosts" --prefix /opt/openmpi
+run --display map,bind -n 1 true
+expect_rc 0
+expect_err "Rank 0: node 0"
+run --display-allocation -n 1 true
+expect_rc 0
+expect_err "-display-allocation has no effect here: -show-map"
 for name in --quiet --allow-run-as-root; do
     run $name -n 1 true
     expect_no_err

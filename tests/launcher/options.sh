@@ -42,6 +42,17 @@ for bad in 0 -1 x 1.5 '' 99999999999; do
 done
 run -n
 expect_rc 2
+run -n 1 true :
+expect_rc 2
+expect_err "after the last colon"
+run -n 1 : -n 1 true
+expect_rc 2
+expect_err "before a colon"
+for file in -f -rankfile -configfile; do
+    run $file "$T" -n 1 true
+    expect_rc 2
+    expect_err "cannot be read: Is a directory"
+done
 run -bind-to chair true
 expect_rc 2
 expect_err "core, socket"

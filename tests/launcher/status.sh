@@ -71,7 +71,10 @@ expect_err "ulimit -f"
 # Programs that cannot be started.
 run -n 2 no-such-program-anywhere
 expect_rc 127
-expect_err "no-such-program-anywhere"
+expect_err "no-such-program-anywhere, neither in a folder of PATH nor in"
+run -n 2 "$T"
+expect_rc 126
+expect_err "Is a directory"
 : >"$T/plain"
 run -n 2 "$T/plain"
 expect_rc 126

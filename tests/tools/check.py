@@ -66,6 +66,8 @@ def report(at, command, hosts):
         sys.exit(f"{command}: a name or an address in\n{page}")
     if hosts > 1 and ("| 4194304 |" not in page or "firmware" not in page or "GID index" not in page):
         sys.exit(f"{command}: no figures or ports in\n{page}")
+    if (hosts == 2) != ("Two hosts cannot show" in page):
+        sys.exit(f"{command}: {hosts} hosts\n{page}")
     if hosts == 1 and "nothing was measured between hosts" not in page:
         sys.exit(f"{command}: one host\n{page}")
 

@@ -36,6 +36,8 @@ int MPI_Type_struct(int), MPIX_Query_rocm_support(int);
 int main(void) { MPI_Init(0, 0); MPIX_Query_rocm_support(0); return MPI_Type_struct(1); }
 C
 "$BIN/mpicc" -c "$scratch/needs.c" -o "$scratch/needs.o"
+$info --api /bin/sh >"$scratch/needs.txt"
+expect_line "$scratch/needs.txt" '^/bin/sh calls no MPI function by name'
 "$BIN/mpicc" -shared -fPIC "$scratch/needs.c" -o "$scratch/needs"
 for file in needs.o needs; do
     if $info --api "$scratch/$file" >"$scratch/needs.txt"; then fail "a file that needs missing functions gives status 0"; fi

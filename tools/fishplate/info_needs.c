@@ -89,7 +89,7 @@ static void needs_add_symbol(const char *symbol, void *what)
         needs_add_unknown(n, symbol);
 }
 
-static size_t needs_count_missing(const struct needs *n)
+static size_t needs_count(const struct needs *n)
 {
     size_t total = n->nstrangers;
     for (size_t i = 0; i < n->in->api_count; i++)
@@ -104,11 +104,13 @@ static void print_text(const struct needs *n, const char *file, const struct inf
                "compile it again with "
                "Fishplate's mpicc.\n",
                file, n->foreign);
-    if (!o->missing && n->nstrangers == 0)
-        printf("%s needs %zu MPI functions: all are there.\n", file, needs_count_missing(n));
+    if (!o->missing && needs_count(n) == 0)
+        printf("%s calls no MPI function by name.\n", file);
+    else if (!o->missing && n->nstrangers == 0)
+        printf("%s needs %zu MPI functions: all are there.\n", file, needs_count(n));
     else if (!o->missing)
-        printf("%s needs %zu MPI functions; %zu of them are not in Fishplate %s:\n", file,
-               needs_count_missing(n), n->nstrangers, n->in->version);
+        printf("%s needs %zu MPI functions; %zu of them are not in Fishplate %s:\n", file, needs_count(n),
+               n->nstrangers, n->in->version);
     for (size_t i = 0; i < n->nstrangers; i++)
         printf(o->missing ? "%s\n" : "    %-40s not a function of MPI 5.0\n", n->strangers[i]);
 }

@@ -110,8 +110,13 @@ void check_findings(FILE *out, const struct survey *s, const struct findings *f)
         report_print_finding(out, f, i);
     }
     if (warnings == 0)
-        fprintf(out, "%sNothing is wrong with %s.\n", f->n ? "Besides: " : "",
+        fprintf(out, "%s about %s.\n", f->n ? "There is no warning" : "There is nothing to report",
                 s->n == 1 ? "this host" : "these hosts");
+    if (s->n == 2)
+        fprintf(
+            out,
+            "Two hosts cannot show which of them is slow: add a third one, or compare the figures with those "
+            "of the adapter's vendor.\n");
 }
 
 void check_text(FILE *out, const struct survey *s, const struct findings *f)

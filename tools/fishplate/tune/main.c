@@ -199,9 +199,14 @@ static int tune_run(struct tune *t)
         fprintf(stderr,
                 "fishplate tune: %ld bytes were not what was sent. Do not use the file, and report this.\n",
                 wrong);
+    else if (b->rank == 0 && !t->trials && t->rules == 0)
+        printf("0 rules in %s: no algorithm was clearly faster than what the built-in rules choose for %d "
+               "ranks on %d "
+               "node%s.\n",
+               t->path, b->size, t->nodes, t->nodes == 1 ? "" : "s");
     else if (b->rank == 0 && !t->trials)
-        printf("%d rules in %s for %d ranks on %d nodes; use them with FISHPLATE_COLL=@%s\n", t->rules,
-               t->path, b->size, t->nodes, t->path);
+        printf("%d rules in %s for %d ranks on %d node%s; use them with FISHPLATE_COLL=@%s\n", t->rules,
+               t->path, b->size, t->nodes, t->nodes == 1 ? "" : "s", t->path);
     MPI_Comm_free(&b->team);
     MPI_Comm_free(&b->comm);
     return wrong != 0;
