@@ -4,7 +4,6 @@
 #include "api/p2p.h"
 #include "api/report.h"
 #include "impl.h"
-#include "io/op.h"
 #include "p2p/fault.h"
 
 static inline bool is_complete(const struct request *r)
@@ -54,15 +53,6 @@ static __attribute__((noinline, cold)) int finish_general(MPI_Request *handle, M
     return freed ? freed : queried;
 }
 
-/* The object whose error handler is invoked for a failed request. */
-static __attribute__((noinline, cold)) void complete_raise_error(const struct request *r)
-{
-    if (r->comm && r->comm->obj.refs > 1)
-        api_set_error_comm(r->comm);
-    else if (io_op_file(r))
-        api_blame_file(io_op_file(r));
-}
-
 /* Takes the status of a complete request and releases the request; returns its error. */
 static inline int request_finish(MPI_Request *handle, MPI_Status *status)
 {
@@ -79,7 +69,7 @@ static inline int request_finish(MPI_Request *handle, MPI_Status *status)
     if (status != MPI_STATUS_IGNORE)
         request_status(r, status);
     if (unlikely(rc != 0))
-        complete_raise_error(r);
+        api_request_result(r, rc);
     if (unlikely(rc == MPIX_ERR_PROC_FAILED_PENDING))
         return rc; /* it stays active: a message may still come */
     if (r->persistent) {

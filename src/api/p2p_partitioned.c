@@ -72,14 +72,6 @@ int impl_Precv_init(void *buf, int partitions, MPI_Count count, struct dtype *da
     return partitioned_make(&call, partitions, request);
 }
 
-/* Returns the error with the communicator that it belongs to. */
-static int partitioned_return_error(struct request *r, int rc)
-{
-    if (rc != 0 && r->comm)
-        api_set_error_comm(r->comm);
-    return rc;
-}
-
 int impl_Pready(int partition, struct request *request)
 {
     return impl_Pready_range(partition, partition, request);
@@ -91,7 +83,7 @@ int impl_Pready_range(int partition_low, int partition_high, struct request *req
     if (rc == 0 && partition_low > partition_high)
         rc = err_set(MPI_ERR_ARG, "partition_low is %d and partition_high is %d", partition_low,
                      partition_high);
-    return partitioned_return_error(request, rc);
+    return api_request_result(request, rc);
 }
 
 int impl_Pready_list(int length, const int array_of_partitions[], struct request *request)
@@ -99,7 +91,7 @@ int impl_Pready_list(int length, const int array_of_partitions[], struct request
     int rc = length > 0 ? 0 : partitioned_ready(request, 0, -1);
     for (int i = 0; rc == 0 && i < length; i++)
         rc = partitioned_ready(request, array_of_partitions[i], array_of_partitions[i]);
-    return partitioned_return_error(request, rc);
+    return api_request_result(request, rc);
 }
 
 int impl_Parrived(struct request *request, int partition, int *flag)
@@ -107,7 +99,7 @@ int impl_Parrived(struct request *request, int partition, int *flag)
     bool arrived = true;
     int rc = request ? partitioned_arrived(request, partition, &arrived) : 0;
     if (rc != 0)
-        return partitioned_return_error(request, rc);
+        return api_request_result(request, rc);
     *flag = arrived;
     if (!arrived)
         api_not_yet(the_proc);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "api/p2p.h"
+#include "api/report.h"
 #include "impl.h"
 #include "p2p/fault.h"
 
@@ -130,9 +131,11 @@ int impl_Start(MPI_Request *request)
     if (!r || !r->persistent)
         return err_set(MPI_ERR_REQUEST, "request is not a persistent request");
     if (r->active)
-        return err_set(MPI_ERR_REQUEST,
-                       "request was started already and has not been completed by a wait or test");
-    return r->ops->start(r);
+        return api_request_result(
+            r, err_set(MPI_ERR_REQUEST,
+                       "request was started already and has not been completed by a wait or test"));
+    int rc = r->ops->start(r);
+    return likely(rc == 0) ? 0 : api_request_result(r, rc);
 }
 
 int impl_Startall(int count, MPI_Request array_of_requests[])

@@ -10,32 +10,36 @@
 #include "api/enter.h"
 #include "api/init.h"
 #include "base/log.h"
+#include "io/op.h"
 #include "obj/session.h"
+#include "rma/win.h"
 
-static _Thread_local struct comm *blamed;
-static _Thread_local struct file *blamed_file;
+/* The object of the next error of this thread; ERROR_ON_NOTHING: that of the function's arguments. */
+static _Thread_local struct error_owner {
+    enum error_object on;
+    void *object;
+} next_error;
 
-void api_set_error_comm(struct comm *c)
+int api_request_result(const struct request *r, int rc)
 {
-    blamed = c;
-}
-
-void api_blame_file(struct file *f)
-{
-    blamed_file = f;
+    struct file *file = rc ? io_op_file(r) : NULL;
+    struct win *win = rc ? rma_request_win(r) : NULL;
+    if (rc && r->comm && r->comm->obj.refs > 1) /* the program has not freed the communicator */
+        next_error = (struct error_owner){ERROR_ON_COMM, r->comm};
+    else if (file)
+        next_error = (struct error_owner){ERROR_ON_FILE, file};
+    else if (win)
+        next_error = (struct error_owner){ERROR_ON_WIN, win};
+    return rc;
 }
 
 int api_error(enum error_object on, void *object, int rc, const char *function)
 {
-    if (on == ERROR_ON_NOTHING && blamed) {
-        on = ERROR_ON_COMM;
-        object = blamed;
-    } else if (on == ERROR_ON_NOTHING && blamed_file) {
-        on = ERROR_ON_FILE;
-        object = blamed_file;
+    if (on == ERROR_ON_NOTHING) {
+        on = next_error.on;
+        object = next_error.object;
     }
-    blamed = NULL;
-    blamed_file = NULL;
+    next_error.on = ERROR_ON_NOTHING;
     /* MPI_FILE_NULL has a handler of its own; any other missing object leaves MPI_COMM_SELF's. */
     if (!object && on != ERROR_ON_FILE)
         on = ERROR_ON_NOTHING;

@@ -14,12 +14,9 @@ int api_error(enum error_object on, void *object, int rc, const char *function) 
 /* The same for the calls that are passed the error handler they report to; e may be NULL. */
 int api_error_to_handler(struct errhandler *e, int rc, const char *function) __attribute__((cold));
 
-/* Sets, for this thread, the communicator that the next error belongs to: for functions whose arguments contain none
- * (MPI_Wait and the like), just before they return the error. */
-void api_set_error_comm(struct comm *c);
-/* The same for a request on a file. */
-struct file;
-void api_blame_file(struct file *f);
+/* Returns rc. If rc is an error, the wrapper invokes the error handler of the request's object (communicator, file or
+ * window) instead of MPI_COMM_SELF's. For calls whose arguments name a request and no such object. */
+int api_request_result(const struct request *r, int rc);
 
 /* Outside MPI_Init ... MPI_Finalize, and in a forked child, no library state exists: prints an error and ends
  * the process. */

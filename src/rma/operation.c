@@ -14,6 +14,11 @@ static void operation_release(struct request *r)
 
 static const struct request_ops request_kind = {.name = "one-sided operation", .release = operation_release};
 
+struct win *rma_request_win(const struct request *r)
+{
+    return r->ops == &request_kind ? container_of(r, struct rma_op, base)->to->win : NULL;
+}
+
 int op_new_under_way(const struct rma_call *c, const struct rma_side *into, struct win_peer *to,
                      struct rma_op **out)
 {

@@ -176,6 +176,8 @@ struct rma_call {
     struct request **request; /* NULL: none is wanted */
 };
 int rma_run(const struct rma_call *c);
+/* The window of a request of rma_run; NULL for a request of another kind. */
+struct win *rma_request_win(const struct request *r);
 
 /* The target address of a put or get of one block, if this process may access it by loads and stores. NULL: call
  * rma_run, which also detects errors. */

@@ -1,7 +1,7 @@
 /* rma.c: a member of a window dies while others wait in each kind of synchronisation: fence, lock (held by the dead one), flush,
  * start, wait, and in a request. Every call comes back with the error. MPI_Win_free succeeds when all who live are there.
  *
- * ranks: 9
+ * ranks: 10
  * nodes: 3
  * mpiexec: -enable-recovery
  * SPDX-License-Identifier: Apache-2.0 */
@@ -123,6 +123,50 @@ static int add_and_wait(void)
     return rc ? rc : MPI_Wait(&r, MPI_STATUS_IGNORE);
 }
 
+static int win_errors;
+
+static void count_win_error(MPI_Win *w, int *code, ...)
+{
+    win_errors += *w == win;
+}
+
+/* The victim is stopped, and killed when every rank has a request to it: the wait fails, as an error of the window. */
+static void pending_request(void)
+{
+    long pid = getpid();
+    MPI_Request r = MPI_REQUEST_NULL;
+    MPI_Errhandler h;
+    rma_make();
+    MPI_Win_create_errhandler(count_win_error, &h);
+    MPI_Win_set_errhandler(win, h);
+    MPI_Errhandler_free(&h);
+    MPI_Bcast(&pid, 1, MPI_LONG, victim, now);
+    MPI_Win_lock_all(MPI_MODE_NOCHECK, win);
+    MPI_Barrier(now);
+    if (rank == victim) {
+        printf("rank %d of %d dies\n", rank, size);
+        fflush(stdout);
+        raise(SIGSTOP);
+    }
+    EXPECT_CLASS(
+        MPI_Rget_accumulate(mine, 1, MPI_INT, mine + 1, 1, MPI_INT, victim, 0, 1, MPI_INT, MPI_SUM, win, &r),
+        MPI_SUCCESS);
+    for (int from = 1; rank == 0 && from < victim; from++)
+        MPI_Recv(NULL, 0, MPI_INT, from, 1, now, MPI_STATUS_IGNORE);
+    if (rank == 0)
+        kill((pid_t)pid, SIGKILL);
+    else
+        MPI_Send(NULL, 0, MPI_INT, 0, 1, now);
+    win_errors = 0;
+    int rc = MPI_Wait(&r, MPI_STATUS_IGNORE);
+    if (rc) /* not where the victim's memory is mapped */
+        EXPECT_DEATH(rc);
+    EXPECT_EQ(win_errors, rc != MPI_SUCCESS);
+    EXPECT_DEATH(MPI_Recv(NULL, 0, MPI_INT, victim, 0, now, MPI_STATUS_IGNORE));
+    MPI_Win_unlock_all(win);
+    rma_end();
+}
+
 static void test_request(void)
 {
     int x;
@@ -151,8 +195,8 @@ static void rma_repeat(void)
 
 int main(int argc, char **argv)
 {
-    static void (*const phases[])(void) = {test_fence,   rma_lock,     test_flush, rma_start,
-                                           wait_exposed, test_request, rma_repeat};
+    static void (*const phases[])(void) = {test_fence,   rma_lock,        test_flush,   rma_start,
+                                           wait_exposed, pending_request, test_request, rma_repeat};
     mpitest_begin(&argc, &argv);
     mine = calloc(WORDS, sizeof(int));
     run_phases(phases, sizeof(phases) / sizeof(phases[0]));

@@ -90,6 +90,23 @@ static void test_requests(void)
     MPI_Request_free(&active);
 }
 
+/* Errors of calls about a request go to the handler of the request's communicator. */
+static void test_request_errors(MPI_Comm c)
+{
+    int x = 0;
+    MPI_Request r;
+    MPI_Bsend_init(&x, 1, MPI_INT, 0, 0, c, &r);
+    EXPECT_ERROR(MPI_Start(&r), MPI_ERR_BUFFER); /* no buffer is attached */
+    EXPECT(last_comm == c);
+    MPI_Request_free(&r);
+    MPI_Recv_init(&x, 1, MPI_INT, MPI_PROC_NULL, 0, c, &r);
+    MPI_Start(&r);
+    EXPECT_ERROR(MPI_Start(&r), MPI_ERR_REQUEST); /* active already */
+    EXPECT(last_comm == c);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    MPI_Request_free(&r);
+}
+
 /* A list that names a receive twice: the second one is no request any more once the first is finished. */
 static void errors_second_call(void)
 {
@@ -173,6 +190,7 @@ int main(int argc, char **argv)
     MPI_Comm_set_errhandler(MPI_COMM_SELF, h);
     test_arguments(dup);
     test_requests();
+    test_request_errors(dup);
     errors_second_call();
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
         test_truncation(dup, sizes[i]);
