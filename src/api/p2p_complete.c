@@ -425,6 +425,9 @@ int impl_Cancel(MPI_Request *request)
     if (!r)
         return err_set(MPI_ERR_REQUEST, "request is %s, which cannot be cancelled",
                        *request == MPI_REQUEST_NULL ? "MPI_REQUEST_NULL" : "not a valid handle");
+    if (!r->ops->cancel && !r->shared)
+        return api_request_result(
+            r, err_set(MPI_ERR_REQUEST, "request is a %s, which cannot be cancelled", r->ops->name));
     /* A generalized request decides itself, also when it is complete. */
     if (r->active && (!is_complete(r) || r->ops->query || p2p_is_suspended(r)))
         return p2p_cancel(the_proc->p2p, r);

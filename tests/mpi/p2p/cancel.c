@@ -121,6 +121,32 @@ static void queued_sends(void)
     EXPECT_EQ(n, 0);
 }
 
+/* Collectives, one-sided operations and partitioned messages cannot be cancelled: an error, also when they are complete. */
+static void not_cancellable(void)
+{
+    enum { KINDS = 5 };
+    static int in[2], out[2];
+    MPI_Request r[KINDS];
+    MPI_Comm c, copy;
+    MPI_Comm_dup(MPI_COMM_WORLD, &c);
+    MPI_Comm_set_errhandler(c, MPI_ERRORS_RETURN); /* MPI_COMM_SELF's stays fatal */
+    MPI_Ibarrier(c, &r[0]);
+    MPI_Iallreduce(in, out, 1, MPI_INT, MPI_SUM, c, &r[1]);
+    MPI_Comm_idup(c, &copy, &r[2]);
+    MPI_Bcast_init(in, 1, MPI_INT, 0, c, MPI_INFO_NULL, &r[3]);
+    MPI_Precv_init(in, 1, 1, MPI_INT, 1 - mpitest_rank, 0, c, MPI_INFO_NULL, &r[4]);
+    for (int i = 0; i < KINDS; i++) {
+        int errclass = MPI_SUCCESS;
+        MPI_Error_class(MPI_Cancel(&r[i]), &errclass);
+        EXPECT_EQ(errclass, MPI_ERR_REQUEST);
+    }
+    MPI_Waitall(3, r, MPI_STATUSES_IGNORE);
+    MPI_Request_free(&r[3]);
+    MPI_Request_free(&r[4]);
+    MPI_Comm_free(&copy);
+    MPI_Comm_free(&c);
+}
+
 int main(int argc, char **argv)
 {
     static start_fn *const starts[] = {MPI_Isend, MPI_Issend, MPI_Irsend};
@@ -137,5 +163,6 @@ int main(int argc, char **argv)
         matched_send(starts[i], LARGE);
     }
     queued_sends();
+    not_cancellable();
     return mpitest_end();
 }
