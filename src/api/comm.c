@@ -1,9 +1,6 @@
-/* comm.c: queries about communicators: size, rank, groups, names, hints, comparison; and freeing them.
+/* comm.c: queries about communicators: size, rank, groups, hints, comparison; and freeing them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
-#include <string.h>
-
 #include "impl.h"
 #include "net/guest.h"
 #include "obj/attr.h"
@@ -78,20 +75,6 @@ int impl_Comm_compare(struct comm *comm1, struct comm *comm2, int *result)
         return rc;
     int worse = MAX(local, remote); /* MPI_IDENT < MPI_CONGRUENT < MPI_SIMILAR < MPI_UNEQUAL in the ABI */
     *result = worse == MPI_IDENT ? MPI_CONGRUENT : worse;
-    return MPI_SUCCESS;
-}
-
-int impl_Comm_set_name(struct comm *comm, const char *comm_name)
-{
-    snprintf(comm->name, sizeof(comm->name), "%s", comm_name);
-    return MPI_SUCCESS;
-}
-
-int impl_Comm_get_name(struct comm *comm, char *comm_name, int *resultlen)
-{
-    const char *name = comm ? comm->name : "MPI_COMM_NULL"; /* since MPI 4.1 */
-    strcpy(comm_name, name);
-    *resultlen = (int)strlen(name);
     return MPI_SUCCESS;
 }
 

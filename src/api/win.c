@@ -125,21 +125,3 @@ int impl_Win_get_info(struct win *win, MPI_Info *info_used)
         *info_used = info_handle(used);
     return rc;
 }
-
-int impl_Win_set_name(struct win *win, const char *win_name)
-{
-    size_t len = strnlen(win_name, sizeof(win->name));
-    if (len == sizeof(win->name))
-        return err_set(MPI_ERR_ARG, "win_name is longer than MPI_MAX_OBJECT_NAME (%d) allows",
-                       MPI_MAX_OBJECT_NAME);
-    memcpy(win->name, win_name, len + 1);
-    return MPI_SUCCESS;
-}
-
-int impl_Win_get_name(struct win *win, char *win_name, int *resultlen)
-{
-    const char *name = win ? win->name : "MPI_WIN_NULL";
-    *resultlen = (int)strlen(name);
-    memcpy(win_name, name, (size_t)*resultlen + 1);
-    return MPI_SUCCESS;
-}

@@ -52,6 +52,12 @@ static void test_names(struct window *w)
     MPI_Group mine, theirs;
     MPI_Win_get_name(w->win, name, &len);
     EXPECT(len == 0 && name[0] == '\0');
+    char longer[2 * MPI_MAX_OBJECT_NAME];
+    memset(longer, 'x', sizeof(longer) - 1);
+    longer[sizeof(longer) - 1] = '\0';
+    EXPECT_EQ(MPI_Win_set_name(w->win, longer), MPI_SUCCESS); /* truncated */
+    MPI_Win_get_name(w->win, name, &len);
+    EXPECT_EQ(len, MPI_MAX_OBJECT_NAME - 1);
     MPI_Win_set_name(w->win, "a window");
     MPI_Win_get_name(w->win, name, &len);
     EXPECT(len == 8 && strcmp(name, "a window") == 0);
