@@ -95,6 +95,7 @@ int impl_Group_range_excl(struct group *group, int n, int ranges[][3], MPI_Group
 int impl_Group_from_session_pset(struct session *session, const char *pset_name, MPI_Group *newgroup)
 {
     struct group *made;
+    *newgroup = MPI_GROUP_NULL; /* the result for an unknown name */
     int rc = pset_group(session->proc, pset_name, &made);
     if (rc)
         return rc;

@@ -49,7 +49,7 @@ static void test_psets(MPI_Session s)
 static void sessions_invalid_calls(MPI_Session s)
 {
     MPI_Errhandler e;
-    MPI_Group g = MPI_GROUP_NULL;
+    MPI_Group g = MPI_GROUP_EMPTY;
     MPI_Session_create_errhandler(on_error, &e);
     MPI_Session_set_errhandler(s, e);
     MPI_Errhandler_free(&e);
