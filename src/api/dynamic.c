@@ -95,8 +95,31 @@ int impl_Comm_spawn(const char *command, char *argv[], int maxprocs, struct info
     struct spawn_program one = {.command = command, .argv = argv, .maxprocs = maxprocs, .info = info};
     struct comm *made = NULL;
     int rc = need_intra(comm);
-    rc = rc ? rc : spawn_programs(comm, root, &one, 1, &made, array_of_errcodes);
+    rc = rc ? rc : spawn_programs(comm, root, MPI_SUCCESS, &one, 1, &made, array_of_errcodes);
     return dynamic_return_handle(rc, made, intercomm);
+}
+
+/* At the root: lists the programs of MPI_Comm_spawn_multiple, allocated. */
+static int spawn_list_programs(int count, char *commands[], char **argvs[], const int maxprocs[],
+                               const MPI_Info infos[], struct spawn_program **out)
+{
+    if (count <= 0)
+        return err_set(MPI_ERR_ARG, "count is %d; it must be at least 1", count);
+    if (!commands || !maxprocs || !infos)
+        return err_set(MPI_ERR_ARG,
+                       "array_of_commands, array_of_maxprocs or array_of_info is a null pointer");
+    struct spawn_program *list = calloc((size_t)count, sizeof(*list));
+    int rc = list ? MPI_SUCCESS : err_set(MPI_ERR_NO_MEM, "out of memory: cannot spawn %d programs", count);
+    for (int i = 0; i < count && !rc; i++) {
+        list[i] = (struct spawn_program){.command = commands[i],
+                                         .argv = argvs ? argvs[i] : NULL,
+                                         .maxprocs = maxprocs[i],
+                                         .info = info_from(the_proc, infos[i])};
+        if (!list[i].info && infos[i] != MPI_INFO_NULL)
+            rc = err_set(MPI_ERR_INFO, "array_of_info[%d] is not an info object", i);
+    }
+    *out = list;
+    return rc;
 }
 
 int impl_Comm_spawn_multiple(int count, char *array_of_commands[], char **array_of_argv[],
@@ -105,16 +128,11 @@ int impl_Comm_spawn_multiple(int count, char *array_of_commands[], char **array_
 {
     struct spawn_program *programs = NULL;
     struct comm *made = NULL;
-    int rc = need_intra(comm);
-    bool is_root = comm->rank == root;
-    if (!rc && is_root && count > 0 && !(programs = calloc((size_t)count, sizeof(*programs))))
-        rc = err_set(MPI_ERR_NO_MEM, "out of memory: cannot spawn %d programs", count);
-    for (int i = 0; i < count && programs; i++)
-        programs[i] = (struct spawn_program){.command = array_of_commands[i],
-                                             .argv = array_of_argv ? array_of_argv[i] : NULL,
-                                             .maxprocs = array_of_maxprocs[i],
-                                             .info = info_from(the_proc, array_of_info[i])};
-    rc = rc ? rc : spawn_programs(comm, root, programs, is_root ? count : 0, &made, array_of_errcodes);
+    int rc = need_intra(comm), root_error = MPI_SUCCESS;
+    if (!rc && comm->rank == root)
+        root_error = spawn_list_programs(count, array_of_commands, array_of_argv, array_of_maxprocs,
+                                         array_of_info, &programs);
+    rc = rc ? rc : spawn_programs(comm, root, root_error, programs, count, &made, array_of_errcodes);
     free(programs);
     return dynamic_return_handle(rc, made, intercomm);
 }

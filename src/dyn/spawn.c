@@ -92,7 +92,7 @@ static int spawn_check_programs(const struct spawn_program *programs, int n)
         if (programs[i].maxprocs <= 0)
             return err_set(MPI_ERR_SPAWN, "maxprocs is %d; it must be at least 1", programs[i].maxprocs);
     }
-    return n > 0 ? 0 : err_set(MPI_ERR_ARG, "count is %d; it must be at least 1", n);
+    return 0;
 }
 
 static int spawn_request_launcher(struct proc *p, const struct spawn_program *programs, int n,
@@ -170,23 +170,22 @@ static int spawn_start(struct proc *p, const struct spawn_program *programs, int
     return rc;
 }
 
-int spawn_programs(struct comm *comm, int root, const struct spawn_program *programs, int n,
+int spawn_programs(struct comm *comm, int root, int root_error, const struct spawn_program *programs, int n,
                    struct comm **out, int *errcodes)
 {
     struct channel channel = {.fd = -1};
     static const struct meet_kind kind = {.how = "children of"};
     bool is_root = comm->rank == root;
-    int rc = is_root ? spawn_start(comm->proc, programs, n, &channel) : 0;
-    rc = meet_connect_groups(comm, root, &channel, rc, &kind, out);
-    if (!errcodes)
-        return rc;
-    /* Only the root knows how many there are. */
+    if (is_root && !root_error)
+        root_error = spawn_start(comm->proc, programs, n, &channel);
+    int rc = meet_connect_groups(comm, root, &channel, root_error, &kind, out);
+    /* Only the root knows the number of processes, and each rank passes MPI_ERRCODES_IGNORE or not. */
     int total = 0;
-    for (int i = 0; is_root && i < n; i++)
+    for (int i = 0; is_root && programs && i < n; i++)
         total += MAX(programs[i].maxprocs, 0);
     int shared = broadcast_bytes(comm, root, &total, sizeof(total));
     int started = rc ? 0 : (*out)->remote->size;
-    for (int i = 0; i < total && !shared; i++)
+    for (int i = 0; errcodes && i < total && !shared; i++)
         errcodes[i] = rc ? rc : i < started ? MPI_SUCCESS : MPI_ERR_SPAWN;
     return rc ? rc : shared;
 }

@@ -16,8 +16,9 @@ struct spawn_program {
     struct info *info; /* may be NULL */
 };
 
-/* errcodes: MPI_ERRCODES_IGNORE, or one for each process that was wanted. */
-int spawn_programs(struct comm *comm, int root, const struct spawn_program *programs, int n,
+/* Collective. root_error: an error that the root has found in the arguments, returned at all ranks. programs, n: significant
+ * at the root. errcodes: MPI_ERRCODES_IGNORE (at any rank), or one code for each process of maxprocs. */
+int spawn_programs(struct comm *comm, int root, int root_error, const struct spawn_program *programs, int n,
                    struct comm **out, int *errcodes);
 
 /* In MPI_Init of a spawned job: connects to the parents. p->parent is the result. */
