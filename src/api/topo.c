@@ -218,40 +218,14 @@ int impl_Graph_neighbors(struct comm *comm, int rank, int maxneighbors, int neig
     return rc;
 }
 
-/* Converts the weights argument: MPI_UNWEIGHTED arrives as its ABI value; with MPI_WEIGHTS_EMPTY the graph is weighted
- * but this list is empty. */
-static const int *convert_weights_argument(const int *weights)
-{
-    if (weights == MPI_UNWEIGHTED)
-        return NULL;
-    return weights ? weights : MPI_WEIGHTS_EMPTY; /* an empty list may well be a null pointer */
-}
-
-static int check_lists(int n, const int *list, const int *weights, const char *name)
-{
-    if (n < 0)
-        return err_set(MPI_ERR_ARG, "the number of %s is %d; it must not be negative", name, n);
-    if (n > 0 && !list)
-        return err_set(MPI_ERR_ARG, "%s is a null pointer", name);
-    if (n > 0 && (!weights || weights == MPI_WEIGHTS_EMPTY))
-        return err_set(MPI_ERR_ARG, "the weights of %s are missing", name);
-    return MPI_SUCCESS;
-}
-
 int impl_Dist_graph_create_adjacent(struct comm *comm_old, int indegree, const int sources[],
                                     const int sourceweights[], int outdegree, const int destinations[],
                                     const int destweights[], struct info *info, int reorder,
                                     MPI_Comm *comm_dist_graph)
 {
-    struct comm *made = NULL;
-    (void)reorder; /* neighbours are known only here, so there is no better place to move to */
-    int rc = check_lists(indegree, sources, sourceweights, "sources");
-    if (!rc)
-        rc = check_lists(outdegree, destinations, destweights, "destinations");
-    if (!rc)
-        rc = dist_graph_create_adjacent(comm_old, indegree, sources, convert_weights_argument(sourceweights),
-                                        outdegree, destinations, convert_weights_argument(destweights), info,
-                                        &made);
+    struct comm *made = NULL; /* reorder: neighbours are known only here, so there is no better order */
+    int rc = dist_graph_create_adjacent(comm_old, indegree, sources, sourceweights, outdegree, destinations,
+                                        destweights, info, &made);
     return topo_return_handle(rc, made, comm_dist_graph);
 }
 
@@ -260,13 +234,7 @@ int impl_Dist_graph_create(struct comm *comm_old, int n, const int sources[], co
                            MPI_Comm *comm_dist_graph)
 {
     struct comm *made = NULL;
-    (void)reorder;
-    if (n < 0)
-        return err_set(MPI_ERR_ARG, "n is %d; it must not be negative", n);
-    if (n > 0 && (!sources || !degrees))
-        return err_set(MPI_ERR_ARG, "sources or degrees is a null pointer");
-    int rc = dist_graph_create(comm_old, n, sources, degrees, destinations, convert_weights_argument(weights),
-                               info, &made);
+    int rc = dist_graph_create(comm_old, n, sources, degrees, destinations, weights, info, &made);
     return topo_return_handle(rc, made, comm_dist_graph);
 }
 

@@ -65,22 +65,31 @@ static int build_same_group(struct creation *c)
     return creation_make(c, group_retain(c->parent->group), NULL);
 }
 
-static int check_ranks(const struct comm *c, const char *what, const int *ranks, int64_t n)
+/* Checks a list of the user's neighbours and their weights. */
+static int check_edges(const struct comm *c, const char *what, int64_t n, const int *ranks,
+                       const int *weights)
 {
-    for (int64_t i = 0; i < n; i++)
+    if (n < 0)
+        return err_set(MPI_ERR_ARG, "the number of %s is %lld; it must not be negative", what, (long long)n);
+    if (n > 0 && !ranks)
+        return err_set(MPI_ERR_ARG, "%s is a null pointer", what);
+    if (n > 0 && (!weights || weights == MPI_WEIGHTS_EMPTY))
+        return err_set(MPI_ERR_ARG, "the weights of %s are missing", what);
+    for (int64_t i = 0; i < n; i++) {
         if (ranks[i] < 0 || ranks[i] >= c->size)
             return err_set(MPI_ERR_ARG, "%s[%lld] is %d; the communicator's ranks are 0 to %d", what,
                            (long long)i, ranks[i], c->size - 1);
+        if (weights != MPI_UNWEIGHTED && weights[i] < 0)
+            return err_set(MPI_ERR_ARG, "weight %lld of %s is %d; it must not be negative", (long long)i,
+                           what, weights[i]);
+    }
     return MPI_SUCCESS;
 }
 
-static int check_weights(const char *what, const int *weights, int64_t n)
+/* The user's weights as topology_dist has them: NULL if the graph is unweighted. A null pointer may be an empty list. */
+static const int *weights_or_null(const int *weights)
 {
-    for (int64_t i = 0; weights && i < n; i++)
-        if (weights[i] < 0)
-            return err_set(MPI_ERR_ARG, "%s[%lld] is %d; it must not be negative", what, (long long)i,
-                           weights[i]);
-    return MPI_SUCCESS;
+    return weights == MPI_UNWEIGHTED ? NULL : weights ? weights : MPI_WEIGHTS_EMPTY;
 }
 
 int dist_graph_create_adjacent(struct comm *parent, int indegree, const int *sources,
@@ -91,22 +100,17 @@ int dist_graph_create_adjacent(struct comm *parent, int indegree, const int *sou
     struct topology *t = NULL;
     if (parent->remote)
         return err_set(MPI_ERR_COMM, "%s is an intercommunicator", comm_label(parent));
-    int rc = check_ranks(parent, "sources", sources, indegree);
+    int rc = creation_open(parent, "graph on", build_same_group, &c);
+    if (rc)
+        return rc;
+    rc = check_edges(parent, "sources", indegree, sources, source_weights);
     if (!rc)
-        rc = check_ranks(parent, "destinations", destinations, outdegree);
+        rc = check_edges(parent, "destinations", outdegree, destinations, destination_weights);
     if (!rc)
-        rc = check_weights("sourceweights", source_weights, indegree);
-    if (!rc)
-        rc = check_weights("destweights", destination_weights, outdegree);
-    if (!rc)
-        rc = topology_dist(indegree, sources, source_weights, outdegree, destinations, destination_weights,
-                           &t);
-    int local_error = rc;
-    rc = creation_open(parent, "graph on", build_same_group, &c);
-    if (!rc) {
-        c->agree.local_error = local_error;
-        rc = creation_run(c, out);
-    }
+        rc = topology_dist(indegree, sources, weights_or_null(source_weights), outdegree, destinations,
+                           weights_or_null(destination_weights), &t);
+    c->agree.local_error = rc;
+    rc = creation_run(c, out);
     if (rc) {
         topology_release(t);
         return rc;
@@ -120,23 +124,24 @@ static int graph_collect_edges(struct comm *c, int n, const int *sources, const 
                                const int *destinations, const int *weights, struct ends *declared)
 {
     int64_t total = 0;
-    for (int i = 0; i < n; i++) {
+    int rc = check_edges(c, "sources", n, sources, MPI_UNWEIGHTED);
+    if (!rc && n > 0 && !degrees)
+        rc = err_set(MPI_ERR_ARG, "degrees is a null pointer");
+    for (int i = 0; i < n && !rc; i++) {
         if (degrees[i] < 0)
             return err_set(MPI_ERR_ARG, "degrees[%d] is %d; it must not be negative", i, degrees[i]);
         total += degrees[i];
     }
-    int rc = check_ranks(c, "sources", sources, n);
     if (!rc)
-        rc = check_ranks(c, "destinations", destinations, total);
-    if (!rc)
-        rc = check_weights("weights", weights, total);
+        rc = check_edges(c, "destinations", total, destinations, weights);
     if (!rc)
         rc = ends_reserve(declared, 2 * (size_t)total + 1);
     int64_t at = 0;
     for (int i = 0; i < n && !rc; i++) {
         for (int k = 0; k < degrees[i]; k++, at++) {
-            struct edge_end e = {
-                .owner = sources[i], .other = destinations[at], .weight = weights ? weights[at] : 0};
+            struct edge_end e = {.owner = sources[i],
+                                 .other = destinations[at],
+                                 .weight = weights != MPI_UNWEIGHTED ? weights[at] : 0};
             e.teller = c->rank;
             e.number = (int32_t)at;
             declared->list[declared->count++] = e;
@@ -297,7 +302,7 @@ int dist_graph_create(struct comm *parent, int n, const int *sources, const int 
     struct comm *made = NULL;
     int rc = graph_exchange_ends(parent, &declared, &mine, local_error, &made);
     if (!rc)
-        rc = topology_from_ends(&mine, weights != NULL, &made->topology);
+        rc = topology_from_ends(&mine, weights != MPI_UNWEIGHTED, &made->topology);
     free(declared.list);
     free(mine.list);
     if (!rc)

@@ -15,11 +15,11 @@ int graph_create(struct comm *parent, int nodes, const int *ends, const int *nei
 int graph_check(const struct comm *parent, int nodes, const int *ends, const int *neighbors);
 int cart_check(const struct comm *parent, int ndims, const int *dims, const int *periods, int *size);
 
-/* Edges of one process: both lists with weights, or NULL for unweighted. */
+/* Makes the graph from the edges of each process. Weights are the user's pointers, as in MPI_Dist_graph_create_adjacent. */
 int dist_graph_create_adjacent(struct comm *parent, int indegree, const int *sources,
                                const int *source_weights, int outdegree, const int *destinations,
                                const int *destination_weights, struct info *info, struct comm **out);
-/* Creates the graph from edges that each are given once, by any process. weights may be NULL. */
+/* Makes the graph from edges that each are given once, by any process. */
 int dist_graph_create(struct comm *parent, int n, const int *sources, const int *degrees,
                       const int *destinations, const int *weights, struct info *info, struct comm **out);
 

@@ -165,6 +165,25 @@ static void adjacent(void)
     MPI_Comm_free(&c);
 }
 
+/* Missing lists are an error at every rank. */
+static void dist_graph_errors(void)
+{
+    int *const empty = MPI_WEIGHTS_EMPTY, *const unweighted = MPI_UNWEIGHTED, zero = 0, one = 1, wrong = -1;
+    MPI_Comm c;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    EXPECT_EQ(MPI_Dist_graph_create(MPI_COMM_WORLD, 1, &zero, &one, &zero, empty, MPI_INFO_NULL, 0, &c),
+              MPI_ERR_ARG);
+    EXPECT_EQ(MPI_Dist_graph_create(MPI_COMM_WORLD, 1, &zero, &one, NULL, unweighted, MPI_INFO_NULL, 0, &c),
+              MPI_ERR_ARG);
+    EXPECT_EQ(MPI_Dist_graph_create(MPI_COMM_WORLD, 1, &zero, &one, &zero, &wrong, MPI_INFO_NULL, 0, &c),
+              MPI_ERR_ARG);
+    EXPECT_EQ(
+        MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &zero, empty, 0, NULL, empty, MPI_INFO_NULL, 0, &c),
+        MPI_ERR_ARG);
+    EXPECT(c == MPI_COMM_NULL);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+}
+
 int main(int argc, char **argv)
 {
     mpitest_begin(&argc, &argv);
@@ -174,5 +193,6 @@ int main(int argc, char **argv)
     edges_given_by_one_rank();
     edges_given_by_neighbours();
     adjacent();
+    dist_graph_errors();
     return mpitest_end();
 }
