@@ -15,10 +15,11 @@
 #include "rma/win.h"
 
 /* The object of the next error of this thread; ERROR_ON_NOTHING: that of the function's arguments. */
-static _Thread_local struct error_owner {
+struct error_owner {
     enum error_object on;
     void *object;
-} next_error;
+};
+static _Thread_local struct error_owner next_error;
 
 int api_request_result(const struct request *r, int rc)
 {
