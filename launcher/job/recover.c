@@ -81,10 +81,11 @@ void recover_open(struct job *j, int notices)
                      strerror(errno));
 }
 
-static void recover_notify_hosts(struct job *j, uint32_t rank)
+/* job: notice_hash_job() if the rank died, notice_hash_departures() if it ended after MPI_Finalize. */
+static void recover_notify_hosts(struct job *j, uint64_t job, uint32_t rank)
 {
     const uint64_t ring = 1;
-    if (!notice_add(j->notices.page, j->notices.fd, notice_hash_job(j->id), rank))
+    if (!notice_add(j->notices.page, j->notices.fd, job, rank))
         launcher_die(
             1,
             "mpiexec cannot tell the ranks that rank %u has died (%u deaths at most, and memory for them): "
@@ -98,14 +99,13 @@ static void recover_notify_hosts(struct job *j, uint32_t rank)
 
 void recover_rank_departed(struct job *j, uint32_t rank)
 {
-    /* Not where jobs were spawned: ranks of the others may still be at work with messages of this one. */
-    if (j->opt->recovery && !j->ending && j->opt->report_fd <= 0 && j->spawned_count == 0)
-        recover_notify_hosts(j, rank);
+    if (j->opt->recovery && !j->ending)
+        recover_notify_hosts(j, notice_hash_departures(j->id), rank);
 }
 
 static void recover_notify_all(struct job *j, uint32_t rank)
 {
-    recover_notify_hosts(j, rank);
+    recover_notify_hosts(j, notice_hash_job(j->id), rank);
     pmi_count_as_finalized(j->pmi, rank);
     if (!j->dead.who)
         j->dead.who = xcalloc(j->layout->size, sizeof(*j->dead.who));

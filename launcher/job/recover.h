@@ -14,7 +14,7 @@ void recover_open(struct job *j, int notices);
  * and continue. False: the job has failed or recovery is not enabled. */
 bool recover_rank_death(struct job *j, uint32_t rank, int code, const char *how);
 
-/* A rank has ended after MPI_Finalize. Ranks still in MPI_Finalize may wait for a message from it: they are
+/* A rank has ended after MPI_Finalize. Ranks of this job that are still in MPI_Finalize may wait for a message from it: they are
  * notified that it is gone. */
 void recover_rank_departed(struct job *j, uint32_t rank);
 

@@ -65,6 +65,11 @@ uint64_t notice_hash_job(const char *job)
     return hash_text(HASH_START, job);
 }
 
+uint64_t notice_hash_departures(const char *job)
+{
+    return hash_text(notice_hash_job(job), "/departed");
+}
+
 bool notice_add(struct notice_page *page, int fd, uint64_t world, uint32_t rank)
 {
     struct timespec now;

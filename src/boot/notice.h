@@ -39,8 +39,10 @@ void notice_unmap(struct notice_page *page);
 /* Creates the page's file; returns its descriptor, or -1. */
 int notice_create(void);
 
-/* The number that stands for a job's name in notices. */
+/* The number that stands for a job's name in notices of deaths; and in notices of ranks that have ended after MPI_Finalize, which only
+ * ranks of the same job read: ranks of other jobs may still have messages of such a rank to receive. */
 uint64_t notice_hash_job(const char *job);
+uint64_t notice_hash_departures(const char *job);
 
 /* fd: of the page. False: the page is full, and neither this death nor later ones are recorded. */
 bool notice_add(struct notice_page *page, int fd, uint64_t world, uint32_t rank);

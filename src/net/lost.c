@@ -19,6 +19,7 @@
 
 struct net_lost {
     struct notice_page *page;
+    uint64_t departures; /* notice_hash_departures() of this job */
     uint32_t next;      /* notice to read */
     bool *dead;         /* by rank; for a guest see its record */
     uint32_t *given_up; /* by transports, not reported yet */
@@ -128,19 +129,20 @@ bool net_is_lost(const struct net *net, uint32_t number)
     return dead ? *dead : true; /* a guest who is gone does not come back */
 }
 
-/* True if the process is among the first `limit` deaths that the launcher has published. */
-static bool is_published(const struct net_lost *l, uint32_t limit, uint64_t world, uint32_t rank)
+/* True if the process is among the first `limit` ends of processes that the launcher has published. */
+static bool is_published(const struct net *net, uint32_t limit, uint64_t world, uint32_t rank)
 {
+    const struct net_lost *l = net->lost;
     const struct notice *n;
     for (uint32_t i = 0; i < limit && (n = notice_get(l->page, i)) != NULL; i++)
-        if (n->rank == rank && n->world == world)
+        if (n->rank == rank && (n->world == world || (n->world == l->departures && world == net->world)))
             return true;
     return false;
 }
 
 bool net_lost_is_reported(const struct net *net, uint64_t world, uint32_t rank)
 {
-    return net->lost && is_published(net->lost, UINT32_MAX, world, rank);
+    return net->lost && is_published(net, UINT32_MAX, world, rank);
 }
 
 static bool mark_peer_dead(struct net *net, uint32_t number)
@@ -172,7 +174,7 @@ static void lost_remove_peer(struct net *net, uint32_t number)
 static bool notice_peer_number(const struct net *net, const struct notice *n, uint32_t *number)
 {
     *number = n->rank;
-    if (n->world == net->world)
+    if (n->world == net->world || n->world == net->lost->departures)
         return n->rank < net->size && n->rank != net->rank;
     return net_guest_find_number(net, n->world, n->rank, number);
 }
@@ -244,7 +246,7 @@ void net_lost_process_ended(struct net *net, uint32_t number)
 /* Called when `number` is assigned to a process of another job, which may have died before. */
 void net_lost_check_new_guest(struct net *net, uint64_t world, uint32_t rank, uint32_t number)
 {
-    if (net->lost && is_published(net->lost, net->lost->next, world, rank) && mark_peer_dead(net, number))
+    if (net->lost && is_published(net, net->lost->next, world, rank) && mark_peer_dead(net, number))
         net->ndead++;
 }
 
@@ -274,6 +276,7 @@ int net_lost_open(struct net *net)
     if (!l)
         return err_set(MPI_ERR_NO_MEM, "out of memory at start-up");
     l->page = page;
+    l->departures = notice_hash_departures(net->boot->job ? net->boot->job : "");
     l->dead = calloc(net->size, sizeof(*l->dead));
     if (!l->dead)
         return err_set(MPI_ERR_NO_MEM, "out of memory for a table of %u processes", net->size);
