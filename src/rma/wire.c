@@ -106,8 +106,9 @@ void rma_arrived(void *arg, struct peer *peer, const struct frame_header *h, con
 {
     struct rma *r = arg;
     struct win *w = win_of_context(r, h->context);
-    if (unlikely(!w && net_outlives_deaths(r->proc->net)))
-        return; /* it could not be made here, since a process died */
+    /* A process died, so the window could not be created here; or no rank waits for this frame, which comes after the window was freed. */
+    if (unlikely(!w && (net_outlives_deaths(r->proc->net) || h->flags == RMA_COUNTS)))
+        return;
     if (unlikely(h->flags == RMA_HERE && !h->aux)) {
         directory_announced(w, peer, h, payload, len);
         return;
