@@ -277,6 +277,7 @@ void wide_close(struct win_peer *p);
 int peer_lock(struct win_peer *p, int type, bool nocheck);
 void lock_arrived(struct win *w, struct win_peer *from, int type);
 void unlock_arrived(struct win *w, struct win_peer *from, int type);
+void lock_stop_polling(struct win *w); /* ranks that still wait for the lock learn that a member has died */
 
 /* far.c: locks of other nodes' ranks, by RDMA. */
 bool far_can_lock(const struct win_peer *p);

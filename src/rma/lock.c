@@ -86,6 +86,8 @@ static int lock_acquire(struct win_peer *p, int type, bool nocheck)
         int rc = far_lock_window(p, type);
         if (rc)
             return rc;
+    } else if (!nocheck && unlikely(p->win->comm->broken)) {
+        return win_report_lost(p->win, NULL); /* an earlier request may still wait at the target */
     } else if (!nocheck) {
         p->granted = false;
         rma_send(p, RMA_LOCK, (uint16_t)type, 0, 0, NULL, 0);
@@ -157,16 +159,22 @@ static int lock_grant(struct win *w)
     return granted;
 }
 
+void lock_stop_polling(struct win *w)
+{
+    if (!w->hooked)
+        return;
+    list_remove(&w->hook.link);
+    w->proc->net->unrung--;
+    w->hooked = false;
+}
+
 /* Polls locks that others wait for: ranks of this node and adapters of other nodes release them without a message. */
 static int lock_poll_waiters(struct net_hook *hook)
 {
     struct win *w = container_of(hook, struct win, hook);
     int granted = lock_grant(w);
-    if (list_empty(&w->waiting)) {
-        list_remove(&w->hook.link);
-        w->proc->net->unrung--;
-        w->hooked = false;
-    }
+    if (list_empty(&w->waiting))
+        lock_stop_polling(w);
     return granted;
 }
 

@@ -116,6 +116,7 @@ static void win_destroy(struct win *w)
 {
     struct rma *r = w->proc->rma;
     watch_close(w);
+    lock_stop_polling(w);
     win_peers_close(w);
     win_memory_close(w);
     if (w->comm && r && r->wins[context_id_of(w->comm->context)] == w) {

@@ -1,8 +1,9 @@
 /* rma.c: a member of a window dies while others wait in each kind of synchronisation: fence, lock (held by the dead one), flush,
  * start, wait, and in a request. Every call comes back with the error. MPI_Win_free succeeds when all who live are there.
  *
- * ranks: 10
+ * ranks: 11
  * nodes: 3
+ * on nodes: SOFTIB_FABRIC=without=atomics
  * mpiexec: -enable-recovery
  * SPDX-License-Identifier: Apache-2.0 */
 #include "ft/ft.h"
@@ -55,6 +56,35 @@ static void rma_lock(void)
     EXPECT_DEATH(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
     EXPECT_DEATH(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win));
     EXPECT_DEATH(MPI_Win_lock_all(0, win));
+    rma_end();
+}
+
+/* Rank 0's lock, which the dead rank holds, is requested by the first operation on rank 0 and by the next one. */
+static void lock_all_first_access(void)
+{
+    int x = 0;
+    rma_make();
+    if (rank == victim)
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+    for (int i = 1; i < victim && rank == victim; i++)
+        MPI_Send(&x, 1, MPI_INT, i, 0, now);
+    if (rank > 0 && rank < victim) {
+        MPI_Recv(&x, 1, MPI_INT, victim, 0, now, MPI_STATUS_IGNORE);
+        MPI_Win_lock_all(0, win);
+        for (int i = 0; i < 3; i++)
+            EXPECT_DEATH(MPI_Get(&x, 1, MPI_INT, 0, 0, 1, MPI_INT, win));
+        MPI_Send(&x, 1, MPI_INT, 0, 1, now);
+        MPI_Win_unlock_all(win);
+    }
+    if (rank == victim) {
+        MPI_Recv(&x, 1, MPI_INT, 0, 0, now, MPI_STATUS_IGNORE);
+        die();
+    }
+    if (rank == 0) {
+        MPI_Send(&x, 1, MPI_INT, victim, 0, now);
+        for (int i = 1; i < victim; i++)
+            EXPECT_CLASS(MPI_Recv(&x, 1, MPI_INT, i, 1, now, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    }
     rma_end();
 }
 
@@ -195,8 +225,9 @@ static void rma_repeat(void)
 
 int main(int argc, char **argv)
 {
-    static void (*const phases[])(void) = {test_fence,   rma_lock,        test_flush,   rma_start,
-                                           wait_exposed, pending_request, test_request, rma_repeat};
+    static void (*const phases[])(void) = {test_fence,      rma_lock,     lock_all_first_access,
+                                           test_flush,      rma_start,    wait_exposed,
+                                           pending_request, test_request, rma_repeat};
     mpitest_begin(&argc, &argv);
     mine = calloc(WORDS, sizeof(int));
     run_phases(phases, sizeof(phases) / sizeof(phases[0]));
