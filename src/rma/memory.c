@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/checked.h"
 #include "base/log.h"
 #include "boot/boot.h"
 #include "coll/coll.h"
@@ -176,13 +177,11 @@ int win_memory_open(struct win *w)
     return MPI_SUCCESS;
 }
 
-static MPI_Aint shared_stride(const struct win *w, int rank)
+/* Bytes from the memory of this rank to that of the next one: contiguous unless the program permits gaps. */
+static uint64_t shared_stride(const struct win *w, int rank)
 {
-    const MPI_Aint size = (MPI_Aint)directory_local_entry(w, rank)->target.size;
-    const MPI_Aint align =
-        info_get_bool(w->info, "alloc_shared_noncontig", false) ? (MPI_Aint)page_size() : CACHE_LINE;
-    /* Memories of consecutive ranks are contiguous unless the program permits gaps. */
-    return info_get_bool(w->info, "alloc_shared_noncontig", false) ? ALIGN_UP(size, align) : size;
+    const uint64_t size = directory_local_entry(w, rank)->target.size;
+    return info_get_bool(w->info, "alloc_shared_noncontig", false) ? ALIGN_UP(size, page_size()) : size;
 }
 
 /* Maps shared windows: the first rank allocates one piece of the node's memory for all members, and every rank maps
@@ -191,16 +190,16 @@ int win_memory_map_shared(struct win *w, struct comm *parent)
 {
     struct dtype *byte = dtype_from(MPI_BYTE);
     uint64_t total = 0, span = 0;
-    const bool near = w->comm->size == 1 || w->proc->rma->directory.node;
-    for (int r = 0; r < w->comm->size && near; r++)
-        total += (uint64_t)shared_stride(w, r);
+    bool fits = w->comm->size == 1 || w->proc->rma->directory.node;
+    for (int r = 0; r < w->comm->size && fits; r++)
+        fits = checked_add(total, shared_stride(w, r), &total);
     total = ALIGN_UP(MAX(total, 1), (uint64_t)page_size());
     if (w->comm->size == 1) {
         w->owned = true;
         w->memory = w->segment = aligned_alloc(page_size(), total);
         return w->memory ? MPI_SUCCESS : win_error(w, MPI_ERR_NO_MEM, "out of memory for the window");
     }
-    if (w->comm->rank == 0 && near && net_span_alloc(w->proc->net, total, &span) != 0)
+    if (w->comm->rank == 0 && fits && net_span_alloc(w->proc->net, total, &span) != 0)
         span = 0;
     struct coll_args a = {.kind = COLL_BCAST,
                           .name = "window",
@@ -209,8 +208,7 @@ int win_memory_map_shared(struct win *w, struct comm *parent)
                           .recv = {.buf = &span, .count = sizeof(span), .type = byte}};
     int rc = coll_run(&a);
     if (!rc && span == 0)
-        rc = win_error(w, MPI_ERR_NO_MEM, "the node's shared memory has no room for %llu bytes",
-                       (unsigned long long)total);
+        rc = win_error(w, MPI_ERR_NO_MEM, "the node's shared memory has no room for the memory of all ranks");
     rc = rc ? rc : net_span_map(w->proc->net, span, total, &w->segment);
     if (rc)
         return rc;
@@ -248,7 +246,7 @@ int win_agree_on_creation(struct win *w, struct comm *parent, int rc)
 char *win_memory_map_target(struct win *w, int rank, const struct win_target *t, void **mapping)
 {
     if (w->flavor == MPI_WIN_FLAVOR_SHARED) {
-        MPI_Aint at = 0;
+        uint64_t at = 0;
         for (int r = 0; r < rank; r++)
             at += shared_stride(w, r);
         return (char *)w->segment + at;

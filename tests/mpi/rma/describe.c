@@ -179,6 +179,21 @@ static void first_with_memory(void)
     MPI_Win_free(&win);
 }
 
+/* The sizes of all ranks together are 2^64 bytes: every rank gets an error. */
+static void shared_too_large(void)
+{
+    MPI_Comm node;
+    MPI_Win win = MPI_WIN_NULL;
+    void *memory;
+    int class = MPI_SUCCESS;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_set_errhandler(node, MPI_ERRORS_RETURN);
+    int rc = MPI_Win_allocate_shared((MPI_Aint)1 << 62, 1, MPI_INFO_NULL, node, &memory, &win);
+    MPI_Error_class(rc, &class);
+    EXPECT_EQ(class, MPI_ERR_NO_MEM);
+    MPI_Comm_free(&node);
+}
+
 int main(int argc, char **argv)
 {
     mpitest_begin(&argc, &argv);
@@ -198,6 +213,7 @@ int main(int argc, char **argv)
     test_hints();
     large_counts();
     first_with_memory();
+    shared_too_large();
     test_many();
     return mpitest_end();
 }
