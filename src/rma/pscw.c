@@ -29,18 +29,15 @@ static int translate_group_ranks(struct win *w, struct group *group, int **out)
     return rc;
 }
 
-static int send_post_notification(struct win *w, int rank)
+/* pscw_expose() has created the state of the rank. */
+static void send_post_notification(struct win *w, int rank)
 {
-    struct win_peer *p;
-    int rc = win_peer_find_or_create(w, rank, &p);
-    if (rc)
-        return rc;
+    struct win_peer *p = win_peer_for_sender(w, rank);
     if (rank == w->comm->rank)
         p->posts++;
     else if (!counts_write(p, COUNT_POSTS))
         counts_notify(p, RMA_POST);
     rma_wait_few_queued(w->proc->rma);
-    return MPI_SUCCESS;
 }
 
 static void pscw_unexpose(struct win *w)
@@ -86,15 +83,19 @@ int win_post(struct win *w, struct group *group, int assertion)
         return rc;
     atomic_thread_fence(memory_order_seq_cst);
     rc = pscw_expose(w, ranks, group->size);
-    for (int i = 0; i < group->size && !rc && !(assertion & MPI_MODE_NOCHECK); i++)
-        rc = send_post_notification(w, ranks[i]);
+    if (rc) {
+        free(ranks);
+        return rc;
+    }
+    for (int i = 0; i < group->size && !(assertion & MPI_MODE_NOCHECK); i++)
+        send_post_notification(w, ranks[i]);
     free(ranks);
     watch_begin(w);
     w->exposed = true;
     w->expected = group->size;
     if (w->access == EPOCH_FENCE)
         w->access = EPOCH_NONE;
-    return rc;
+    return MPI_SUCCESS;
 }
 
 static bool has_posted(void *arg)
