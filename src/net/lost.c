@@ -20,9 +20,9 @@
 struct net_lost {
     struct notice_page *page;
     uint64_t departures; /* notice_hash_departures() of this job */
-    uint32_t next;      /* notice to read */
-    bool *dead;         /* by rank; for a guest see its record */
-    uint32_t *given_up; /* by transports, not reported yet */
+    uint32_t next;       /* notice to read */
+    bool *dead;          /* by rank; for a guest see its record */
+    uint32_t *given_up;  /* by transports, not reported yet */
     uint32_t ngiven_up;
     pthread_t thread;
     bool running, looking;

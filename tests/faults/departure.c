@@ -27,7 +27,8 @@ int main(int argc, char **argv)
     if (parent != MPI_COMM_NULL)
         MPI_Comm_disconnect(&parent);
     for (int other = 0; other < size; other++) /* every rank has a connection to every other rank */
-        MPI_Sendrecv(&mine, 1, MPI_INT, other, 0, &sum, 1, MPI_INT, other, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Sendrecv(&mine, 1, MPI_INT, other, 0, &sum, 1, MPI_INT, other, 0, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
     MPI_Finalize();
     printf("rank %d of %d left MPI_Finalize\n", rank, size);
     return 0;
