@@ -64,21 +64,20 @@ static void lock_all_first_access(void)
 {
     int x = 0;
     rma_make();
-    if (rank == victim)
+    if (rank == victim) {
         MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
-    for (int i = 1; i < victim && rank == victim; i++)
-        MPI_Send(&x, 1, MPI_INT, i, 0, now);
-    if (rank > 0 && rank < victim) {
-        MPI_Recv(&x, 1, MPI_INT, victim, 0, now, MPI_STATUS_IGNORE);
+        for (int i = 1; i < victim; i++)
+            MPI_Sendrecv(&x, 1, MPI_INT, i, 0, &x, 1, MPI_INT, i, 0, now, MPI_STATUS_IGNORE);
+        MPI_Recv(&x, 1, MPI_INT, 0, 0, now, MPI_STATUS_IGNORE);
+        die();
+    }
+    if (rank > 0) {
         MPI_Win_lock_all(0, win);
+        MPI_Sendrecv(&x, 1, MPI_INT, victim, 0, &x, 1, MPI_INT, victim, 0, now, MPI_STATUS_IGNORE);
         for (int i = 0; i < 3; i++)
             EXPECT_DEATH(MPI_Get(&x, 1, MPI_INT, 0, 0, 1, MPI_INT, win));
         MPI_Send(&x, 1, MPI_INT, 0, 1, now);
         MPI_Win_unlock_all(win);
-    }
-    if (rank == victim) {
-        MPI_Recv(&x, 1, MPI_INT, 0, 0, now, MPI_STATUS_IGNORE);
-        die();
     }
     if (rank == 0) {
         MPI_Send(&x, 1, MPI_INT, victim, 0, now);
