@@ -11,8 +11,9 @@ static int binomial_subtree_size(int me, int size)
     return me + low < size ? low : size - me;
 }
 
-static void generate_root(const struct coll_shape *shape, struct sched *s, bool gather)
+static void generate_root(const struct coll_shape *shape, struct sched *s)
 {
+    const bool gather = shape->kind == COLL_GATHER;
     const int size = shape->size, root = shape->root;
     const enum sched_buf all = gather ? BUF_RECV : BUF_SEND;
     struct tree t = tree_binomial(root, size, root);
@@ -27,9 +28,10 @@ static void generate_root(const struct coll_shape *shape, struct sched *s, bool 
 }
 
 /* Moves blocks between this rank's packed blocks and its children. */
-static void move_with_children(const struct coll_shape *shape, struct sched *s, bool gather,
-                               const struct tree *t, struct loc data)
+static void move_with_children(const struct coll_shape *shape, struct sched *s, const struct tree *t,
+                               struct loc data)
 {
+    const bool gather = shape->kind == COLL_GATHER;
     const int size = shape->size, me = ring(shape->rank - shape->root, size);
     for (int c = t->nchildren - 1; c >= 0; c--) {
         int child = ring(t->child[c] - shape->root, size);
@@ -37,9 +39,10 @@ static void move_with_children(const struct coll_shape *shape, struct sched *s, 
     }
 }
 
-static void move_with_parent(const struct coll_shape *shape, struct sched *s, bool gather,
-                             const struct tree *t, struct loc data, int n)
+static void move_with_parent(const struct coll_shape *shape, struct sched *s, const struct tree *t,
+                             struct loc data, int n)
 {
+    const bool gather = shape->kind == COLL_GATHER;
     int head = t->parent != shape->root || shape->rank + n <= shape->size ? n : shape->size - shape->rank;
     sched_move(s, !gather, t->parent, data, head);
     sched_move(s, !gather, t->parent, loc_add(data, head), n - head);
@@ -48,7 +51,7 @@ static void move_with_parent(const struct coll_shape *shape, struct sched *s, bo
 static void gather_binomial_generate(const struct coll_shape *shape, struct sched *s)
 {
     if (shape->rank == shape->root) {
-        generate_root(shape, s, true);
+        generate_root(shape, s);
         return;
     }
     struct loc data = loc_make(BUF_SEND, 0);
@@ -56,17 +59,17 @@ static void gather_binomial_generate(const struct coll_shape *shape, struct sche
     const int n = binomial_subtree_size(ring(shape->rank - shape->root, shape->size), shape->size);
     if (n > 1) {
         data = sched_temp(s, n);
-        move_with_children(shape, s, true, &t, data);
+        move_with_children(shape, s, &t, data);
         sched_copy(s, loc_make(BUF_SEND, 0), data, 1);
         sched_fence(s);
     }
-    move_with_parent(shape, s, true, &t, data, n);
+    move_with_parent(shape, s, &t, data, n);
 }
 
 static void scatter_binomial_generate(const struct coll_shape *shape, struct sched *s)
 {
     if (shape->rank == shape->root) {
-        generate_root(shape, s, false);
+        generate_root(shape, s);
         return;
     }
     struct loc data = loc_make(BUF_RECV, 0);
@@ -74,9 +77,9 @@ static void scatter_binomial_generate(const struct coll_shape *shape, struct sch
     const int n = binomial_subtree_size(ring(shape->rank - shape->root, shape->size), shape->size);
     if (n > 1)
         data = sched_temp(s, n);
-    move_with_parent(shape, s, false, &t, data, n);
+    move_with_parent(shape, s, &t, data, n);
     sched_fence(s);
-    move_with_children(shape, s, false, &t, data);
+    move_with_children(shape, s, &t, data);
     sched_copy(s, data, loc_make(BUF_RECV, 0), 1);
 }
 

@@ -4,8 +4,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"
 
-static void rooted_linear_generate(const struct coll_shape *shape, struct sched *s, bool gather)
+static void rooted_linear_generate(const struct coll_shape *shape, struct sched *s)
 {
+    const bool gather = shape->kind == COLL_GATHER;
     const struct loc own = loc_make(gather ? BUF_SEND : BUF_RECV, 0);
     const enum sched_buf all = gather ? BUF_RECV : BUF_SEND;
     if (shape->rank != shape->root) {
@@ -23,23 +24,14 @@ static void rooted_linear_generate(const struct coll_shape *shape, struct sched 
         copy_root_block(shape, s, gather);
 }
 
-static void gather_linear_generate(const struct coll_shape *shape, struct sched *s)
-{
-    rooted_linear_generate(shape, s, true);
-}
-
-static void scatter_linear_generate(const struct coll_shape *shape, struct sched *s)
-{
-    rooted_linear_generate(shape, s, false);
-}
-
 COLL_ALGORITHM(gather_linear, .name = "linear", .kind = COLL_GATHER, .window = true,
-               .generate = gather_linear_generate, .doc = "everyone sends to the root");
+               .generate = rooted_linear_generate, .doc = "everyone sends to the root");
 COLL_ALGORITHM(scatter_linear, .name = "linear", .kind = COLL_SCATTER, .window = true,
-               .generate = scatter_linear_generate, .doc = "the root sends to everyone");
+               .generate = rooted_linear_generate, .doc = "the root sends to everyone");
 
-static void rooted_inter_generate(const struct coll_shape *shape, struct sched *s, bool gather)
+static void rooted_inter_generate(const struct coll_shape *shape, struct sched *s)
 {
+    const bool gather = shape->kind == COLL_GATHER;
     if (shape->root == ROOT_SELF)
         for (int r = 0; r < shape->remote_size; r++)
             sched_move(s, gather, PEER_REMOTE(r), loc_make(gather ? BUF_RECV : BUF_SEND, r), 1);
@@ -47,17 +39,7 @@ static void rooted_inter_generate(const struct coll_shape *shape, struct sched *
         sched_move(s, !gather, PEER_REMOTE(shape->root), loc_make(gather ? BUF_SEND : BUF_RECV, 0), 1);
 }
 
-static void gather_from_others(const struct coll_shape *shape, struct sched *s)
-{
-    rooted_inter_generate(shape, s, true);
-}
-
-static void scatter_to_others(const struct coll_shape *shape, struct sched *s)
-{
-    rooted_inter_generate(shape, s, false);
-}
-
 COLL_ALGORITHM(gather_inter, .name = "inter", .kind = COLL_GATHER, .needs = NEED_INTER,
-               .generate = gather_from_others, .doc = "everyone in the other group sends to the root");
+               .generate = rooted_inter_generate, .doc = "everyone in the other group sends to the root");
 COLL_ALGORITHM(scatter_inter, .name = "inter", .kind = COLL_SCATTER, .needs = NEED_INTER,
-               .generate = scatter_to_others, .doc = "the root sends to everyone in the other group");
+               .generate = rooted_inter_generate, .doc = "the root sends to everyone in the other group");

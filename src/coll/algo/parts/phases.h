@@ -30,6 +30,9 @@ void tree_bcast(struct sched *s, const struct tree *t, struct loc data, int64_t 
 void tree_reduce(struct sched *s, const struct tree *t, bool commutative, struct loc in, struct loc out,
                  int64_t count, int64_t segment);
 
+/* Reduces the contributions of one group of an intercommunicator up its tree. Returns the result at the tree's root. */
+struct loc group_reduce(const struct coll_shape *shape, struct sched *s, const struct tree *t);
+
 void tree_signal_up(struct sched *s, const struct tree *t);
 void tree_signal_down(struct sched *s, const struct tree *t);
 

@@ -117,6 +117,17 @@ void tree_reduce(struct sched *s, const struct tree *t, bool commutative, struct
     sched_fence(s);
 }
 
+struct loc group_reduce(const struct coll_shape *shape, struct sched *s, const struct tree *t)
+{
+    struct loc in = loc_make(BUF_SEND, 0), result = in;
+    if (shape->size == 1)
+        return in;
+    if (t->parent < 0)
+        result = sched_temp(s, shape->count);
+    tree_reduce(s, t, shape->commutative, in, result, shape->count, 0);
+    return result;
+}
+
 void tree_signal_up(struct sched *s, const struct tree *t)
 {
     for (int c = 0; c < t->nchildren; c++)
