@@ -128,28 +128,18 @@ void counts_close(struct win_peer *p)
     p->counts = NULL;
 }
 
-struct written {
-    const struct win_peer *to;
-    uint64_t word;
-    enum count_kind kind;
-};
-
-static int counts_send_request(void *arg)
-{
-    const struct written *w = arg;
-    struct peer *peer = w->to->peer;
-    const struct counts_place *there = &w->to->counts->there;
-    return peer->ops->put(peer, &w->word, NULL, there->address + w->kind * sizeof(uint64_t), &there->key,
-                          sizeof(w->word), NULL);
-}
-
 bool counts_write(struct win_peer *to, enum count_kind kind)
 {
     struct counts *n = to->counts;
     if (!n || !n->found)
         return false;
-    struct written w = {.to = to, .word = to->win->serial << 32 | (n->sent[kind] + 1u), .kind = kind};
-    if (rma_retry_until_accepted(to, to->peer, counts_send_request, &w) != 0)
+    uint64_t word = to->win->serial << 32 | (n->sent[kind] + 1u);
+    const struct adapter_request r = {.kind = ADAPTER_PUT,
+                                      .local = &word,
+                                      .remote = n->there.address + kind * sizeof(uint64_t),
+                                      .key = &n->there.key,
+                                      .len = sizeof(word)};
+    if (adapter_post(to, &r) != 0)
         return false;
     n->sent[kind]++;
     counter_add(&written, 1);

@@ -177,9 +177,6 @@ void directory_announce(struct win *w, const struct comm *parent)
 struct lookup {
     struct net_op op;
     struct net_mem mem;
-    struct win_peer *of;
-    const struct directory_known *known;
-    uint64_t remote;
     struct win_target found;
     int status;
     bool over;
@@ -192,13 +189,6 @@ static void lookup_done(struct net_op *op, int status)
     l->over = true;
 }
 
-static int lookup_post_get(void *arg)
-{
-    struct lookup *l = arg;
-    struct peer *peer = l->of->peer;
-    return peer->ops->get(peer, &l->found, &l->mem, l->remote, &l->known->key, sizeof(l->found), &l->op);
-}
-
 static bool lookup_is_over(void *arg)
 {
     return ((struct lookup *)arg)->over;
@@ -208,7 +198,7 @@ static bool read_entry(struct win_peer *p, const struct directory_known *known)
 {
     struct transport *adapter = p->win->adapter;
     const uint32_t context = p->win->comm->context;
-    struct directory_known copy = *known; /* the table may grow meanwhile */
+    const struct net_key key = known->key; /* the table may grow meanwhile */
     struct net_key unused;
     struct lookup *l = calloc(1, sizeof(*l));
     if (!l || adapter->ops->mem_register(adapter, l, sizeof(*l), &l->mem, &unused) != 0) {
@@ -216,11 +206,16 @@ static bool read_entry(struct win_peer *p, const struct directory_known *known)
         return false;
     }
     l->op.done = lookup_done;
-    l->of = p;
-    l->known = &copy;
-    l->remote =
-        known->base + context_id_of(context) * sizeof(struct win_entry) + offsetof(struct win_entry, target);
-    l->status = rma_retry_until_accepted(p, p->peer, lookup_post_get, l);
+    l->status = adapter_post(
+        p,
+        &(struct adapter_request){.kind = ADAPTER_GET,
+                                  .local = &l->found,
+                                  .mem = &l->mem,
+                                  .remote = known->base + context_id_of(context) * sizeof(struct win_entry) +
+                                            offsetof(struct win_entry, target),
+                                  .key = &key,
+                                  .len = sizeof(l->found),
+                                  .op = &l->op});
     if (!l->status)
         rma_wait(p->win->proc->rma, lookup_is_over, l, false, "description of a rank's window");
     const bool found = !l->status && l->found.context == context + 1;

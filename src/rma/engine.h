@@ -14,7 +14,7 @@
 
 /* frame_header.flags. context names the window, source is the sender's rank in it. */
 enum rma_frame {
-    RMA_PUT,     /* tag 0: word is the offset, the payload the data. Else tag runs: data (word bytes), runs */
+    RMA_PUT,     /* payload: word bytes of data, tag runs */
     RMA_GET,     /* payload: struct rma_ask, tag runs */
     RMA_ACC,     /* aux: element; tag: spans | operator << 24; word: bytes of data; payload: data, spans */
     RMA_GET_ACC, /* the same with a struct rma_ask in front */
@@ -304,8 +304,20 @@ int peer_complete_and_confirm(struct win_peer *p, enum rma_frame how,
                               int type); /* sends RMA_FLUSH or RMA_UNLOCK and waits */
 int win_barrier(struct win *w);
 void win_count_empty_flush(struct win *w); /* a call that had nothing to wait for */
-/* Repeats a transfer until the transport accepts it: there is room in the send queue, and the connection is open. */
-int rma_retry_until_accepted(const struct win_peer *p, struct peer *peer, int (*ask)(void *), void *arg);
+/* A request to the adapter through which a rank is reached. */
+enum adapter_request_kind { ADAPTER_PUT, ADAPTER_GET, ADAPTER_ATOMIC };
+struct adapter_request {
+    enum adapter_request_kind kind;
+    void *local;               /* ADAPTER_ATOMIC: gets the value before the change */
+    const struct net_mem *mem; /* registration of `local` */
+    uint64_t remote;
+    const struct net_key *key; /* of the memory at `remote` */
+    size_t len;                /* not for ADAPTER_ATOMIC */
+    struct net_atomic change;  /* ADAPTER_ATOMIC */
+    struct net_op *op;         /* NULL: the completion is not reported */
+};
+/* Posts the request; waits until the send queue has room and the connection is open. */
+int adapter_post(const struct win_peer *p, const struct adapter_request *r);
 /* Waits, making progress, until ready(arg). `unrung`: other processes change the memory that ready() reads without
  * ringing a doorbell. */
 void rma_wait(struct rma *r, bool (*ready)(void *), void *arg, bool unrung, const char *name);

@@ -67,43 +67,17 @@ void far_close(struct win_peer *p)
     free(p->far);
 }
 
-enum what { ADD, SET, LOOK };
-
-struct far_call {
-    struct far *far;
-    int i;
-    enum what what;
-    uint32_t word;
-};
-
-static int far_send_request(void *arg)
+static void far_post_request(struct far *f, int i, struct adapter_request r)
 {
-    const struct far_call *a = arg;
-    struct far *f = a->far;
-    const int i = a->i;
-    struct peer *to = f->to->peer;
-    const struct net_key *key = &f->to->at.entry_key;
-    struct net_op *op = &f->request[i].op;
-    const uint64_t at = f->base + a->word * sizeof(uint64_t);
-    switch (a->what) {
-    case ADD:
-        return to->ops->atomic(to, &(struct net_atomic){.operand = f->value[i]}, &f->old[i], &f->mem, at, key,
-                               op);
-    case SET:
-        return to->ops->put(to, &f->value[i], &f->mem, at, key, sizeof(uint64_t), op);
-    default:
-        return to->ops->get(to, f->seen, &f->mem, f->base, key, sizeof(f->seen), op);
-    }
-}
-
-static void far_post_atomic(struct far *f, int i, enum what what, uint32_t word)
-{
-    struct far_call a = {.far = f, .i = i, .what = what, .word = word};
-    f->request[i] = (struct far_request){.op = {.done = far_op_done, .once = true}, .far = f};
+    struct far_request *request = &f->request[i];
+    *request = (struct far_request){.op = {.done = far_op_done, .once = true}, .far = f};
+    r.mem = &f->mem;
+    r.key = &f->to->at.entry_key;
+    r.op = &request->op;
     f->pending++;
-    int rc = rma_retry_until_accepted(f->to, f->to->peer, far_send_request, &a);
+    int rc = adapter_post(f->to, &r);
     if (rc)
-        far_op_done(&f->request[i].op, rc);
+        far_op_done(&request->op, rc);
 }
 
 static bool is_step_answered(void *arg)
@@ -115,12 +89,26 @@ static uint64_t far_run_step(struct far *f, const struct gate_step *step)
 {
     int last = 0;
     for (int i = 0; i < step->count; i++) {
-        f->value[i] = step->op[i].value;
-        far_post_atomic(f, i, step->op[i].add ? ADD : SET, step->op[i].word);
-        last = step->op[i].add ? i : last;
+        const struct gate_op *op = &step->op[i];
+        struct adapter_request r = {.remote = f->base + op->word * sizeof(uint64_t)};
+        f->value[i] = op->value;
+        if (op->add) {
+            r.kind = ADAPTER_ATOMIC;
+            r.local = &f->old[i];
+            r.change.operand = op->value;
+            last = i;
+        } else {
+            r.kind = ADAPTER_PUT;
+            r.local = &f->value[i];
+            r.len = sizeof(uint64_t);
+        }
+        far_post_request(f, i, r);
     }
     if (step->look)
-        far_post_atomic(f, REQUESTS - 1, LOOK, 0);
+        far_post_request(
+            f, REQUESTS - 1,
+            (struct adapter_request){
+                .kind = ADAPTER_GET, .local = f->seen, .remote = f->base, .len = sizeof(f->seen)});
     rma_wait(f->to->win->proc->rma, is_step_answered, f, false, "adapter at the lock of a window's memory");
     return f->old[last];
 }

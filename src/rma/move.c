@@ -4,45 +4,26 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "rma/engine.h"
 
-static void put_block(const struct rma_call *c, struct win_peer *to, struct dt_cursor *from, uint64_t offset,
-                      uint64_t bytes)
-{
-    char *scratch = c->win->proc->rma->scratch;
-    const size_t chunk = rma_chunk(to);
-    for (uint64_t done = 0; done < bytes;) {
-        size_t n = dt_cursor_pack(from, scratch, MIN(chunk, bytes - done));
-        rma_send_throttled(to, RMA_PUT, 0, 0, offset + done, scratch, n);
-        done += n;
-    }
-}
-
-static void put_pieces(struct dt_cursor *from, struct win_peer *to, struct dt_cursor *target)
-{
-    char *scratch = to->win->proc->rma->scratch;
-    struct rma_run runs[RMA_RUNS_MAX];
-    const size_t room = rma_chunk(to);
-    const int max = (int)MIN((size_t)RMA_RUNS_MAX, room / 2 / sizeof(runs[0]));
-    int n;
-    size_t bytes;
-    while ((bytes = runs_collect_next(target, room - (size_t)max * sizeof(runs[0]), max, runs, &n)) > 0) {
-        dt_cursor_pack(from, scratch, bytes);
-        memcpy(scratch + bytes, runs, (size_t)n * sizeof(runs[0]));
-        rma_send_throttled(to, RMA_PUT, 0, n, bytes, scratch, bytes + (size_t)n * sizeof(runs[0]));
-    }
-}
-
 static int put_start(const struct rma_call *c, struct win_peer *to, uint64_t offset)
 {
+    char *scratch = c->win->proc->rma->scratch;
+    struct rma_run runs[RMA_RUNS_MAX];
     struct dt_cursor from, target;
     MPI_Aint gap;
+    const size_t room = rma_chunk(to);
+    const int max = dt_is_contiguous_block(c->type, c->count, &gap)
+                        ? 1
+                        : (int)MIN((size_t)RMA_RUNS_MAX, room / 2 / sizeof(runs[0]));
+    int n;
+    size_t bytes;
     dt_cursor_init(&from, c->origin.type, c->origin.count, c->origin.buf);
+    dt_cursor_open(&target, c->type, c->count, (void *)(uintptr_t)offset);
     to->dirty = true;
     win_peer_mark_busy(to);
-    if (dt_is_contiguous_block(c->type, c->count, &gap)) {
-        put_block(c, to, &from, offset + (uint64_t)gap, (uint64_t)(c->count * c->type->size));
-    } else {
-        dt_cursor_open(&target, c->type, c->count, (void *)(uintptr_t)offset);
-        put_pieces(&from, to, &target);
+    while ((bytes = runs_collect_next(&target, room - (size_t)max * sizeof(runs[0]), max, runs, &n)) > 0) {
+        dt_cursor_pack(&from, scratch, bytes);
+        memcpy(scratch + bytes, runs, (size_t)n * sizeof(runs[0]));
+        rma_send_throttled(to, RMA_PUT, 0, n, bytes, scratch, bytes + (size_t)n * sizeof(runs[0]));
     }
     if (from.error)
         return from.error;
@@ -97,19 +78,13 @@ static char *run_piece_address(struct win *w, struct win_peer *from, const struc
 void put_arrived(struct win *w, struct win_peer *from, const struct frame_header *h, const char *payload,
                  size_t len)
 {
-    struct rma_run run = {.offset = h->word, .length = len, .count = 1};
-    const char *data = payload, *end = payload + len;
-    int n = h->tag;
-    if (n > 0) {
-        CHECK(h->word <= len && (len - h->word) / sizeof(run) >= (size_t)n,
-              "a put is shorter than its header states");
-        end = payload + h->word;
-    }
-    for (int k = 0; k < MAX(n, 1); k++) {
-        if (n > 0) {
-            memcpy(&run, end + (size_t)k * sizeof(run), sizeof(run));
-            CHECK(run.length > 0, "a put has pieces of no bytes");
-        }
+    struct rma_run run;
+    CHECK(h->tag > 0 && h->word <= len && (len - h->word) / sizeof(run) >= (size_t)h->tag,
+          "a put is shorter than its header states");
+    const char *data = payload, *end = payload + h->word;
+    for (int k = 0; k < h->tag; k++) {
+        memcpy(&run, end + (size_t)k * sizeof(run), sizeof(run));
+        CHECK(run.length > 0, "a put has pieces of no bytes");
         for (uint64_t i = 0; i < run.count; i++, data += run.length) {
             CHECK(run.length <= (size_t)(end - data), "a put is shorter than its header states");
             char *at = run_piece_address(w, from, &run, i);

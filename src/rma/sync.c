@@ -49,14 +49,26 @@ void rma_wait(struct rma *r, bool (*ready)(void *), void *arg, bool unrung, cons
     rma_wait_for(r, NULL, NULL, ready, arg, unrung, &(struct net_named){name, NET_NOBODY, false});
 }
 
-int rma_retry_until_accepted(const struct win_peer *p, struct peer *peer, int (*ask)(void *), void *arg)
+static int adapter_try_post(struct peer *peer, const struct adapter_request *r)
+{
+    switch (r->kind) {
+    case ADAPTER_PUT:
+        return peer->ops->put(peer, r->local, r->mem, r->remote, r->key, r->len, r->op);
+    case ADAPTER_GET:
+        return peer->ops->get(peer, r->local, r->mem, r->remote, r->key, r->len, r->op);
+    default:
+        return peer->ops->atomic(peer, &r->change, r->local, r->mem, r->remote, r->key, r->op);
+    }
+}
+
+int adapter_post(const struct win_peer *p, const struct adapter_request *r)
 {
     struct net *net = p->win->proc->net;
-    struct net_waiter waiter = {.what = NET_PEER, .of = peer};
-    int rc = ask(arg);
+    struct net_waiter waiter = {.what = NET_PEER, .of = p->peer};
+    int rc = adapter_try_post(p->peer, r);
     if (likely(rc != ERR_AGAIN))
         return rc;
-    while ((rc = ask(arg)) == ERR_AGAIN) {
+    while ((rc = adapter_try_post(p->peer, r)) == ERR_AGAIN) {
         net->unrung++; /* nobody rings when there is room again */
         net_wait_step(net, &waiter);
         net->unrung--;

@@ -35,24 +35,6 @@ static void transfer_op_done(struct net_op *op, int status)
     op_record_progress(o, o->left);
 }
 
-struct block {
-    const struct rma_call *call;
-    struct rma_op *op;
-    char *local;
-    uint64_t remote;
-    size_t len;
-};
-
-static int transfer_send_request(void *arg)
-{
-    const struct block *b = arg;
-    struct peer *peer = b->op->to->peer;
-    const struct net_key *key = &b->op->to->at.key;
-    return b->call->kind == RMA_IS_PUT
-               ? peer->ops->put(peer, b->local, &b->op->mem, b->remote, key, b->len, &b->op->transfer)
-               : peer->ops->get(peer, b->local, &b->op->mem, b->remote, key, b->len, &b->op->transfer);
-}
-
 int transfer_start(const struct rma_call *c, struct win_peer *to)
 {
     const struct win_target *t = &to->at;
@@ -82,12 +64,13 @@ int transfer_start(const struct rma_call *c, struct win_peer *to)
     op_add_piece(o);
     counter_add(&transfers, 1);
     dt_is_contiguous_block(c->type, c->count, &gap);
-    struct block block = {.call = c,
-                          .op = o,
-                          .local = local,
-                          .remote = t->base + (uint64_t)(c->disp * t->unit + gap),
-                          .len = len};
-    rc = rma_retry_until_accepted(to, to->peer, transfer_send_request, &block);
+    rc = adapter_post(to, &(struct adapter_request){.kind = c->kind == RMA_IS_PUT ? ADAPTER_PUT : ADAPTER_GET,
+                                                    .local = local,
+                                                    .mem = &o->mem,
+                                                    .remote = t->base + (uint64_t)(c->disp * t->unit + gap),
+                                                    .key = &t->key,
+                                                    .len = len,
+                                                    .op = &o->transfer});
     if (rc) {
         op_record_fault(o, rc);
         op_record_progress(o, o->left);

@@ -118,8 +118,6 @@ struct wide_request {
     struct win_peer *to;
     struct rma_op *of; /* NULL: somebody waits for it */
     char *into;        /* where the old value goes, or NULL */
-    struct net_atomic change;
-    uint64_t remote;
     int status;
     bool over;
 };
@@ -184,15 +182,6 @@ static void wide_op_done(struct net_op *op, int status)
     op_record_progress(r->of, sizeof(uint64_t));
 }
 
-static int wide_send_request(void *arg)
-{
-    struct wide_request *r = arg;
-    struct peer *peer = r->to->peer;
-    struct wide *x = r->to->wide;
-    return peer->ops->atomic(peer, &r->change, &x->old[r - x->request], &x->mem, r->remote, &r->to->at.key,
-                             &r->op);
-}
-
 static bool has_idle_request(void *arg)
 {
     return ((struct win_peer *)arg)->wide->nidle > 0;
@@ -205,12 +194,17 @@ static struct wide_request *wide_post_atomic(struct win_peer *p, const struct ne
     if (x->nidle == 0)
         rma_wait(p->win->proc->rma, has_idle_request, p, false, "adapter that changes elements of a window");
     struct wide_request *r = &x->request[x->idle[--x->nidle]];
-    *r = (struct wide_request){
-        .op.done = wide_op_done, .to = p, .of = of, .into = into, .change = *change, .remote = remote};
+    *r = (struct wide_request){.op.done = wide_op_done, .to = p, .of = of, .into = into};
     if (of)
         op_add_piece(of);
     counter_add(&by_adapter, !change->swap || of);
-    int rc = rma_retry_until_accepted(p, p->peer, wide_send_request, r);
+    int rc = adapter_post(p, &(struct adapter_request){.kind = ADAPTER_ATOMIC,
+                                                       .local = &x->old[r - x->request],
+                                                       .mem = &x->mem,
+                                                       .remote = remote,
+                                                       .key = &p->at.key,
+                                                       .change = *change,
+                                                       .op = &r->op});
     if (rc)
         wide_op_done(&r->op, rc);
     return r;
