@@ -101,21 +101,6 @@ static bool record_differs(const struct record *a, const struct record *b)
            (a->op != b->op || (values_differ(a->type[0], b->type[0], 0) && strcmp(a->type, b->type)));
 }
 
-static const char *op_name(uint64_t handle)
-{
-    static const struct {
-        MPI_Op op;
-        const char *name;
-    } names[] = {{MPI_SUM, "MPI_SUM"},   {MPI_MIN, "MPI_MIN"},       {MPI_MAX, "MPI_MAX"},
-                 {MPI_PROD, "MPI_PROD"}, {MPI_BAND, "MPI_BAND"},     {MPI_BOR, "MPI_BOR"},
-                 {MPI_BXOR, "MPI_BXOR"}, {MPI_LAND, "MPI_LAND"},     {MPI_LOR, "MPI_LOR"},
-                 {MPI_LXOR, "MPI_LXOR"}, {MPI_MINLOC, "MPI_MINLOC"}, {MPI_MAXLOC, "MPI_MAXLOC"}};
-    for (size_t i = 0; i < COUNT_OF(names); i++)
-        if ((uint64_t)(uintptr_t)names[i].op == handle)
-            return names[i].name;
-    return "user-defined";
-}
-
 static const char *root_constant_name(int root)
 {
     return root == ROOT_SELF ? "MPI_ROOT" : "MPI_PROC_NULL";
@@ -130,7 +115,7 @@ static void record_print(FILE *out, const struct record *r)
     if (r->type[0] && r->bytes != UNKNOWN)
         fprintf(out, " (%llu bytes)", (unsigned long long)r->bytes);
     if (r->op)
-        fprintf(out, ", operator %s", op_name(r->op));
+        fprintf(out, ", operator %s", op_name((uint32_t)r->op));
     if (r->rooted && r->root >= 0)
         fprintf(out, ", root %d", r->root);
     else if (r->rooted)

@@ -55,6 +55,12 @@ struct op op_by_handle[OP_HANDLES] = {
     PREDEFINED(0x3c, OP_REPLACE), PREDEFINED(0x3d, OP_NO_OP),
 };
 
+const char *op_name(uint32_t handle)
+{
+    const struct op *op = op_predefined(handle);
+    return op ? rules[op->code].name : "user-defined";
+}
+
 int op_new(MPI_User_function *function, MPI_User_function_c *large, bool commutative, struct op **out)
 {
     struct op *op = objmem_new(sizeof(*op));

@@ -27,6 +27,9 @@ static inline struct op *op_predefined(uint32_t handle)
                                                                             : NULL;
 }
 
+/* "MPI_SUM" of a handle value; "user-defined" of any that no predefined operator has. */
+const char *op_name(uint32_t handle);
+
 static inline struct op *op_from(MPI_Op handle)
 {
     if (handle_is_predefined(handle))
