@@ -13,53 +13,27 @@
 #include "obj/context.h"
 #include "obj/fault.h"
 
-static bool is_on_one_node(const struct comm *c)
+/* Counts the nodes of the ranks, and the ranks of the node that has most; the same at every rank, 0 if a rank's node is unknown. False:
+ * out of memory. */
+static bool count_nodes(const struct comm *c, int *nodes, int *most)
 {
     const struct boot *boot = c->proc->boot;
-    if (!c->proc->net->area || c->remote)
+    int *ranks = calloc(boot->nnodes, sizeof(*ranks));
+    *nodes = *most = 0;
+    if (!ranks)
         return false;
-    for (int r = 0; r < c->size; r++) {
-        uint32_t job_rank = group_job_rank(c->group, r);
-        if (job_rank >= boot->size || boot->node_of[job_rank] != boot->node)
-            return false;
-    }
-    return true;
-}
-
-static bool is_on_several_nodes(const struct comm *c)
-{
-    const struct boot *boot = c->proc->boot;
-    bool several = false;
     for (int r = 0; r < c->size && !c->remote; r++) {
-        uint32_t job_rank = group_job_rank(c->group, r);
-        if (job_rank >= boot->size)
-            return false;
-        several |= boot->node_of[job_rank] != boot->node;
-    }
-    return several;
-}
-
-/* The number of nodes; the same at every rank, 0 if a rank's node is unknown. Negative: out of memory. */
-static int count_nodes(const struct comm *c)
-{
-    const struct boot *boot = c->proc->boot;
-    int count = 0;
-    if (c->remote)
-        return 0;
-    bool *known = calloc(boot->nnodes, sizeof(*known));
-    for (int r = 0; r < c->size && known; r++) {
         const uint32_t job_rank = group_job_rank(c->group, r);
         if (job_rank >= boot->size) {
-            free(known);
-            return 0;
+            *nodes = *most = 0;
+            break;
         }
-        count += !known[boot->node_of[job_rank]];
-        known[boot->node_of[job_rank]] = true;
+        int *here = &ranks[boot->node_of[job_rank]];
+        *nodes += *here == 0;
+        *most = MAX(*most, ++*here);
     }
-    if (!known)
-        return -1;
-    free(known);
-    return count;
+    free(ranks);
+    return true;
 }
 
 int coll_state_open(struct comm *c, struct coll_state **out)
@@ -69,16 +43,14 @@ int coll_state_open(struct comm *c, struct coll_state **out)
     if (rc)
         return rc;
     struct coll_state *state = calloc(1, sizeof(*state));
-    const int nodes = count_nodes(c);
-    if (nodes < 0 || !state) {
+    if (!state || !count_nodes(c, &state->node_count, &state->node_ranks)) {
         free(state);
         return err_set(MPI_ERR_NO_MEM, "out of memory for the collective state of a communicator");
     }
     state->comm = c;
     /* A rank that dies at a flag leaves the others there. Where the job goes on without it, collectives are messages. */
-    state->one_node = !c->proc->net->lost && is_on_one_node(c);
-    state->nodes = !c->proc->net->lost && is_on_several_nodes(c);
-    state->node_count = nodes;
+    state->one_node = !c->proc->net->lost && c->proc->net->area && state->node_count == 1;
+    state->nodes = !c->proc->net->lost && state->node_count > 1;
     state->look_at_record = debug_coll ? debug_check_record : NULL;
     state->page = page_comm_open(c->proc->page, c->context, c->rank, c->size, comm_label(c));
     if (!state->page)

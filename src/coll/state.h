@@ -29,6 +29,7 @@ struct coll_state {
     bool one_node;                   /* all ranks on this node, and it has memory to share */
     bool nodes;                      /* ranks on several nodes, and it is known who is where */
     int node_count;                  /* 0: not known */
+    int node_ranks;                  /* ranks of the node that has most; 0: not known */
     struct page_comm *page; /* where calls are counted for readers; own when there is no such place */
     struct page_comm own;
     uint64_t past[COLL_FORMS][COLL_PAST]; /* calls by form and number: see coll_make_past */

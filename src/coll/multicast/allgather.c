@@ -72,11 +72,6 @@ static int gathering_make(struct gathering *g, struct coll_state *state, struct 
     return 0;
 }
 
-static struct coll_side make_bytes_side(void *buf, size_t len)
-{
-    return (struct coll_side){.buf = buf, .count = (MPI_Count)len, .type = byte_type()};
-}
-
 /* Gathers the node's blocks at the leader, the first rank of its node. */
 static int gather_within_node(struct gathering *g, char *mine)
 {

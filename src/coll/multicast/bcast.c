@@ -72,16 +72,19 @@ static enum stage multicast_next_stage(const struct multicast_run *r)
 
 /* ---- within the node ---- */
 
+static struct coll_args make_node_broadcast(const struct multicast_run *r)
+{
+    return (struct coll_args){.kind = COLL_BCAST,
+                              .name = r->turn ? "MPI_Bcast" : "MPI_Bcast_init",
+                              .comm = r->m->node,
+                              .recv = make_bytes_side(r->data, r->bytes),
+                              .root = r->place};
+}
+
 static void start_node_broadcast(struct multicast_run *r)
 {
-    struct comm *node = r->m->node;
-    const struct coll_args args = {
-        .kind = COLL_BCAST,
-        .name = "MPI_Bcast",
-        .comm = node,
-        .recv = {.buf = r->data, .count = (MPI_Count)r->bytes, .type = byte_type()},
-        .root = r->place};
-    if (node->size == 1)
+    const struct coll_args args = make_node_broadcast(r);
+    if (args.comm->size == 1)
         return;
     if (!r->turn)
         multicast_record_error(r, r->local->ops->start(r->local));
@@ -325,18 +328,12 @@ static const struct request_ops persistent_ops = {
  * within the node. */
 static int make_persistent(struct multicast_run *r)
 {
-    struct comm *node = r->m->node;
-    const struct coll_args args = {
-        .kind = COLL_BCAST,
-        .name = "MPI_Bcast_init",
-        .comm = node,
-        .recv = {.buf = r->data, .count = (MPI_Count)r->bytes, .type = byte_type()},
-        .root = r->place};
+    const struct coll_args args = make_node_broadcast(r);
     r->base.ops = &persistent_ops;
     r->base.persistent = true;
     r->base.active = false;
     atomic_store_explicit(&r->base.complete, 1, memory_order_relaxed);
-    return node->size > 1 ? coll_init(&args, &r->local) : 0;
+    return args.comm->size > 1 ? coll_init(&args, &r->local) : 0;
 }
 
 static bool make_request(const struct call *call, const struct coll_choice *choice, struct request **out,

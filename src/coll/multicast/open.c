@@ -53,11 +53,6 @@ static int make_comm(struct comm *parent, int color, struct comm **out)
     return rc;
 }
 
-static struct coll_side make_bytes_side(void *buf, size_t len)
-{
-    return (struct coll_side){.buf = buf, .count = (MPI_Count)len, .type = byte_type()};
-}
-
 static int multicast_broadcast_terms(struct comm *c, void *what, size_t len)
 {
     const struct coll_args args = {

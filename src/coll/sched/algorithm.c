@@ -45,46 +45,39 @@ bool algorithm_fits(const struct coll_algorithm *a, const struct coll_shape *sha
     return !(a->needs & NEED_TWO) || shape->size >= 2;
 }
 
+/* The name of each kind in settings, and of its MPI functions by form. */
+static const struct {
+    const char *name, *calls[COLL_FORMS];
+} kinds[COLL_KINDS] = {
+#define KIND(upper, lower)                                    \
+    {                                                         \
+        lower,                                                \
+        {                                                     \
+            "MPI_" upper, "MPI_I" lower, "MPI_" upper "_init" \
+        }                                                     \
+    }
+    [COLL_BARRIER] = KIND("Barrier", "barrier"),
+    [COLL_BCAST] = KIND("Bcast", "bcast"),
+    [COLL_GATHER] = KIND("Gather", "gather"),
+    [COLL_SCATTER] = KIND("Scatter", "scatter"),
+    [COLL_ALLGATHER] = KIND("Allgather", "allgather"),
+    [COLL_ALLTOALL] = KIND("Alltoall", "alltoall"),
+    [COLL_REDUCE] = KIND("Reduce", "reduce"),
+    [COLL_ALLREDUCE] = KIND("Allreduce", "allreduce"),
+    [COLL_REDUCE_SCATTER] = KIND("Reduce_scatter", "reduce_scatter"),
+    [COLL_SCAN] = KIND("Scan", "scan"),
+    [COLL_EXSCAN] = KIND("Exscan", "exscan"),
+    [COLL_NEIGHBOR_ALLGATHER] = KIND("Neighbor_allgather", "neighbor_allgather"),
+    [COLL_NEIGHBOR_ALLTOALL] = KIND("Neighbor_alltoall", "neighbor_alltoall"),
+#undef KIND
+};
+
 const char *coll_kind_name(enum coll_kind kind)
 {
-    static const char *const names[COLL_KINDS] = {
-        [COLL_BARRIER] = "barrier",
-        [COLL_BCAST] = "bcast",
-        [COLL_GATHER] = "gather",
-        [COLL_SCATTER] = "scatter",
-        [COLL_ALLGATHER] = "allgather",
-        [COLL_ALLTOALL] = "alltoall",
-        [COLL_REDUCE] = "reduce",
-        [COLL_ALLREDUCE] = "allreduce",
-        [COLL_REDUCE_SCATTER] = "reduce_scatter",
-        [COLL_SCAN] = "scan",
-        [COLL_EXSCAN] = "exscan",
-        [COLL_NEIGHBOR_ALLGATHER] = "neighbor_allgather",
-        [COLL_NEIGHBOR_ALLTOALL] = "neighbor_alltoall",
-    };
-    return names[kind];
+    return kinds[kind].name;
 }
 
 const char *coll_call_name(enum coll_kind kind, enum coll_form form)
 {
-#define FORMS(upper, lower)                               \
-    {                                                     \
-        "MPI_" upper, "MPI_I" lower, "MPI_" upper "_init" \
-    }
-    static const char *const names[COLL_KINDS][3] = {
-        [COLL_BARRIER] = FORMS("Barrier", "barrier"),
-        [COLL_BCAST] = FORMS("Bcast", "bcast"),
-        [COLL_GATHER] = FORMS("Gather", "gather"),
-        [COLL_SCATTER] = FORMS("Scatter", "scatter"),
-        [COLL_ALLGATHER] = FORMS("Allgather", "allgather"),
-        [COLL_ALLTOALL] = FORMS("Alltoall", "alltoall"),
-        [COLL_REDUCE] = FORMS("Reduce", "reduce"),
-        [COLL_ALLREDUCE] = FORMS("Allreduce", "allreduce"),
-        [COLL_REDUCE_SCATTER] = FORMS("Reduce_scatter", "reduce_scatter"),
-        [COLL_SCAN] = FORMS("Scan", "scan"),
-        [COLL_EXSCAN] = FORMS("Exscan", "exscan"),
-        [COLL_NEIGHBOR_ALLGATHER] = FORMS("Neighbor_allgather", "neighbor_allgather"),
-        [COLL_NEIGHBOR_ALLTOALL] = FORMS("Neighbor_alltoall", "neighbor_alltoall")};
-#undef FORMS
-    return names[kind][form];
+    return kinds[kind].calls[form];
 }

@@ -54,6 +54,11 @@ static inline struct dtype *byte_type(void)
     return dt_predefined((uint32_t)(uintptr_t)MPI_BYTE);
 }
 
+static inline struct coll_side make_bytes_side(void *buf, size_t len)
+{
+    return (struct coll_side){.buf = buf, .count = (MPI_Count)len, .type = byte_type()};
+}
+
 /* True if an item of this kind of collective is the block of a rank or neighbour. */
 static inline bool kind_has_blocks(enum coll_kind kind)
 {

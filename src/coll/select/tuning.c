@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/counter.h"
 #include "base/tunable.h"
-#include "boot/boot.h"
 #include "coll/executor.h"
 #include "coll/multicast/multicast.h"
 #include "coll/select/results.h"
@@ -105,21 +104,6 @@ static int class_of(const struct call *call, const struct coll_choice *choice)
     return class >= 0 && test_buffer_bytes(state->comm, kind, tuning_limit(class)) > MEMORY ? -1 : class;
 }
 
-static struct result_shape make_result_shape(const struct comm *c)
-{
-    const struct boot *boot = c->proc->boot;
-    struct result_shape s = {.ranks = c->size};
-    int *on = calloc(boot->nnodes, sizeof(*on));
-    CHECK_MEMORY(on, "the nodes of a communicator");
-    for (int r = 0; r < c->size; r++) {
-        int *here = &on[boot->node_of[group_job_rank(c->group, r)]];
-        s.nodes += *here == 0;
-        s.most = MAX(s.most, ++*here);
-    }
-    free(on);
-    return s;
-}
-
 static struct coll_budget *get_budget(struct proc *p)
 {
     if (!p->coll_budget) {
@@ -166,8 +150,8 @@ static struct coll_args sample_args(const struct call *user, uint64_t bytes, cha
     const struct coll_args *args = user->args;
     struct coll_args one = {.kind = args->kind, .name = args->name, .comm = args->comm};
     char *const second = buffer ? buffer + test_buffer_bytes(args->comm, args->kind, bytes) : NULL;
-    one.send = (struct coll_side){.buf = second, .count = (MPI_Count)bytes, .type = byte_type()};
-    one.recv = (struct coll_side){.buf = buffer, .count = (MPI_Count)bytes, .type = byte_type()};
+    one.send = make_bytes_side(second, bytes);
+    one.recv = make_bytes_side(buffer, bytes);
     if (kind_reduces(args->kind))
         one.op = op_from(MPI_BOR);
     if (kind_has_root(args->kind))
@@ -321,8 +305,10 @@ static int tuning_begin(const struct call *user, int class, bool turns, bool ref
 {
     struct tuned *t = calloc(1, sizeof(*t));
     CHECK_MEMORY(t, "measuring algorithms");
-    t->result = (struct result){
-        .shape = make_result_shape(user->state->comm), .kind = user->args->kind, .class = class};
+    t->result =
+        (struct result){.shape = {user->state->comm->size, user->state->node_count, user->state->node_ranks},
+                        .kind = user->args->kind,
+                        .class = class};
     t->bytes = user->where.bytes; /* the same at all ranks: rules go by it */
     t->turns = turns;
     int rc = list_candidates(user, t, refused);

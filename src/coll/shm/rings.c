@@ -27,15 +27,6 @@ static bool all_have_arrived(void *arg)
     return atomic_load_explicit(&o->big->arrived, memory_order_acquire) >= o->ranks;
 }
 
-static void opening_wait_until(struct shared *b, bool (*ready)(void *), struct opening *o)
-{
-    struct net *net = b->comm->proc->net;
-    struct net_waiter w = {.ready = ready, .arg = o, .what = NET_MEMBERS, .of = b->comm};
-    while (!ready(o))
-        net_wait_step(net, &w);
-    net_wait_end(net, &w);
-}
-
 static size_t ring_length(const struct shared *b, uint32_t depth)
 {
     return (size_t)depth * b->head->big_size;
@@ -86,7 +77,7 @@ static void opening_join(struct shared *b, struct opening *o)
 {
     if (atomic_fetch_add_explicit(&o->big->arrived, 1, memory_order_seq_cst) + 1 == o->ranks)
         shared_wake(b, SHARED_EVERYONE);
-    opening_wait_until(b, all_have_arrived, o);
+    shared_wait_until(b, all_have_arrived, o);
     b->big = b->comm->proc->net->area + atomic_load_explicit(&o->big->at, memory_order_relaxed) - 1;
     b->big_depth = o->big->depth;
     memset(b->slot_use, 0, sizeof(b->slot_use));
@@ -96,7 +87,7 @@ static void opening_join(struct shared *b, struct opening *o)
 
 static bool wait_memory_granted(struct shared *b, struct opening *o)
 {
-    opening_wait_until(b, is_opening_answered, o);
+    shared_wait_until(b, is_opening_answered, o);
     return atomic_load_explicit(&o->big->at, memory_order_acquire) != NONE;
 }
 
