@@ -9,7 +9,7 @@
 #include "base/tunable.h"
 #include "coll/sched/algorithm.h"
 #include "coll/select/select.h"
-#include "coll/state.h"
+#include "coll/comm_state.h"
 #include "gpu/gpu.h"
 #include "io/hints.h"
 #include "mpi.h"

@@ -9,7 +9,7 @@
 
 #include "boot/boot.h"
 #include "coll/shm/block.h"
-#include "coll/state.h"
+#include "coll/comm_state.h"
 #include "obj/assembly.h"
 #include "obj/context.h"
 

@@ -5,7 +5,7 @@
  * unexpected messages. A rank that is about to sleep, or that frees a communicator, looks there: a message
  * with the number of one of its own calls, but with a different operation or root, proves the mismatch. In
  * shared memory the number of the call that a rank is in proves it in the same way. Calls that wait for each other without a
- * message are found by query.h.
+ * message are found by mismatch_query.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_COLL_MISMATCH_H

@@ -40,7 +40,7 @@ void p2p_on_one_sided(struct p2p *p, p2p_one_sided *handler, void *arg);
 /* Frames of agreements after a failure (src/ft); handled like those above. */
 #define P2P_FRAME_FAULT 17
 void p2p_on_fault_frame(struct p2p *p, p2p_one_sided *handler, void *arg);
-/* Frames about collective calls that wait (coll/query.h); handled like those above. NULL: they are dropped. */
+/* Frames about collective calls that wait (coll/mismatch_query.h); handled like those above. NULL: they are dropped. */
 #define P2P_FRAME_CALL 19
 void p2p_on_call_frame(struct p2p *p, p2p_one_sided *handler, void *arg);
 

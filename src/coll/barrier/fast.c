@@ -1,4 +1,4 @@
-/* fast.c: the usual case of run.c without its detours: a blocking barrier by RDMA writes of leaders that are alone on
+/* fast.c: the usual case of barrier_run.c without its detours: a blocking barrier by RDMA writes of leaders that are alone on
  * their nodes, each on a processor of its own, with no other barrier of the communicator under way. What is written and read
  * is the same, so some ranks may take this course and others not.
  *
@@ -8,7 +8,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/counter.h"
-#include "coll/barrier/internal.h"
+#include "coll/barrier/barrier_internal.h"
 
 #define LOOKS    1024 /* about a microsecond */
 #define PROGRESS 64   /* barriers: others may wait for this rank meanwhile, for an answer or for room */

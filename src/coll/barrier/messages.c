@@ -1,7 +1,7 @@
 /* messages.c: messages of a barrier, which is not complete before they are.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/barrier/internal.h"
+#include "coll/barrier/barrier_internal.h"
 
 void hbarrier_record_error(struct hbarrier_run *r, int rc)
 {

@@ -4,8 +4,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/err.h"
-#include "coll/multicast/internal.h"
-#include "coll/barrier/internal.h"
+#include "coll/multicast/multicast_internal.h"
+#include "coll/barrier/barrier_internal.h"
 
 #define WINDOW    32 /* barriers that may be unacknowledged */
 #define AGGREGATE 8

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/counter.h"
-#include "coll/multicast/internal.h"
+#include "coll/multicast/multicast_internal.h"
 
 static COUNTER(gathers, "coll_allgather_multicast", "Calls of MPI_Allgather between nodes by multicast.");
 static COUNTER(reductions, "coll_allreduce_multicast",

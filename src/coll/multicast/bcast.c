@@ -11,7 +11,7 @@
 
 #include "base/counter.h"
 #include "base/objmem.h"
-#include "coll/multicast/internal.h"
+#include "coll/multicast/multicast_internal.h"
 
 static COUNTER(runs, "coll_bcast_multicast", "Broadcasts between nodes by multicast.");
 

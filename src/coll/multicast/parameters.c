@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <limits.h>
 
-#include "coll/multicast/internal.h"
+#include "coll/multicast/multicast_internal.h"
 
 COLL_ALGORITHM(
     bcast_multicast, .name = "multicast", .kind = COLL_BCAST, .needs = NEED_NODES | NEED_TWO, .window = true,

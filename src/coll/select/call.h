@@ -5,7 +5,7 @@
 #define FP_COLL_SELECT_CALL_H
 
 #include "coll/select/select.h"
-#include "coll/state.h"
+#include "coll/comm_state.h"
 
 struct call {
     const struct coll_args *args;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "coll/sched/exec.h"
-#include "coll/shm/transfer.h"
+#include "coll/shm/shared_transfer.h"
 
 #define BIG_ALONE   8192  /* bytes of a big slot: short, so that both ranks copy at once; */
 #define BIG_CROWDED 32768 /* long where ranks take turns on a processor */

@@ -23,7 +23,7 @@
 
 #include "base/cpu.h"
 #include "coll/executor.h"
-#include "coll/shm/split.h"
+#include "coll/shm/split_pieces.h"
 #include "coll/shm/method.h"
 #include "coll/shm/slots.h"
 

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/copy.h"
-#include "coll/shm/transfer.h"
+#include "coll/shm/shared_transfer.h"
 
 void shared_barrier(struct shared *b)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/copy.h"
-#include "coll/shm/transfer.h"
+#include "coll/shm/shared_transfer.h"
 
 #define THERE_PIECE ((size_t)64 * SPLIT_UNIT) /* bytes that are read at a time */
 

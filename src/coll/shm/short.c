@@ -6,7 +6,7 @@
 #include "base/counter.h"
 #include "coll/debug.h"
 #include "coll/shm/block.h"
-#include "coll/shm/transfer.h"
+#include "coll/shm/shared_transfer.h"
 
 COUNTER(shared_runs, "coll_shared", "Collectives executed in the node's shared memory.");
 

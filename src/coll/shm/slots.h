@@ -1,6 +1,6 @@
 /* slots.h: when a slot of shared memory may be written again, and when a rank reports how far it has read. Steps are
- * numbered alike at all ranks; step s uses slot s % depth. Pure: numbers in, answers out; flags.c reads and writes the
- * numbers in shared memory, and tests/unit/coll/test_slots.c goes through every order of what ranks may do.
+ * numbered alike at all ranks; step s uses slot s % depth. Pure: numbers in, answers out; step_flags.c reads and writes the
+ * numbers in shared memory, and tests/unit/coll/test_shm_slots.c goes through every order of what ranks may do.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_COLL_SHM_SLOTS_H

@@ -1,5 +1,5 @@
 /* split_copy.h: a rank whose memory is read helps the reader: it writes pieces of its contribution into the reader's
- * memory meanwhile (split.h chooses the pieces), so that both processors copy. One reader a contribution.
+ * memory meanwhile (split_pieces.h chooses the pieces), so that both processors copy. One reader a contribution.
  *
  * The reader announces in its block the destination of the data, with step and call, so that an owner writes for that call only. Either
  * side may decide not to take part: then the reader reads everything, as without help.

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "coll/barrier/machine.h"
+#include "coll/barrier/barrier_machine.h"
 
 #include "net/explore.h"
 #include "test.h"

@@ -2,7 +2,7 @@
  * their actions each unit is moved by exactly one of them, and the reader goes only when all of it is there.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/shm/split.h"
+#include "coll/shm/split_pieces.h"
 
 #include "net/explore.h"
 #include "test.h"

@@ -1,14 +1,14 @@
-/* state.h: what a communicator keeps for its collectives: the cached selection, the nodes of its ranks, and the state of each
+/* comm_state.h: what a communicator keeps for its collectives: the cached selection, the nodes of its ranks, and the state of each
  * executor.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_COLL_STATE_H
-#define FP_COLL_STATE_H
+#ifndef FP_COLL_COMM_STATE_H
+#define FP_COLL_COMM_STATE_H
 
 #include "base/page.h"
 #include "coll/sched/bind.h"
 #include "coll/mismatch.h"
-#include "coll/query.h"
+#include "coll/mismatch_query.h"
 #include "coll/sched/plan.h"
 #include "coll/select/select.h"
 

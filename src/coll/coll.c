@@ -1,4 +1,4 @@
-/* run.c: the path of a call, the same for blocking, nonblocking and persistent ones: describe it, select an algorithm by the rules and by
+/* coll.c: the path of a call, the same for blocking, nonblocking and persistent ones: describe it, select an algorithm by the rules and by
  * what was measured, execute. Short calls that a communicator repeats take the selection that it has cached.
  *
  * SPDX-License-Identifier: Apache-2.0 */

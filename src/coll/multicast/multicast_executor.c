@@ -1,7 +1,7 @@
-/* executor.c: the operations that multicast carries out.
+/* multicast_executor.c: the operations that multicast carries out.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/multicast/internal.h"
+#include "coll/multicast/multicast_internal.h"
 
 static bool multicast_fits(const struct call *call, const struct coll_choice *choice)
 {

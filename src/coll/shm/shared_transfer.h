@@ -1,9 +1,9 @@
-/* transfer.h: the general path of all shared-memory collectives that move data: some ranks contribute,
+/* shared_transfer.h: the general path of all shared-memory collectives that move data: some ranks contribute,
  * some read, in steps of one slot, or at once where memory is read directly.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_COLL_SHM_TRANSFER_H
-#define FP_COLL_SHM_TRANSFER_H
+#ifndef FP_COLL_SHM_SHARED_TRANSFER_H
+#define FP_COLL_SHM_SHARED_TRANSFER_H
 
 #include "coll/shm/split_copy.h"
 

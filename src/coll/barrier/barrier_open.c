@@ -1,4 +1,4 @@
-/* open.c: what a communicator needs for its barrier between nodes: who leads, who partner_at whom, memory that others set
+/* barrier_open.c: what a communicator needs for its barrier between nodes: who leads, who partner_at whom, memory that others set
  * flags in. Registering memory takes as long as hundreds of barriers, so it is done once, for communicators that are used.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -9,7 +9,7 @@
 #include "base/counter.h"
 #include "base/log.h"
 #include "boot/boot.h"
-#include "coll/barrier/internal.h"
+#include "coll/barrier/barrier_internal.h"
 
 #define FLAGS_SIZE  (HBARRIER_PARTNERS * HBARRIER_LANES)
 #define MEMORY_SIZE (FLAGS_SIZE + HBARRIER_LANES * sizeof(uint64_t))

@@ -1,11 +1,11 @@
-/* executor.c: which calls go through the shared block of a node.
+/* shared_executor.c: which calls go through the shared block of a node.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
 #include "base/counter.h"
 #include "coll/device_collectives.h"
-#include "coll/shm/transfer.h"
+#include "coll/shm/shared_transfer.h"
 
 static bool shared_is_applicable(const struct call *call, const struct coll_choice *choice)
 {

@@ -1,11 +1,11 @@
-/* executor.c: MPI_Barrier, MPI_Ibarrier and MPI_Barrier_init of ranks on several nodes.
+/* barrier_executor.c: MPI_Barrier, MPI_Ibarrier and MPI_Barrier_init of ranks on several nodes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
 #include "base/objmem.h"
 #include "base/tunable.h"
-#include "coll/barrier/internal.h"
+#include "coll/barrier/barrier_internal.h"
 #include "coll/debug.h"
 
 static LABORATORY_INT(

@@ -1,7 +1,7 @@
-/* machine.c: see machine.h.
+/* barrier_machine.c: see barrier_machine.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/barrier/machine.h"
+#include "coll/barrier/barrier_machine.h"
 
 int barrier_partners(int leader, int leaders, int n, struct barrier_partner *out, int most, int *rounds)
 {

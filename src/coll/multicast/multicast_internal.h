@@ -1,8 +1,8 @@
-/* internal.h: what the files of the broadcast by multicast share.
+/* multicast_internal.h: what the files of the broadcast by multicast share.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_COLL_MULTICAST_INTERNAL_H
-#define FP_COLL_MULTICAST_INTERNAL_H
+#ifndef FP_COLL_MULTICAST_MULTICAST_INTERNAL_H
+#define FP_COLL_MULTICAST_MULTICAST_INTERNAL_H
 
 #include "base/list.h"
 #include "coll/multicast/multicast.h"

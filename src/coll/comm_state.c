@@ -1,7 +1,7 @@
-/* state.c: opens and closes what a communicator keeps for its collectives.
+/* comm_state.c: opens and closes what a communicator keeps for its collectives.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/state.h"
+#include "coll/comm_state.h"
 
 #include <stdlib.h>
 #include <string.h>

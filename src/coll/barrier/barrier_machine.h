@@ -1,4 +1,4 @@
-/* machine.h: one rank's part in a barrier of ranks on several nodes, as a pure state machine. The ranks of a node report to
+/* barrier_machine.h: one rank's part in a barrier of ranks on several nodes, as a pure state machine. The ranks of a node report to
  * its leader (the lowest rank), the leaders meet in rounds, and each leader releases its node. A node with one rank has a
  * leader and nobody else.
  *
@@ -6,8 +6,8 @@
  * noticed, is known only to the caller. tests/unit/coll/test_barrier_machine.c explores every order of events.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_COLL_BARRIER_MACHINE_H
-#define FP_COLL_BARRIER_MACHINE_H
+#ifndef FP_COLL_BARRIER_BARRIER_MACHINE_H
+#define FP_COLL_BARRIER_BARRIER_MACHINE_H
 
 #include <stdbool.h>
 #include <stdint.h>

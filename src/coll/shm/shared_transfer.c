@@ -1,10 +1,10 @@
-/* transfer.c: the general path of a shared-memory collective. A rank has one of three roles: a writer
+/* shared_transfer.c: the general path of a shared-memory collective. A rank has one of three roles: a writer
  * contributes and continues while it has slots; a reader waits for each writer in turn; or every rank does
  * both and they meet. A writer that lets others read its memory posts once, and waits until they have read
  * it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/shm/transfer.h"
+#include "coll/shm/shared_transfer.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,14 +1,14 @@
-/* internal.h: what the files of the barrier between nodes share.
+/* barrier_internal.h: what the files of the barrier between nodes share.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_COLL_BARRIER_INTERNAL_H
-#define FP_COLL_BARRIER_INTERNAL_H
+#ifndef FP_COLL_BARRIER_BARRIER_INTERNAL_H
+#define FP_COLL_BARRIER_BARRIER_INTERNAL_H
 
 #include <stdalign.h>
 
 #include "base/cpu.h"
 #include "base/mapping.h"
-#include "coll/barrier/machine.h"
+#include "coll/barrier/barrier_machine.h"
 #include "coll/barrier/hbarrier.h"
 
 #define HBARRIER_PARTNERS 128 /* of all rounds */

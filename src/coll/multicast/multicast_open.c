@@ -1,4 +1,4 @@
-/* open.c: what a communicator needs for broadcasts or barriers by multicast: a communicator of each node, one of the leaders
+/* multicast_open.c: what a communicator needs for broadcasts or barriers by multicast: a communicator of each node, one of the leaders
  * of nodes, and the group that they join. It is made when it is first used, and given back with the communicator.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "boot/boot.h"
-#include "coll/multicast/internal.h"
+#include "coll/multicast/multicast_internal.h"
 #include "net/thread.h"
 #include "obj/create.h"
 

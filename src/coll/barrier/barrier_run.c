@@ -1,8 +1,8 @@
-/* run.c: barriers of ranks on several nodes [Hoefler05 4.1.3]. Within a node the ranks set flags in shared memory. The
+/* barrier_run.c: barriers of ranks on several nodes [Hoefler05 4.1.3]. Within a node the ranks set flags in shared memory. The
  * leaders of the nodes meet by n-way dissemination: each has a few bytes of registered memory, one for each partner of each
  * round; the partner writes the number of the barrier there, and the leader polls it. No message, no matching, no receive:
  * a write is taken into the request (inline), and its completion is reported to nobody. A flag is one byte, so no adapter can be
- * seen in the middle of writing it. What comes after what is in machine.c.
+ * seen in the middle of writing it. What comes after what is in barrier_machine.c.
  *
  * The first barrier of a communicator is done by messages, which carry where to write: a leader sends its address against
  * the direction of the writes, that is, to the leaders that will write to it. The same messages carry whether all leaders known so
@@ -14,7 +14,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/counter.h"
-#include "coll/barrier/internal.h"
+#include "coll/barrier/barrier_internal.h"
 
 static COUNTER(runs, "coll_barrier_rdma", "Barriers whose nodes synchronised by RDMA writes.");
 static COUNTER(switched, "coll_barrier_switch", "Barriers whose nodes synchronised in the switch.");

@@ -1,4 +1,4 @@
-/* flags.c: posting, meeting and waiting in a shared block. Flags are written with release and read with
+/* step_flags.c: posting, meeting and waiting in a shared block. Flags are written with release and read with
  * acquire. The rank that ends another's wait wakes it: in a meeting that is the last to arrive, which knows
  * it because it finds all others there (of two that arrive together at least one does, since both order their
  * post before their look).

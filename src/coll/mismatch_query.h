@@ -1,12 +1,12 @@
-/* query.h: finds collective calls that do not match although no message of them arrives: each rank waits for a message
+/* mismatch_query.h: finds collective calls that do not match although no message of them arrives: each rank waits for a message
  * of another one. A rank that has waited in a collective call for a second, and again after two, four, eight seconds, sends a
  * query with its call to the ranks whose messages it waits for. The receiver of a query compares it with its own call of that
  * number. It ends the job if they differ, if it is in MPI_Finalize without having made the call, or if it waits itself for a
  * message of the sender in a call that the sender has not made. Otherwise the receiver is only late.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_COLL_QUERY_H
-#define FP_COLL_QUERY_H
+#ifndef FP_COLL_MISMATCH_QUERY_H
+#define FP_COLL_MISMATCH_QUERY_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,14 +1,14 @@
-/* query.c: sends queries for collective calls that wait long, and answers them.
+/* mismatch_query.c: sends queries for collective calls that wait long, and answers them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/query.h"
+#include "coll/mismatch_query.h"
 
 #include <stddef.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "coll/sched/exec.h"
-#include "coll/state.h"
+#include "coll/comm_state.h"
 #include "net/lost.h"
 
 #define PATIENCE_NS UINT64_C(1000000000)
