@@ -1,5 +1,5 @@
 /* debug.h: FISHPLATE_DEBUG=leaks and match: what the program forgot to free, and messages that are received as other types
- * than they were sent as. Both say where the program did it. (`coll` is in src/coll/debug.c, `rma` in src/rma/watch.c.)
+ * than they were sent as. Both say where the program did it. (`coll` is in src/coll/debug.c, `rma` in src/rma/conflict_watch.c.)
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_API_DEBUG_H

@@ -8,7 +8,7 @@
 #include "dt/kernel.h"
 #include "dt/kind.h"
 #include "dt/walk.h"
-#include "rma/engine.h"
+#include "rma/rma.h"
 
 #define PIECE 4096u /* bytes of elements that are changed at once */
 

@@ -15,7 +15,7 @@
 #include "dt/kernel.h"
 #include "net/lock.h"
 #include "obj/context.h"
-#include "rma/engine.h"
+#include "rma/rma.h"
 
 #define LOCKED_BYTES 4096u /* of elements that are changed while the lock is held */
 #define BULK_ELEMENTS \

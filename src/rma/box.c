@@ -15,7 +15,7 @@
 #include "base/counter.h"
 #include "base/cpu.h"
 #include "obj/context.h"
-#include "rma/engine.h"
+#include "rma/rma.h"
 
 static COUNTER(
     helped, "rma_target_copies",

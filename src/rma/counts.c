@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "base/counter.h"
-#include "rma/engine.h"
+#include "rma/rma.h"
 
 static COUNTER(written, "rma_counts_written",
                "MPI_Win_post and MPI_Win_complete reported to a rank of another node by one RDMA write.");

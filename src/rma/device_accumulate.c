@@ -5,7 +5,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "dt/device_pack.h"
-#include "rma/engine.h"
+#include "rma/rma.h"
 
 static bool side_on_device(const struct rma_side *s)
 {

@@ -12,8 +12,8 @@
 #include "base/counter.h"
 #include "boot/boot.h"
 #include "obj/context.h"
-#include "rma/engine.h"
-#include "rma/memory.h"
+#include "rma/rma.h"
+#include "rma/window_memory.h"
 
 static COUNTER(read_there, "rma_lookups_by_read",
                "Window segments of remote ranks looked up by RDMA read, without their processor.");

@@ -7,7 +7,7 @@
 
 #include "base/counter.h"
 #include "boot/boot.h"
-#include "rma/engine.h"
+#include "rma/rma.h"
 
 static COUNTER(far_locks, "rma_remote_locks",
                "Locks of windows on other nodes acquired by atomic operations of the adapter.");

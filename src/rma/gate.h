@@ -12,7 +12,7 @@
  *   excludes it and has the turn. Only one user of a side is at this point, since readers enter one after the other.
  * - Later readers join those of their side that are inside, unless a writer of the other side wants to enter.
  *
- * Pure: each step names the words to change and to read, and takes the values that were read. lock.c executes steps by the processor,
+ * Pure: each step names the words to change and to read, and takes the values that were read. window_lock.c executes steps by the processor,
  * far.c by RDMA; tests/unit/rma/test_gate.c in every order.
  *
  * SPDX-License-Identifier: Apache-2.0 */

@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/lost.h"
-#include "rma/engine.h"
+#include "rma/rma.h"
 
 static void operation_release(struct request *r)
 {

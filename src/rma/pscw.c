@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
-#include "rma/engine.h"
+#include "rma/rma.h"
 
 /* The members of a group as ranks of the window; the caller frees *out. */
 static int translate_group_ranks(struct win *w, struct group *group, int **out)

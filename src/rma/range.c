@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
-#include "rma/engine.h"
+#include "rma/rma.h"
 
 /* True if the range is inside attached memory. It may span adjacent regions: programs attach arrays piece by piece. */
 bool win_attached(const struct win *w, uint64_t address, uint64_t len)

@@ -2,7 +2,7 @@
  * Pieces of one length at one stride are one run: a column of a matrix takes 32 bytes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "rma/engine.h"
+#include "rma/rma.h"
 
 /* Appends a piece to the last run if it continues that; else returns false. */
 static bool run_extend(struct rma_run *run, uint64_t offset, uint64_t length)

@@ -7,7 +7,7 @@
 
 #include "coll/coll.h"
 #include "net/lost.h"
-#include "rma/engine.h"
+#include "rma/rma.h"
 #include "rma/stores.h"
 
 #define IDLE_PER_LOOK 16 /* a put by stores and its flush take less than a look at the network */

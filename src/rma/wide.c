@@ -10,7 +10,7 @@
 #include "base/counter.h"
 #include "boot/boot.h"
 #include "dt/kernel.h"
-#include "rma/engine.h"
+#include "rma/rma.h"
 
 static COUNTER(
     by_adapter, "rma_adapter_atomics",

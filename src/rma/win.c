@@ -15,8 +15,8 @@
 #include "coll/coll.h"
 #include "obj/context.h"
 #include "obj/create.h"
-#include "rma/engine.h"
-#include "rma/memory.h"
+#include "rma/rma.h"
+#include "rma/window_memory.h"
 
 static COUNTER(made, "rma_windows", "Windows created.");
 

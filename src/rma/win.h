@@ -1,5 +1,5 @@
 /* win.h: windows as the API sees them: created, used, synchronised, freed. Everything else that the files of
- * src/rma share is in engine.h.
+ * src/rma share is in rma.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_RMA_WIN_H

@@ -7,7 +7,7 @@
 
 #include "base/counter.h"
 #include "net/lost.h"
-#include "rma/engine.h"
+#include "rma/rma.h"
 
 static COUNTER(frames_sent, "rma_frames_sent", "Frames sent for one-sided operations.");
 

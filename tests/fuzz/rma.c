@@ -2,13 +2,13 @@
  * window's memory has exactly its size, so that a piece outside of it is seen; answers may be no longer than a frame.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "rma/engine.h"
+#include "rma/rma.h"
 
 #include "base/err.h"
 #include "boot/boot.h"
 #include "panic.h"
 #include "obj/context.h"
-#include "rma/memory.h"
+#include "rma/window_memory.h"
 
 enum { BYTES = 200, INTO = 48, CONTEXT = 8 };
 

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "obj/proc.h"
-#include "rma/engine.h"
+#include "rma/rma.h"
 #include "test.h"
 
 static void address_of_counters_without_window(void)

@@ -1,4 +1,4 @@
-/* call.c: one-sided operations from the user's call on: whether it is allowed, which memory it accesses, and
+/* dispatch.c: one-sided operations from the user's call on: whether it is allowed, which memory it accesses, and
  * how: by loads and stores where the target's memory is mapped here, by the transport's own put and get, or
  * by frames.
  *
@@ -7,7 +7,7 @@
 #include "dt/kernel.h"
 #include "dt/kind.h"
 #include "net/lost.h"
-#include "rma/engine.h"
+#include "rma/rma.h"
 
 int check_rank(const struct win *w, int rank)
 {

@@ -1,9 +1,9 @@
-/* memory.h: the memory of a window: allocated in the node's shared memory where that helps, registered with the adapter
+/* window_memory.h: the memory of a window: allocated in the node's shared memory where that helps, registered with the adapter
  * where other nodes need it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_RMA_MEMORY_H
-#define FP_RMA_MEMORY_H
+#ifndef FP_RMA_WINDOW_MEMORY_H
+#define FP_RMA_WINDOW_MEMORY_H
 
 #include "rma/win.h"
 

@@ -1,4 +1,4 @@
-/* watch.c: FISHPLATE_DEBUG=rma: finds operations of one epoch that access the same bytes although at least
+/* conflict_watch.c: FISHPLATE_DEBUG=rma: finds operations of one epoch that access the same bytes although at least
  * one changes them (MPI-5.0, 12.7). Their result is undefined and depends on how each was executed. Both call
  * sites are named.
  *
@@ -25,8 +25,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/tunable.h"
-#include "rma/engine.h"
-#include "rma/memory.h"
+#include "rma/rma.h"
+#include "rma/window_memory.h"
 #include "rma/stores.h"
 
 #define WATCH_RUNS 24

@@ -1,9 +1,9 @@
-/* memory.c: where the memory of a window is. Memory that MPI allocates comes from the node's shared memory as
+/* window_memory.c: where the memory of a window is. Memory that MPI allocates comes from the node's shared memory as
  * soon as another rank of the window is on the node, so that puts and gets are loads and stores. Memory that other nodes
  * access is registered once, for the lifetime of the window.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "rma/memory.h"
+#include "rma/window_memory.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@
 #include "boot/boot.h"
 #include "coll/coll.h"
 #include "gpu/gpu.h"
-#include "rma/engine.h"
+#include "rma/rma.h"
 
 #define MAPPED_MAX ((size_t)2 << 20) /* a huge page */
 

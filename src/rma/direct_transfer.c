@@ -1,11 +1,11 @@
-/* transfer.c: put and get of one block by the transport itself: cross-memory attach on a node, RDMA write and
+/* direct_transfer.c: put and get of one block by the transport itself: cross-memory attach on a node, RDMA write and
  * read between nodes. The target's processor takes no part. The operation is complete at the target when the
  * transport reports it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/counter.h"
 #include "dt/device_pack.h"
-#include "rma/engine.h"
+#include "rma/rma.h"
 
 static COUNTER(transfers, "rma_transfers", "Puts and gets done by RDMA, without the target's processor.");
 

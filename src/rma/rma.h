@@ -1,9 +1,9 @@
-/* engine.h: what the files of src/rma share: the peers of a window, the frames they exchange, and operations that wait
+/* rma.h: what the files of src/rma share: the peers of a window, the frames they exchange, and operations that wait
  * for an answer.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_RMA_ENGINE_H
-#define FP_RMA_ENGINE_H
+#ifndef FP_RMA_RMA_H
+#define FP_RMA_RMA_H
 
 #include <string.h>
 
@@ -95,7 +95,7 @@ struct win_peer {
         bool waiting;      /* it has requested the lock of this process, and the lock is not granted yet */
     } request;             /* as a target, when it is on another node and its adapter cannot add */
     struct far *far;       /* far.c: NULL until its lock was taken by RDMA */
-    struct batch *batch;   /* batch.c: NULL until something was collected */
+    struct batch *batch;   /* copy_batch.c: NULL until something was collected */
     struct box *box;       /* box.c: of a rank on this node; NULL: it has none */
     struct doorbell *bell; /* ... and whether it sleeps */
     uint8_t box_pause;     /* operations before the next request to it ... */
@@ -144,7 +144,7 @@ struct win *win_of_context(struct rma *r, uint32_t context);
 int win_error(const struct win *w, int errclass, const char *fmt, ...) PRINTF_LIKE(3, 4)
     __attribute__((cold));
 
-/* peers.c */
+/* window_peers.c */
 int win_peer(struct win *w, int rank, struct win_peer **out); /* to be accessed: it is known */
 int win_peer_find_or_create(struct win *w, int rank,
                             struct win_peer **out); /* to send frames to, or to wait for */
@@ -203,7 +203,7 @@ bool win_attached(const struct win *w, uint64_t address, uint64_t len);
 /* runs.c: the next pieces of typed memory, up to `room` bytes; returns the bytes they cover. */
 size_t runs_collect_next(struct dt_cursor *target, size_t room, int max, struct rma_run *runs, int *count);
 
-/* move.c: put and get. */
+/* frame_move.c: put and get. */
 int move_start(const struct rma_call *c, struct win_peer *to);
 void put_arrived(struct win *w, struct win_peer *from, const struct frame_header *h, const char *payload,
                  size_t len);
@@ -212,11 +212,11 @@ void get_arrived(struct win *w, struct win_peer *from, const struct frame_header
 void reply_arrived(struct rma *r, struct peer *from, const struct frame_header *h, const char *payload,
                    size_t len);
 
-/* transfer.c: put and get by the transport itself. False: this operation cannot use it. */
+/* direct_transfer.c: put and get by the transport itself. False: this operation cannot use it. */
 bool transfer_fits(const struct rma_call *c, const struct win_peer *to);
 int transfer_start(const struct rma_call *c, struct win_peer *to);
 
-/* batch.c: the same where this processor copies the bytes; batch_run carries out the collected operations. */
+/* copy_batch.c: the same where this processor copies the bytes; batch_run carries out the collected operations. */
 int batch_move(const struct rma_call *c, struct win_peer *to, char *local, uint64_t remote, size_t len);
 void batch_run(struct win_peer *p);
 bool batch_has_pieces(const struct win_peer *p); /* something is collected */
@@ -273,7 +273,7 @@ int wide_start(const struct rma_call *c, struct win_peer *to, uint64_t offset);
 int wide_keep_order(const struct rma_call *c, struct win_peer *to, uint64_t offset, bool wide);
 void wide_close(struct win_peer *p);
 
-/* lock.c */
+/* window_lock.c */
 int peer_lock(struct win_peer *p, int type, bool nocheck);
 void lock_arrived(struct win *w, struct win_peer *from, int type);
 void unlock_arrived(struct win *w, struct win_peer *from, int type);
@@ -327,10 +327,10 @@ int rma_wait_for(struct rma *r, const struct win *w, const struct win_peer *to, 
                  void *arg, bool unrung, const struct net_named *what);
 int win_report_lost(const struct win *w, const struct win_peer *to) __attribute__((cold)); /* that error */
 
-/* call.c */
+/* dispatch.c */
 int check_rank(const struct win *w, int rank);
 
-/* watch.c: FISHPLATE_DEBUG=rma */
+/* conflict_watch.c: FISHPLATE_DEBUG=rma */
 bool watch_wanted(void);
 void watch_record_call(const struct rma_call *c, uint64_t offset);
 void watch_arrived(struct win *w, const char *payload, size_t len);

@@ -1,9 +1,9 @@
-/* lock.c: passive target synchronisation. The lock of a target is a gate (gate.h) in its slot. Ranks of the target's
+/* window_lock.c: passive target synchronisation. The lock of a target is a gate (gate.h) in its slot. Ranks of the target's
  * node enter by themselves, with atomics of the processor; ranks of other nodes by RDMA where the adapter can add (far.c).
  * Where it cannot, the target's progress enters for them when RMA_LOCK arrives, and answers when they are inside.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "rma/engine.h"
+#include "rma/rma.h"
 
 /* Carries out a step on words of this node; *old is the value before an addition. */
 static void near_run_step(struct win_slot *slot, const struct gate_step *step, uint64_t *old)

@@ -1,8 +1,8 @@
-/* move.c: put and get by frames: for targets whose memory neither this processor nor an adapter can reach in one piece.
+/* frame_move.c: put and get by frames: for targets whose memory neither this processor nor an adapter can reach in one piece.
  * The target's progress copies. A put is complete at the origin as soon as it was called, since frames hold copies.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "rma/engine.h"
+#include "rma/rma.h"
 
 static int put_start(const struct rma_call *c, struct win_peer *to, uint64_t offset)
 {

@@ -1,11 +1,11 @@
-/* peers.c: the ranks of a window that this process has accessed, or that have accessed it. Ranks that never
+/* window_peers.c: the ranks of a window that this process has accessed, or that have accessed it. Ranks that never
  * communicate cost nothing.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
-#include "rma/engine.h"
-#include "rma/memory.h"
+#include "rma/rma.h"
+#include "rma/window_memory.h"
 
 static uint32_t table_slot(const struct win *w, int rank)
 {

@@ -1,4 +1,4 @@
-/* batch.c: puts and gets of memory that only a system call reaches (cross-memory attach). They are collected and
+/* copy_batch.c: puts and gets of memory that only a system call reaches (cross-memory attach). They are collected and
  * moved by one call, at the latest when the program waits for them: for short ones the call costs more than the bytes. A short
  * put is copied when it is made, so it is complete at its origin at once. A target that waits takes part (box.c).
  *
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/counter.h"
-#include "rma/engine.h"
+#include "rma/rma.h"
 
 static COUNTER(batched, "rma_batched", "Short puts and gets batched with others into one system call.");
 
