@@ -1,5 +1,6 @@
-/* coll.c: the path of a call, the same for blocking, nonblocking and persistent ones: describe it, select an algorithm by the rules and by
- * what was measured, execute. Short calls that a communicator repeats take the selection that it has cached.
+/* coll.c: the path of a call, the same for blocking, nonblocking and persistent ones: describe it, select an
+ * algorithm by the rules and by what was measured, execute. Short calls that a communicator repeats take the
+ * selection that it has cached.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/debug.h"
@@ -70,8 +71,8 @@ int coll_start(const struct coll_args *args, struct request **out)
     return coll_make_request(args, FORM_NONBLOCKING, out);
 }
 
-/* Creates a persistent request. Ranks may start requests in different orders, but create them in the same order, which
- * numbers them. */
+/* Creates a persistent request. Ranks may start requests in different orders, but create them in the same
+ * order, which numbers them. */
 int coll_init(const struct coll_args *args, struct request **out)
 {
     return coll_make_request(args, FORM_PERSISTENT, out);

@@ -14,11 +14,11 @@
 #include "obj/comm.h"
 #include "p2p/request.h"
 
-/* One user buffer. Blocks of different sizes or places (v, w, neighbours) have counts; w has types too, and
- * then displacements are bytes. */
+/* One user buffer. If blocks differ in size or place (v and w variants, neighbourhoods), counts is set; w
+ * variants have types too, and their displacements are in bytes. */
 struct coll_side {
     void *buf;
-    MPI_Count count; /* elements a block, or the whole vector */
+    MPI_Count count; /* elements of a block, or of the whole vector */
     struct dtype *type;
     struct ivec counts, displs;
     const MPI_Datatype *types;
@@ -26,13 +26,13 @@ struct coll_side {
 
 struct coll_args {
     enum coll_kind kind;
-    const char *name; /* "MPI_Allreduce": for people */
+    const char *name; /* "MPI_Allreduce", for messages */
     struct comm *comm;
     struct coll_side send, recv;
     struct op *op;
     int root; /* as the user gave it */
     bool in_place;
-    bool vector; /* a v or w variant: blocks differ, at least at some rank */
+    bool vector; /* a v or w variant: blocks may differ */
 };
 
 /* Runs a blocking call. The common small cases allocate nothing. */
@@ -48,12 +48,12 @@ int coll_init(const struct coll_args *args, struct request **out);
  * start-up; the first collective does it otherwise. MPI_ERR_ARG when a setting makes no sense. */
 int coll_open(struct proc *p);
 
-/* NULL without the laboratory, which may select the barrier of a communicator that was just created (lab/mechanisms/selection).
- * Collective. */
+/* NULL without the laboratory, which may select the barrier of a communicator that was just created
+ * (lab/mechanisms/selection). Collective. */
 int coll_laboratory_created(struct comm *c) __attribute__((weak));
 
-/* FISHPLATE_COLL has changed while the program runs, at every rank: what communicators remember of the choice is void. p may be
- * NULL. */
+/* FISHPLATE_COLL has changed while the program runs, at every rank: what communicators remember of the choice
+ * is void. p may be NULL. */
 int coll_reselect_algorithms(struct proc *p);
 
 #endif

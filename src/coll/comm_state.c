@@ -13,8 +13,8 @@
 #include "obj/context.h"
 #include "obj/fault.h"
 
-/* Counts the nodes of the ranks, and the ranks of the node that has most; the same at every rank, 0 if a rank's node is unknown. False:
- * out of memory. */
+/* Counts the nodes of the ranks, and the ranks of the node that has most; the same at every rank, 0 if a
+ * rank's node is unknown. False: out of memory. */
 static bool count_nodes(const struct comm *c, int *nodes, int *most)
 {
     const struct boot *boot = c->proc->boot;
@@ -48,7 +48,8 @@ int coll_state_open(struct comm *c, struct coll_state **out)
         return err_set(MPI_ERR_NO_MEM, "out of memory for the collective state of a communicator");
     }
     state->comm = c;
-    /* A rank that dies at a flag leaves the others there. Where the job goes on without it, collectives are messages. */
+    /* A rank that dies at a flag leaves the others there. Where the job goes on without it, collectives are
+     * messages. */
     state->one_node = !c->proc->net->lost && c->proc->net->area && state->node_count == 1;
     state->nodes = !c->proc->net->lost && state->node_count > 1;
     state->look_at_record = debug_coll ? debug_check_record : NULL;

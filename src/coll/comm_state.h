@@ -1,5 +1,5 @@
-/* comm_state.h: what a communicator keeps for its collectives: the cached selection, the nodes of its ranks, and the state of each
- * executor.
+/* comm_state.h: what a communicator keeps for its collectives: the cached selection, the nodes of its ranks,
+ * and the state of each executor.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_COLL_COMM_STATE_H
@@ -19,47 +19,50 @@ struct hbarrier;    /* barrier/hbarrier.h */
 struct multicast;   /* multicast/multicast.h */
 struct coll_tuning; /* select/tuning.h */
 
-/* A cached selection: runs a blocking call of one kind by the executor that the communicator uses for it. False: this call needs the
- * selection. */
+/* A cached selection: runs a blocking call of one kind by the executor that the communicator uses for it.
+ * False: this call needs the selection. */
 typedef bool coll_cached(const struct coll_args *args, struct coll_state *state, int *rc);
 
 struct coll_state {
     struct comm *comm;
     coll_cached *cached[COLL_KINDS]; /* NULL: none */
-    bool one_node;                   /* all ranks on this node, and it has memory to share */
-    bool nodes;                      /* ranks on several nodes, and it is known who is where */
+    bool one_node;                   /* all ranks are on this node, which has shared memory */
+    bool nodes;                      /* ranks are on several nodes, and each rank's node is known */
     int node_count;                  /* 0: not known */
     int node_ranks;                  /* ranks of the node that has most; 0: not known */
-    struct page_comm *page; /* where calls are counted for readers; own when there is no such place */
+    struct page_comm *page; /* counts of calls that other processes read; `own` if this process has no page */
     struct page_comm own;
-    uint64_t past[COLL_FORMS][COLL_PAST]; /* calls by form and number: see coll_make_past */
+    uint64_t past[COLL_FORMS][COLL_PAST]; /* last calls by form and number (coll_make_past) */
     void (*look_at_record)(const struct comm *c, const void *record,
                            uint64_t length); /* NULL, or debug_check_record */
-    struct query_state query;                /* of waits that last */
-    bool order_reported; /* by debug.c: ranks call blocking and nonblocking ones in different orders */
-    bool neighbors;      /* the lists below are filled */
+    struct query_state query;                /* queries about calls that wait long */
+    /* debug.c has reported that ranks call blocking and nonblocking collectives in different orders */
+    bool order_reported;
+    bool neighbors; /* the following lists of neighbours are valid */
     int nsources, ndestinations;
-    int *sources, *destinations, *receive_order; /* one block, at sources */
-    struct coll_choice *selected_barrier; /* of blocking ones, by the laboratory; NULL: the rules select */
-    struct coll_tuning *tuning;           /* NULL until a call on several nodes */
+    int *sources, *destinations, *receive_order; /* one allocation, at `sources` */
+    /* MPI_Barrier as the laboratory selects it; NULL: the rules select */
+    struct coll_choice *selected_barrier;
+    struct coll_tuning *tuning; /* NULL until the first call that may be tuned */
     /* Schedules. */
     struct plan_cache plans;
-    struct coll_request *spare; /* finished ones, by their next pointer */
+    struct coll_request *spare; /* freed requests for reuse, a list by coll_request.spare */
     void *scratch;
     size_t scratch_size;
     bool scratch_busy;
     /* Shared memory of the node. */
-    struct shared *shared; /* NULL until agreed on */
+    struct shared *shared; /* NULL until the ranks have agreed on the block */
     bool shared_tried;
     uint16_t short_limit[COLL_KINDS]; /* calls of fewer bytes use the shared block; 0: not computed */
     /* Barriers between nodes. */
-    struct hbarrier
-        *hbarrier[FORM_PERSISTENT]; /* by form; persistent ones use that of blocking ones; NULL until used */
-    uint8_t barriers_before[FORM_PERSISTENT]; /* ... it is used */
+    struct hbarrier *hbarrier
+        [FORM_PERSISTENT]; /* by form; persistent barriers use that of blocking ones; NULL until used */
+    /* barriers by messages before `hbarrier` of this form was opened */
+    uint8_t barriers_before[FORM_PERSISTENT];
     /* Multicast. */
     struct multicast *multicast;       /* NULL until used */
-    bool multicast_opening;            /* its own collectives go by schedules */
-    struct multicast *multicast_older; /* forgotten, but requests use it */
+    bool multicast_opening;            /* the collectives that open the group must not use multicast */
+    struct multicast *multicast_older; /* earlier groups that requests still use, a list by multicast.older */
 };
 
 int coll_state_open(struct comm *c, struct coll_state **out);
@@ -73,13 +76,13 @@ static inline int coll_state(struct comm *c, struct coll_state **out)
     return coll_state_open(c, out);
 }
 
-/* Numbers a call among those of its form on its communicator and remembers what it is; how: see coll_make_past. In an
- * intercommunicator's groups the root goes by different names. */
+/* Numbers a call among the calls of its form on its communicator and records it (coll_make_past).
+ * Intercommunicators record no root: its rank differs between the groups. */
 static inline uint32_t coll_number_call(struct coll_state *state, const struct coll_args *args,
                                         enum coll_form form, unsigned how)
 {
     struct comm *c = state->comm;
-    /* A program that never waits long would never make the check otherwise. */
+    /* Otherwise a program that never waits long would never make the check. */
     if (unlikely(c->coll_sequence[form] % COLL_PAST == COLL_PAST - 1) &&
         p2p_unexpected_length(c->proc->p2p) > 0)
         mismatch_check_all(c->proc);

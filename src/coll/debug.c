@@ -136,7 +136,8 @@ static void comparison_report(const struct comparison *c)
     boot_abort(c->comm->proc->boot, MPI_ERR_OTHER, sentence);
 }
 
-/* Erroneous by MPI 5.0, 6.12, but calls of different forms have tags of their own, so no data is exchanged. */
+/* Erroneous by MPI 5.0, 6.12, but calls of different forms have tags of their own, so no data is
+ * exchanged. */
 static void order_report(const struct comm *c, const struct record *theirs)
 {
     if (c->coll->order_reported)
@@ -214,7 +215,7 @@ int debug_check(const struct coll_args *args, const struct call *call, bool wait
     struct coll_state *state = args->comm->coll;
     const uint32_t number =
         coll_number_call(state, args, call->form, 0); /* everywhere, also where nobody listens */
-    state->past[call->form][number % COLL_PAST] = COLL_KIND_SAID;
+    state->past[call->form][number % COLL_PAST] = COLL_KIND_REPORTED;
     if (c->size == 1)
         return 0;
     struct comparison *cmp = calloc(1, sizeof(*cmp));

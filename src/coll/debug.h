@@ -12,8 +12,8 @@ extern bool debug_coll;
 /* Reads FISHPLATE_DEBUG. */
 void debug_open(void);
 
-/* A message with this record waits for its receive at a rank that waits for another call: warns once if ranks call in different
- * orders. */
+/* A message with this record waits for its receive at a rank that waits for another call: warns once if ranks
+ * call in different orders. */
 void debug_check_record(const struct comm *c, const void *record, uint64_t length);
 
 /* Sends this call's record to the next rank and compares the previous one's; ends the job with both when they

@@ -54,8 +54,8 @@ static __attribute__((noinline, cold)) void report(const struct comm *c, const s
     boot_abort(c->proc->boot, MPI_ERR_OTHER, sentence); /* as errors with the same cause do */
 }
 
-/* Finds this rank's call of this form with this number. False if it was not made yet, was made too long ago, or was
- * reported. */
+/* Finds this rank's call of this form with this number. False if it was not made yet, was made too long ago,
+ * or was reported. */
 static bool call_numbered(const struct comm *c, enum coll_form form, uint32_t number, struct known *out)
 {
     const uint32_t calls = form < COLL_FORMS ? c->coll_sequence[form] : 0;
@@ -68,7 +68,7 @@ static bool call_numbered(const struct comm *c, enum coll_form form, uint32_t nu
                           .root = coll_get_past_root(past),
                           .form = form,
                           .other = (past & COLL_PAST_OTHER) != 0};
-    return out->kind != COLL_KIND_SAID;
+    return out->kind != COLL_KIND_REPORTED;
 }
 
 /* The communicator whose calls are numbered in the tags of this context. */
@@ -83,7 +83,8 @@ static struct comm *find_numbering_comm(struct proc *p, uint64_t context, bool l
     return NULL;
 }
 
-/* Checks the announcement of rank 0's first call through shared memory against a rank that is in another call. */
+/* Checks the announcement of rank 0's first call through shared memory against a rank that is in another
+ * call. */
 static void check_agreement(const struct comm *c, const struct known *mine, int source,
                             const struct coll_agreement *first)
 {
@@ -126,7 +127,8 @@ static void check_message(void *arg, struct envelope env, const void *payload, u
         report(c, &mine, &theirs);
 }
 
-/* Checks the flags in shared memory, which are invisible to a rank that waits for a message and to one that has left. */
+/* Checks the flags in shared memory, which are invisible to a rank that waits for a message and to one that
+ * has left. */
 static void check_shared_flags(const struct comm *c)
 {
     const struct shared_head *head = c->coll->shared->head;

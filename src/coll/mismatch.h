@@ -1,11 +1,12 @@
-/* mismatch.h: detects collective calls that do not match, where that costs nothing. The tag of every
- * collective message identifies the call: the operation, the root, its form, and its number among the calls of this form on its
- * communicator. Blocking, nonblocking and persistent calls are numbered apart, so that a program whose ranks call, for
- * example, MPI_Barrier and MPI_Iallreduce in different orders runs, although MPI 5.0, 6.12, calls it erroneous. A message of a different call is therefore never taken for data; it stays among the
- * unexpected messages. A rank that is about to sleep, or that frees a communicator, looks there: a message
- * with the number of one of its own calls, but with a different operation or root, proves the mismatch. In
- * shared memory the number of the call that a rank is in proves it in the same way. Calls that wait for each other without a
- * message are found by mismatch_query.h.
+/* mismatch.h: detects collective calls that do not match, as far as that takes no time from calls that match.
+ * The tag of every collective message identifies the call: the operation, the root, its form, and its number
+ * among the calls of this form on its communicator. Blocking, nonblocking and persistent calls are numbered
+ * apart, so that a program whose ranks call, for example, MPI_Barrier and MPI_Iallreduce in different orders
+ * runs, although MPI 5.0, 6.12, calls it erroneous. A message of a different call is therefore never taken
+ * for data; it stays among the unexpected messages. A rank that is about to sleep, or that frees a
+ * communicator, checks them: a message with the number of one of its own calls, but with a different
+ * operation or root, proves the mismatch. In shared memory the number of the call that a rank is in proves it
+ * in the same way. Calls that wait for each other without a message are found by mismatch_query.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_COLL_MISMATCH_H
@@ -16,25 +17,26 @@
 
 #define COLL_PAST 64 /* calls of each form that a communicator remembers */
 
-/* Packed into one word, because every call writes one. */
-#define COLL_PAST_OTHER \
-    0x10000u /* no messages with its tag: it went through shared memory, RDMA flags or multicast */
+/* A recorded call is one word, because every call writes one. COLL_PAST_OTHER: no message carries the call's
+ * tag, because the call went through shared memory, RDMA flags or multicast. */
+#define COLL_PAST_OTHER      0x10000u
 #define COLL_PAST_ROOT_SHIFT 32
 
 struct proc;
 
-/* Tags on the collective context, below those of obj/assembly.h: operation, root, form and number of the call (of its creation, if
- * it is persistent), with a bit for the private traffic of an intercommunicator's groups. */
+/* Tags on the collective context, below those of obj/assembly.h: operation, root, form and number of the call
+ * (of its creation, if it is persistent), with a bit for the private traffic of an intercommunicator's
+ * groups. */
 #define COLL_TAG_MASK       0x0007ffff
 #define COLL_TAG_FORM_SHIFT 19
 #define COLL_TAG_LOCAL      0x00200000
 #define COLL_TAG_ROOT_SHIFT 22
-#define COLL_TAG_ROOTS      16 /* a root is named modulo this */
+#define COLL_TAG_ROOTS      16 /* a tag holds the root modulo 16 */
 #define COLL_TAG_KIND_SHIFT 26
-/* Operations that are none. The tag of such a message has a number only. */
-#define COLL_KIND_AGREE 14              /* the shared block of the fast paths */
-#define COLL_KIND_DEBUG 15              /* records that are compared */
-#define COLL_KIND_SAID  COLL_KIND_DEBUG /* in the past: not to be compared */
+/* Kinds of messages that belong to no operation; their tag has a number only. */
+#define COLL_KIND_AGREE    14              /* agreement on the shared block (shm/block.c) */
+#define COLL_KIND_DEBUG    15              /* records that FISHPLATE_DEBUG=coll compares */
+#define COLL_KIND_REPORTED COLL_KIND_DEBUG /* a recorded call that must not be compared any more */
 
 _Static_assert(COLL_KINDS < COLL_KIND_AGREE && COLL_KIND_DEBUG << COLL_TAG_KIND_SHIFT < 0x40000000,
                "an operation fits into its bits");
@@ -85,11 +87,11 @@ void mismatch_check_comm(const struct comm *c);
 
 /* The communicator whose call this envelope names; NULL: none, or it is freed. */
 struct comm *mismatch_comm(struct proc *p, struct envelope env);
-/* Compares another rank's call with the call of this number here, and ends the job if they differ. False: this rank has not made
- * it yet. */
+/* Compares another rank's call with the call of this number here, and ends the job if they differ. False:
+ * this rank has not made it yet. */
 bool mismatch_compare(const struct comm *c, struct envelope env);
-/* End the job. A rank waits for a call that this rank will not make; each of two ranks waits in a call (this rank in that of
- * `tag`) that the other one has not made. */
+/* End the job. A rank waits for a call that this rank will not make; each of two ranks waits in a call (this
+ * rank in that of `tag`) that the other one has not made. */
 void mismatch_report_absent(const struct comm *c, struct envelope env);
 void mismatch_report_crossed(const struct comm *c, int tag, struct envelope env);
 

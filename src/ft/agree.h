@@ -1,18 +1,20 @@
-/* agree.h: agreement among processes of which some may die at any moment, as a pure state machine: no I/O, no clock. One
- * object is one agreement at one process. Every process contributes words; the decision is the AND of all contributions
- * (or their greatest: any way to join them in which order and repetition do not matter) and a set of processes that died, and it is the same at all living processes.
+/* agree.h: agreement among processes of which some may die at any moment, as a pure state machine: no I/O, no
+ * clock. One object is one agreement at one process. Every process contributes words; the decision is the AND
+ * of all contributions (or the maximum: an operation for which order and repetition do not matter) and a set
+ * of processes that died. The decision is the same at all living processes.
  *
- * Contributions go up a binomial tree over the living processes to the lowest of them, the root. The root decides when
- * it has a contribution from every process that it does not know to be dead, and the decision goes down the tree. A
- * process returns as soon as it has the decision (early returning) and keeps the object for those that do not have it
- * yet.
+ * Contributions go up a binomial tree over the living processes to the lowest of them, the root. The root
+ * decides when it has a contribution from every process that it does not know to be dead, and the decision
+ * goes down the tree. A process returns as soon as it has the decision (early returning) and keeps the object
+ * for those that do not have it yet.
  *
- * When the root dies, the next living process becomes root and begins an epoch, named by its rank, and all processes
- * contribute again. A process that has a decision sends the decision instead, and a root that receives one adopts it. A
- * process in an epoch ignores messages of earlier epochs, so a decision that reached a living process is known to every
- * later root before that root can decide: this is why there is only one decision. When another process dies, its
- * children send to their new parents. The algorithm needs a failure detector that never reports a living process and
- * eventually reports every death to everyone. The launcher is one.
+ * When the root dies, the next living process becomes root and begins an epoch, named by its rank, and all
+ * processes contribute again. A process that has a decision sends the decision instead, and a root that
+ * receives one adopts it. A process in an epoch ignores messages of earlier epochs, so a decision that
+ * reached a living process is known to every later root before that root can decide: this is why there is
+ * only one decision. When another process dies, its children send to their new parents. The algorithm needs a
+ * failure detector that never reports a living process and eventually reports every death to everyone. The
+ * launcher is one.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_FT_AGREE_H
@@ -24,11 +26,12 @@
 
 enum agree_kind { AGREE_UP, AGREE_DOWN };
 
-/* What travels. Words, then two sets of processes as bits: who contributed, and who is dead (in a decision). */
+/* A message: words, then two sets of processes as bits: the processes that contributed, and (in a decision)
+ * the dead ones. */
 struct agree_message {
     uint32_t kind;
-    uint32_t epoch;   /* the root in the sender's eyes: all below it are dead */
-    uint32_t decided; /* UP: the words are a decision */
+    uint32_t epoch;   /* the root that the sender knows: all processes with lower numbers are dead */
+    uint32_t decided; /* AGREE_UP: the words are a decision */
     uint32_t unused;
     uint64_t data[];
 };
@@ -38,23 +41,24 @@ struct agree {
     uint32_t n, me, nwords, nbits; /* nbits: 64-bit words of a set */
     uint32_t nmost;                /* the last `nmost` words are combined by maximum instead of AND */
     uint32_t epoch;
-    uint32_t decided_epoch; /* in which the decision was made or confirmed; n: in none */
-    uint32_t sent_to;       /* parent that has what we know, in this epoch; n: nobody */
-    bool begun;             /* this process takes part: it has contributed */
+    uint32_t decided_epoch; /* epoch in which the decision was made or confirmed; n: none */
+    uint32_t sent_to;       /* parent that was sent this process's state in this epoch; n: none */
+    bool begun;             /* this process has contributed */
     bool decided;
-    bool has_received_decision; /* from a child; it is in value and gone */
-    bool dirty;                 /* the parent was not sent the newest state */
-    uint64_t data[];            /* see the functions below */
+    bool has_received_decision; /* a child has sent a decision */
+    bool dirty;                 /* the state has changed since it was sent to the parent */
+    uint64_t data[];            /* own words, combined words, decided words, sets (agree.c) */
 };
 
 size_t agree_size(uint32_t n, uint32_t nwords);
 void agree_init(struct agree *a, uint32_t n, uint32_t me, uint32_t nwords);
-/* Sets how many words are combined by maximum. Called before anything else, with the same value at all processes. */
+/* Sets how many words are combined by maximum. Called before anything else, with the same value at all
+ * processes. */
 void agree_set_max_words(struct agree *a, uint32_t nmost);
 size_t agree_message_size(const struct agree *a);
 
-/* Sends one message. Messages must leave in the order of the calls; a process that dies may have sent only the first
- * of them. */
+/* Sends one message. Messages must leave in the order of the calls; a process that dies may have sent only
+ * the first of them. */
 typedef void agree_send(void *arg, uint32_t to, const struct agree_message *m);
 struct agree_out {
     agree_send *send;

@@ -60,7 +60,8 @@ static bool set_has_bit(const uint64_t *set, uint32_t i)
     return set[i / 64] >> i % 64 & 1;
 }
 
-/* Completes an agreement. words[0] is the flag; the others list processes whose deaths all members have learned of. */
+/* Completes an agreement. words[0] is the flag; the others list processes whose deaths all members have
+ * learned of. */
 static void complete_agreement(struct ft_round *round, void *arg)
 {
     struct ft_request *r = arg;
@@ -176,8 +177,8 @@ static int ft_request_make(struct ft_request *r, const struct ft_round *round, c
     return rc;
 }
 
-/* What a shrinking agrees on: the context ids that are free everywhere, whether everyone could offer its ids, and the highest
- * epoch. */
+/* What a shrinking agrees on: the context ids that are free everywhere, whether everyone could offer its ids,
+ * and the highest epoch. */
 enum { SHRINK_OFFERED = CONTEXT_SINGLE_WORDS, SHRINK_EPOCH, SHRINK_WORDS };
 
 static int shrink_retry_hook(struct net_hook *hook)
@@ -190,17 +191,17 @@ static int shrink_retry_hook(struct net_hook *hook)
     return 1;
 }
 
-/* Tries the shrink again from a progress hook: a process that is alone would otherwise loop inside progress, where the
- * other communicator is being made. The hook is put in front of the others because net_progress would run an appended
- * one in the same walk, which would not end. */
+/* Tries the shrink again from a progress hook: a process that is alone would otherwise loop inside progress,
+ * where the other communicator is being made. The hook is put in front of the others because net_progress
+ * would run an appended one in the same walk, which would not end. */
 static void schedule_shrink_retry(struct ft_request *r)
 {
     r->again.progress = shrink_retry_hook;
     list_prepend(&r->comm->proc->net->hooks, &r->again.link);
 }
 
-/* Restarts a shrink for which no context id was free at all processes: another communicator was being made somewhere,
- * or retired ids have to be reused first. */
+/* Restarts a shrink for which no context id was free at all processes: another communicator was being made
+ * somewhere, or retired ids have to be reused first. */
 static int restart_shrink(struct ft_request *r, bool offered)
 {
     if (offered && r->scraped)

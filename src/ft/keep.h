@@ -1,7 +1,9 @@
-/* keep.h: how long a decided agreement is kept for members that have not received the decision. With its words, each process contributes the number of
- * the first agreement on the communicator that it has not decided; the least of these numbers comes with the decision. Every
- * process that is not named dead in the decision has contributed, so all who live have decided what is below that number,
- * however many agreements are under way at once. What is kept is bounded by what the program has under way.
+/* keep.h: how long a process retains a decided agreement for members that have not received the decision.
+ * With its words, each process contributes the number of the first agreement on the communicator that it has
+ * not decided; the decision includes the minimum of these numbers. Every process that the decision does not
+ * name dead has contributed. So all living processes have decided all agreements below that number, however
+ * many agreements are in progress at once. A process retains no more agreements than the program has in
+ * progress.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_FT_KEEP_H

@@ -340,7 +340,8 @@ void ft_round_leave(struct comm *c)
     const uint64_t nothing = 0;
     struct proc *p = c->proc;
     if (!p->net
-             ->lost) { /* a farewell to a process of another job that has ended in the meantime could end this job */
+             /* a farewell to a process of another job that has ended in the meantime could end this job */
+             ->lost) {
         ft_enter(p->ft);
         round_mark_freed(p->ft, c->context);
         ft_leave(p);
@@ -367,7 +368,8 @@ void ft_round_drop_retired(struct proc *p, uint32_t context)
 
 /* ---- events ---- */
 
-/* Answers a late query: this process has freed the agreements of the communicator, so all members have left it. */
+/* Answers a late query: this process has freed the agreements of the communicator, so all members have left
+ * it. */
 static void answer_late_query(struct proc *p, struct peer *from, uint32_t context)
 {
     struct frame_header h = {.kind = P2P_FRAME_FAULT, .flags = FT_LEFT, .context = context};

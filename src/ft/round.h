@@ -1,4 +1,5 @@
-/* round.h: one agreement (agree.h) as a request: its members, its messages, and what is done with the decision.
+/* round.h: one agreement (agree.h) on a communicator: its members, its messages, and the callback for the
+ * decision.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_FT_ROUND_H
@@ -9,11 +10,11 @@
 #include "obj/comm.h"
 #include "p2p/request.h"
 
-/* Frames, distinguished by frame_header.flags. context: the communicator's; tag: number of the agreement on it; source: place
- * among the members. */
+/* Frames, distinguished by frame_header.flags. context: the communicator's; tag: number of the agreement on
+ * it; source: place among the members. */
 enum ft_frame { FT_REVOKE, FT_AGREE, FT_LEFT };
 
-/* The members: process numbers, in the same order at all of them. */
+/* Process numbers of the members, in the same order at all members. `me`: index of this process. */
 struct ft_members {
     uint32_t n, me;
     uint32_t *numbers;
@@ -26,16 +27,16 @@ struct ft_round {
     uint32_t context, number;
     struct agree *agree;
     struct agree_message *scratch;
-    bool outlives;    /* comm_outlives_deaths: of its communicator */
+    bool outlives;    /* comm_outlives_deaths() of the communicator */
     bool is_reported; /* `over` has run */
-    bool spent;       /* no process will request it any more */
+    bool spent;       /* all living members have the decision: to be freed */
     void (*over)(struct ft_round *r, void *arg);
     void *arg;
 };
 
-#define FT_FAREWELL UINT32_MAX /* number of the last agreement on a communicator */
+#define FT_FAREWELL UINT32_MAX /* number of the agreement that all members have given up the communicator */
 
-/* A frame that came before its agreement was begun here. */
+/* A frame that arrived before this process began the agreement. */
 struct ft_early {
     struct list link;
     uint32_t context, number, from;
@@ -47,22 +48,24 @@ struct ft {
     struct list rounds; /* newest last; decided ones stay for members that have not received the decision */
     struct list early;
     int inside;        /* nesting depth of the running functions of round.c */
-    bool spent;        /* some of the rounds are */
-    uint32_t *revoked; /* contexts of communicators that were revoked before this process had them */
+    bool spent;        /* some rounds are spent */
+    uint32_t *revoked; /* pairs of a context and the sender's process number: revocations that arrived before
+                        * this process had created the communicator */
     uint32_t nrevoked;
 };
 
 int ft_members_open(struct comm *c, struct ft_members *out);
 void ft_members_close(struct ft_members *m);
 
-/* Begins the next agreement on this communicator with these words, of which the last nmost give the greatest. `over` runs once, when it is decided, possibly before
- * this returns; the object stays valid as long as the process. */
+/* Begins the next agreement on this communicator. The first words are combined by AND, the last `nmost` by
+ * maximum. `over` runs once, when the agreement is decided, possibly before this function returns. */
 int ft_round_begin(struct comm *c, const uint64_t *words, uint32_t nwords, uint32_t nmost,
                    void (*over)(struct ft_round *r, void *arg), void *arg);
 
-/* This process gives up a communicator on which it has agreed. A decision is kept for members that may not have received it: until
- * all living members have given the communicator up. The members learn that by one more agreement, the farewell, which
- * no process waits for. A process that receives a request for an agreement it has freed answers that all members have left (FT_LEFT). */
+/* This process gives up a communicator on which it has agreed. A decision is kept for members that may not
+ * have received it: until all living members have given the communicator up. The members learn that by one
+ * more agreement, the farewell, which no process waits for. A process that receives a request for an
+ * agreement it has freed answers that all members have left (FT_LEFT). */
 void ft_round_leave(struct comm *c);
 /* All members have left the communicator: frees its agreements. */
 void ft_round_drop_retired(struct proc *p, uint32_t context);
@@ -72,7 +75,7 @@ void ft_round_arrived(struct proc *p, struct peer *peer, const struct frame_head
 void ft_round_died(struct proc *p, uint32_t number);
 void ft_round_free(struct ft_round *r);
 
-/* Sends a frame to a process, now or when there is room; one that has died gets nothing. */
+/* Sends a frame to a process, at once or when there is room. A frame to a dead process is dropped. */
 void ft_send(struct proc *p, uint32_t number, const struct frame_header *h, const void *payload, size_t len);
 
 #endif

@@ -12,8 +12,8 @@
 
 #define PIECE 4096u /* bytes of elements that are changed at once */
 
-/* The element type as a number for the wire: the kind of a named type, or the kinds of both members of an unnamed pair
- * type. */
+/* The element type as a number for the wire: the kind of a named type, or the kinds of both members of an
+ * unnamed pair type. */
 static uint16_t element_code(const struct dtype *basic)
 {
     if (basic->kind != KIND_MIXED)
@@ -61,7 +61,7 @@ struct direct {
     const struct rma_call *call;
     struct win_peer *to;
     struct dt_cursor from, into;
-    bool takes, gives; /* the operator has an operand; the old value is wanted */
+    bool takes, gives; /* the operator has an operand; the origin gets the old value */
 };
 
 static int direct_visit_run(void *context, struct dtype *basic, MPI_Count count, char *address)
@@ -107,9 +107,9 @@ struct frames {
     const struct rma_call *call;
     struct win_peer *to;
     struct dt_cursor from;
-    struct rma_op *op; /* NULL: nothing comes back */
+    struct rma_op *op; /* NULL: no result is returned */
     struct rma_ask ask;
-    struct dtype *basic; /* of the frame that is being filled */
+    struct dtype *basic; /* element type of the frame that is being filled */
     struct rma_span spans[RMA_RUNS_MAX];
     int nspans, max;
     size_t used, room; /* bytes of elements in the frame */
@@ -117,7 +117,8 @@ struct frames {
     bool takes;
 };
 
-/* Where elements start in the scratch buffer. A struct rma_ask stands in front of them if the frame requests a result. */
+/* Where elements start in the scratch buffer. A struct rma_ask stands in front of them if the frame requests
+ * a result. */
 static char *frame_data(const struct frames *f)
 {
     return f->call->win->proc->rma->scratch + (f->op ? sizeof(f->ask) : 0);
@@ -176,8 +177,8 @@ static uint64_t target_offset(const struct rma_call *c, const struct win_peer *t
     return (uint64_t)(c->win->flavor == MPI_WIN_FLAVOR_DYNAMIC ? c->disp : c->disp * to->at.unit);
 }
 
-/* True if the reply confirms that the operation is complete at the target. An error that only the target detects is
- * reported by a flush. */
+/* True if the reply confirms that the operation is complete at the target. An error that only the target
+ * detects is reported by a flush. */
 static bool confirms_completion(const struct rma_call *c)
 {
     return c->kind != RMA_IS_ACCUMULATE && c->win->flavor != MPI_WIN_FLAVOR_DYNAMIC;
@@ -211,7 +212,8 @@ int accumulate_start(const struct rma_call *c, struct win_peer *to)
 
 /* ---- by frames: the target ---- */
 
-/* Applies the operation to one span of elements. Returns false if the span is outside the window or cannot be changed. */
+/* Applies the operation to one span of elements. Returns false if the span is outside the window or cannot be
+ * changed. */
 static bool span_apply_operation(struct win *w, struct win_peer *from, const struct op *op,
                                  struct dtype *basic, const struct rma_span *span, const char *in, char *old)
 {

@@ -1,13 +1,14 @@
 /* atomic.c: changes elements in a window so that no other change to the same element is lost.
  *
- * Where other processes access the memory too, an aligned integer of 1, 2, 4 or 8 bytes is changed either by a processor atomic or,
- * BULK_ELEMENTS and more of them at once, by vector instructions under the lock of the target's memory; change.h keeps the two
- * apart. Everything else (floating point, pairs, unaligned elements) always takes the lock: processors have no atomic sums of
- * floating point, and a loop of compare and swap for each element takes longer. Long operations hold the lock for LOCKED_BYTES at a
- * time. Memory that only this process changes needs neither: it runs under the big lock.
+ * Where other processes access the memory too, an aligned integer of 1, 2, 4 or 8 bytes is changed either by
+ * a processor atomic or, BULK_ELEMENTS and more of them at once, by vector instructions under the lock of the
+ * target's memory; change.h keeps the two apart. Everything else (floating point, pairs, unaligned elements)
+ * always takes the lock: processors have no atomic sums of floating point, and a loop of compare and swap for
+ * each element takes longer. Long operations hold the lock for LOCKED_BYTES at a time. Memory that only this
+ * process changes needs neither: it runs under the big lock.
  *
- * An owner of the lock that dies may leave an element half changed. The lock is then broken for good, and every operation that
- * needs it fails with MPIX_ERR_PROC_FAILED.
+ * An owner of the lock that dies may leave an element half changed. The lock is then broken for good, and
+ * every operation that needs it fails with MPIX_ERR_PROC_FAILED.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/counter.h"
@@ -56,7 +57,8 @@ static bool is_integer(const struct dtype *basic)
     return num >= NUM_I8 && num <= NUM_U64 && num != NUM_I128;
 }
 
-/* in, out: n values side by side, of any alignment. One loop an operator that the processor has, one for all others. */
+/* in, out: n values side by side, of any alignment. One loop an operator that the processor has, one for all
+ * others. */
 #define ELEMENTS(T, NAME)                                                                                    \
     static void NAME(const struct op *op, struct dtype *basic, const char *in, T *at, char *out, size_t n)   \
     {                                                                                                        \
@@ -136,7 +138,8 @@ static uint32_t place_of_slot(const struct win *w, struct win_slot *slot)
     return (uint32_t)((uint64_t)((char *)(slot_window_entry(slot) - id) - (char *)d->node) / NET_SPAN_OWN);
 }
 
-/* Requires the lock. Waits until no other rank of this node is inside a single (unlocked) change of this memory. */
+/* Requires the lock. Waits until no other rank of this node is inside a single (unlocked) change of this
+ * memory. */
 static void exclude_single(const struct win *w, struct win_slot *slot)
 {
     const struct boot *boot = w->proc->boot;
@@ -153,8 +156,8 @@ static void exclude_single(const struct win *w, struct win_slot *slot)
     }
 }
 
-/* Applies the operation piece by piece, so that other ranks wait for the lock no longer than for one piece. `bulk`:
- * others may change these elements by processor atomics. */
+/* Applies the operation piece by piece, so that other ranks wait for the lock no longer than for one piece.
+ * `bulk`: others may change these elements by processor atomics. */
 static int apply_locked(struct win *w, struct win_slot *slot, bool bulk, const struct op *op,
                         struct dtype *basic, const char *in, char *target, char *fetched, size_t n)
 {
@@ -179,14 +182,16 @@ static int apply_locked(struct win *w, struct win_slot *slot, bool bulk, const s
     return MPI_SUCCESS;
 }
 
-/* True if the lock protects a change of many elements at once: adapters that change elements too do not take the lock. */
+/* True if the lock protects a change of many elements at once: adapters that change elements too do not take
+ * the lock. */
 static bool can_change_in_bulk(struct win_slot *slot, const struct dtype *basic, const void *target, size_t n)
 {
     return n >= BULK_ELEMENTS && !(slot_window_entry(slot)->target.atomics != ATOMICS_PROCESSOR &&
                                    wide_is_supported_element(basic, (uintptr_t)target));
 }
 
-/* Enclose changes by processor atomics. Begin announces the change or, where that is not permitted, takes the lock. */
+/* Enclose changes by processor atomics. Begin announces the change or, where that is not permitted, takes the
+ * lock. */
 static int single_begin(struct win *w, struct win_slot *slot, bool *is_locked)
 {
     *is_locked =

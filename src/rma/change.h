@@ -1,16 +1,18 @@
-/* change.h: two kinds of changes to the elements of a rank's shared memory, which exclude each other. A single element is changed by a
- * processor atomic; many elements are changed by ordinary vector instructions under the lock of the memory. So that fetch_and_op
- * on a counter stays one atomic, the process that changes a single element does not take the lock: it stores in a word of its own
- * whose memory it changes, and loads a flag of that memory [Dijkstra65, between one process and the owner of the lock]:
+/* change.h: two kinds of changes to the elements of a rank's shared memory, which exclude each other. A
+ * single element is changed by a processor atomic; many elements are changed by ordinary vector instructions
+ * under the lock of the memory. So that fetch_and_op on a counter stays one atomic, the process that changes
+ * a single element does not take the lock: it stores in a word of its own whose memory it changes, and loads
+ * a flag of that memory [Dijkstra65, between one process and the owner of the lock]:
  *
  *     single: mine = number;  if (target.bulk) take the lock     ... atomic ...     mine = 0
  *     bulk:   lock; target.bulk = 1; wait while another process's word == number   ... change ...   target.bulk = 0; unlock
  *
- * Both the store and the load are sequentially consistent at both sides, so at least one of the two sees the other. Single changes do not
- * exclude one another, and never wait while the word is set, so the owner of the lock waits for a few instructions of each.
+ * Both the store and the load are sequentially consistent at both sides, so at least one of the two sees the
+ * other. Single changes do not exclude one another, and never wait while the word is set, so the owner of the
+ * lock waits for a few instructions of each.
  *
- * After a death: the word of a dead process is ignored, since one atomic is done or not done. `bulk` of a dead owner stays set, so that
- * single changes take the lock too and learn that it is broken.
+ * After a death: the word of a dead process is ignored, since one atomic is done or not done. `bulk` of a
+ * dead owner stays set, so that single changes take the lock too and learn that it is broken.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_RMA_CHANGE_H
@@ -21,10 +23,11 @@
 /* Locks of the changes of one rank's memory; zero at first. */
 struct change {
     struct shlock lock;
-    _Atomic uint32_t bulk; /* the owner of the lock changes many elements */
+    _Atomic uint32_t bulk; /* 1 while the owner of the lock changes many elements */
 };
 
-/* Each process has a word besides: 0, or the number + 1 of the memory in which it changes one element. */
+/* Each process also has a word (win_entry.single): 0, or the number + 1 of the memory in which the process
+ * changes one element. */
 
 /* False: the caller must hold the target's lock while it changes the element. */
 static inline bool change_single_begin(_Atomic uint32_t *mine, const struct change *target, uint32_t number)
@@ -43,7 +46,7 @@ static inline void change_single_end(_Atomic uint32_t *mine)
     atomic_store_explicit(mine, 0, memory_order_release);
 }
 
-/* By the owner of the lock: no single change begins from now on. */
+/* Called by the owner of the lock: no single change begins from now on. */
 static inline void change_bulk_announce(struct change *target)
 {
     KILL_POINT(rma_bulk_locked);
@@ -51,7 +54,7 @@ static inline void change_bulk_announce(struct change *target)
     KILL_POINT(rma_bulk_announced);
 }
 
-/* Is this other process inside a single change of memory `number`? */
+/* True if the process with the word `other` is inside a single change of memory `number`. */
 static inline bool change_is_single(const _Atomic uint32_t *other, uint32_t number)
 {
     return atomic_load(other) == number + 1;

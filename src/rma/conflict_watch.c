@@ -1,11 +1,11 @@
-/* conflict_watch.c: FISHPLATE_DEBUG=rma: finds operations of one epoch that access the same bytes although at least
- * one changes them (MPI-5.0, 12.7). Their result is undefined and depends on how each was executed. Both call
- * sites are named.
+/* conflict_watch.c: FISHPLATE_DEBUG=rma: finds operations of one epoch that access the same bytes although at
+ * least one changes them (MPI-5.0, 12.7). Their result is undefined and depends on how each was executed.
+ * Both call sites are named.
  *
- * An origin compares its own operations since the last synchronisation with a target. Between fences, and between
- * post and wait, the target also compares those of all origins, and its own stores (stores.h): each origin sends it a description of
- * what it does (RMA_WATCH). Only bytes that are really accessed count, so that every report is a real conflict; operations of
- * more than a few dozen runs are not checked.
+ * An origin compares its own operations since the last synchronisation with a target. Between fences, and
+ * between post and wait, the target also compares those of all origins, and its own stores (stores.h): each
+ * origin sends it a description of what it does (RMA_WATCH). Only bytes that are really accessed count, so
+ * that every report is a real conflict; operations of more than a few dozen runs are not checked.
  *
  * A store of the target is a conflict when nothing can have put it in order with the operation:
  * - the operation, which ends with the epoch, had been reported to the target before the store; or
@@ -30,17 +30,17 @@
 #include "rma/stores.h"
 
 #define WATCH_RUNS 24
-#define EXPOSED    (UINT32_MAX - 1) /* watched.epoch: between MPI_Win_post and MPI_Win_wait ... */
-#define PASSIVE    (UINT32_MAX - 2) /* ... and under locks */
+#define EXPOSED    (UINT32_MAX - 1) /* watched.epoch between MPI_Win_post and MPI_Win_wait */
+#define PASSIVE    (UINT32_MAX - 2) /* watched.epoch under locks */
 
 struct watched {
     struct list link;
     int32_t origin, target;
     int32_t kind;   /* enum rma_kind */
-    uint32_t epoch; /* number of the fence, EXPOSED or PASSIVE */
+    uint32_t epoch; /* number of the fence that began the epoch, or EXPOSED or PASSIVE */
     int32_t nruns;
-    uint64_t began, ended; /* PASSIVE: the call and its flush, by the clock of the node */
-    uint64_t stores;       /* at the target: stores that had been seen when the operation was reported */
+    uint64_t began, ended; /* PASSIVE: times of the call and of its flush, by the node's clock */
+    uint64_t stores;       /* at the target: number of stores recorded before the operation was reported */
     char site[96];
     struct rma_run runs[WATCH_RUNS];
 };
@@ -180,8 +180,8 @@ static void compare_passive(const struct win *w, const struct watched *it)
     }
 }
 
-/* Compares stores since the start of the epoch. A rank whose only MPI call since a store is the one that ends the
- * epoch has not notified any process of the store. */
+/* Compares stores since the start of the epoch. A rank whose only MPI call since a store is the one that ends
+ * the epoch has not notified any process of the store. */
 static void compare_stores(const struct win *w, const struct watched *it)
 {
     const uint64_t next = stores_next(w->stores);
@@ -245,8 +245,8 @@ static void watch_enter_library(bool begins)
         stores_resume();
 }
 
-/* From now on every MPI call suspends the watch on entry: the hook is called with the big lock, which is therefore
- * enabled here. Called from inside a call that has begun without it. */
+/* From now on every MPI call suspends the watch on entry: the hook is called with the big lock, which is
+ * therefore enabled here. Called from inside a call that has begun without it. */
 static void install_call_hook(struct proc *p)
 {
     if (p->within)
@@ -260,8 +260,8 @@ static void install_call_hook(struct proc *p)
     watch_enter_library(true);
 }
 
-/* Starts watching. Pages at the ends of memory that MPI has allocated hold nothing else. Not with a progress thread:
- * it works on windows while the program runs, and its system calls on watched pages would fail. */
+/* Starts watching. Pages at the ends of memory that MPI has allocated hold nothing else. Not with a progress
+ * thread: it works on windows while the program runs, and its system calls on watched pages would fail. */
 void watch_open(struct win *w)
 {
     if (!w->proc->rma->debug || w->size == 0 || w->flavor == MPI_WIN_FLAVOR_DYNAMIC || w->proc->net->thread ||
@@ -318,8 +318,8 @@ void watch_record_call(const struct rma_call *c, uint64_t offset)
     send_operation_report(w, to, &it);
 }
 
-/* Operations under a lock are reported to targets with the same clock when they end. Only MPI_Win_free waits for the
- * report: a target may compute for a long time. */
+/* Operations under a lock are reported to targets with the same clock when they end. Only MPI_Win_free waits
+ * for the report: a target may compute for a long time. */
 static void report_passive_operation(struct win *w, struct watched *it)
 {
     struct win_peer *to;
@@ -331,7 +331,8 @@ static void report_passive_operation(struct win *w, struct watched *it)
     send_operation_report(w, to, it);
 }
 
-/* Before a window is freed: marks peers with unconfirmed reports as busy, so that the window waits for them. */
+/* Before a window is freed: marks peers with unconfirmed reports as busy, so that the window waits for
+ * them. */
 void watch_mark_unconfirmed(struct win *w)
 {
     for (uint32_t i = 0; i < w->table_size; i++) {

@@ -1,10 +1,12 @@
-/* counts.c: MPI_Win_post and MPI_Win_complete between nodes: a counter that RDMA writes into the memory of who waits, which looks
- * there. No frame, no credit, nothing that the other's processor has to handle. A pair of ranks has two counters at each end, in
- * registered memory, made when the first of them posts. That post is a frame that carries the address of its counters; the other end
- * answers with its own. Ranks that never post to each other cost nothing.
+/* counts.c: MPI_Win_post and MPI_Win_complete between nodes: an RDMA write of a counter into the memory of
+ * the rank that waits and polls the counter. The target's processor handles no frame, and no credit is used.
+ * A pair of ranks has two counters at each end, in registered memory, which are allocated when one of the two
+ * ranks first posts. That post is a frame that carries the address of its counters; the other rank answers
+ * with the address of its own. Ranks that never post to each other have no counters.
  *
- * A counter has one writer, so that no atomics are needed, and a write that is repeated when its connection has moved to another rail
- * does no harm. It carries the number of the window: what comes late, when the memory serves another one, does not count.
+ * A counter has one writer, so no atomics are needed, and a write may be repeated when its connection has
+ * moved to another rail. A counter includes the number of the window: a late write, after the memory was
+ * assigned to another window, does not count.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -15,20 +17,20 @@
 static COUNTER(written, "rma_counts_written",
                "MPI_Win_post and MPI_Win_complete reported to a rank of another node by one RDMA write.");
 
-struct box { /* written by one other rank */
+struct counter_pair { /* written by one other rank */
     _Atomic uint64_t count[2];
 };
 
-enum { CHUNK = 4096, BOXES = CHUNK / sizeof(struct box) };
+enum { CHUNK = 4096, COUNTER_PAIRS = CHUNK / sizeof(struct counter_pair) };
 
 struct counts_chunk {
     struct counts_chunk *next;
     struct mapping memory;
-    struct box *boxes; /* in it */
+    struct counter_pair *pairs; /* in `memory` */
     struct net_mem mem;
     struct net_key key;
-    bool taken[BOXES];
-    int free;
+    bool taken[COUNTER_PAIRS];
+    int free; /* pairs that are not taken */
 };
 
 struct counts_place {
@@ -38,11 +40,11 @@ struct counts_place {
 
 struct counts {
     struct counts_chunk *chunk;
-    struct box *box;
-    struct counts_place there; /* the other's box for this process */
-    bool found;                /* ... is known */
-    bool notified;             /* the address of our counters was sent */
-    uint32_t seen[2], sent[2];
+    struct counter_pair *pair; /* counters that the other rank writes */
+    struct counts_place there; /* the pair at the other rank that this process writes */
+    bool found;                /* `there` is known */
+    bool notified;             /* the address of `pair` was sent to the other rank */
+    uint32_t seen[2], sent[2]; /* by kind: posts or completes consumed from `pair`, and written to `there` */
 };
 
 static struct counts_chunk *chunk_new(const struct win *w)
@@ -58,8 +60,8 @@ static struct counts_chunk *chunk_new(const struct win *w)
         return NULL;
     }
     mapping_close_file(&c->memory);
-    c->boxes = c->memory.at;
-    c->free = BOXES;
+    c->pairs = c->memory.at;
+    c->free = COUNTER_PAIRS;
     c->next = w->proc->rma->counts;
     w->proc->rma->counts = c;
     w->proc->rma->counts_adapter = adapter;
@@ -91,7 +93,7 @@ static bool allocate_counters(struct counts *n, const struct win *w)
     c->taken[i] = true;
     c->free--;
     n->chunk = c;
-    n->box = &c->boxes[i];
+    n->pair = &c->pairs[i];
     return true;
 }
 
@@ -113,15 +115,15 @@ static struct counts *counts_get_for_peer(struct win_peer *p)
     return n;
 }
 
-/* Frees the counters. If the window has lost a member, a remote write into the box may still be under way, so the box
- * is not reused. */
+/* Frees the counters. If the window has lost a member, a remote write into the pair may still arrive, so the
+ * pair is not reused. */
 void counts_close(struct win_peer *p)
 {
     struct counts *n = p->counts;
     if (!n)
         return;
     if (!p->win->comm->broken) {
-        n->chunk->taken[n->box - n->chunk->boxes] = false;
+        n->chunk->taken[n->pair - n->chunk->pairs] = false;
         n->chunk->free++;
     }
     free(n);
@@ -149,7 +151,7 @@ bool counts_write(struct win_peer *to, enum count_kind kind)
 uint32_t counts_new(const struct win_peer *from, enum count_kind kind)
 {
     const struct counts *n = from->counts;
-    const uint64_t word = n ? atomic_load_explicit(&n->box->count[kind], memory_order_acquire) : 0;
+    const uint64_t word = n ? atomic_load_explicit(&n->pair->count[kind], memory_order_acquire) : 0;
     return n && (uint32_t)(word >> 32) == (uint32_t)from->win->serial ? (uint32_t)word - n->seen[kind] : 0;
 }
 
@@ -165,7 +167,7 @@ void counts_notify(struct win_peer *to, enum rma_frame what)
         rma_send(to, what, 0, 0, 0, NULL, 0);
         return;
     }
-    const struct counts_place mine = {.address = (uintptr_t)n->box, .key = n->chunk->key};
+    const struct counts_place mine = {.address = (uintptr_t)n->pair, .key = n->chunk->key};
     n->notified = true;
     rma_send(to, what, 0, 0, 0, &mine, sizeof(mine));
 }

@@ -1,7 +1,8 @@
-/* directory.c: the directories of windows. That of a rank on this node is mapped: all of a node lie side by side in its memory. That
- * of a rank on another node is read by RDMA, once its address is known: processes that communicate already are sent the address with
- * the first window, others request it by frame when they first access one another, which needs a connection anyway. So making a window
- * costs nothing for ranks that are never touched, and a target's processor answers at most one request, for all windows.
+/* directory.c: the directories of windows. The directories of this node's ranks are contiguous in the node's
+ * memory, which every rank maps. The directory of a rank on another node is read by RDMA, once its address is
+ * known: processes that have a connection are sent the address with the first window; others request it by a
+ * frame at their first access, which needs a connection anyway. So a window needs no communication with ranks
+ * that are never accessed, and a target's processor answers at most one request, for all windows.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "rma/directory.h"
@@ -124,8 +125,8 @@ static const struct directory_known *find_known(const struct directory *d, const
     return k && k->number && k->found ? k : NULL;
 }
 
-/* The table entry of a process, created on first use. NULL if memory is out or the process belongs to another job:
- * such processes end, and others get their numbers. They are queried each time. */
+/* The table entry of a process, created on first use. NULL if memory is out or the process belongs to another
+ * job: such processes end, and others get their numbers. They are queried each time. */
 static struct directory_known *get_known_process(const struct win *w, const struct peer *peer)
 {
     struct directory *d = &w->proc->rma->directory;
@@ -272,8 +273,8 @@ int peer_learn_window(struct win_peer *p)
     if (near)
         p->at = near->target;
     p->slot = near ? &near->slot : NULL;
-    if (near && w->proc->rma->box_hook.progress && p->rank != w->comm->rank) {
-        p->box = box_from_directory(near - context_id_of(w->comm->context));
+    if (near && w->proc->rma->mailbox_hook.progress && p->rank != w->comm->rank) {
+        p->mailbox = mailbox_from_directory(near - context_id_of(w->comm->context));
         p->bell = net_bell_local(w->proc->net, p->peer->rank);
     }
     if (w->flavor != MPI_WIN_FLAVOR_DYNAMIC)
@@ -309,8 +310,9 @@ void directory_handle_reply(struct win_peer *from, const void *payload, size_t l
     directory_address_received(from, from->win->serial, payload, len);
 }
 
-/* A process announces its entry. The announcement may be late (the window is gone and another one has its number) or
- * early (not all ranks have made the window): only one from the right member and newer than the last is used. */
+/* A process announces its entry. The announcement may be late (the window is gone and another one has its
+ * number) or early (not all ranks have made the window): only one from the right member and newer than the
+ * last is used. */
 void directory_announced(struct win *w, const struct peer *peer, const struct frame_header *h,
                          const void *payload, size_t len)
 {

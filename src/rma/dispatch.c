@@ -1,6 +1,5 @@
-/* dispatch.c: one-sided operations from the user's call on: whether it is allowed, which memory it accesses, and
- * how: by loads and stores where the target's memory is mapped here, by the transport's own put and get, or
- * by frames.
+/* dispatch.c: checks the user's call of a one-sided operation and chooses the path: loads and stores if the
+ * target's memory is mapped here, the transport's put and get, or frames.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/checked.h"
@@ -125,8 +124,8 @@ static int run_direct(const struct rma_call *c, struct win_peer *to, char *at)
     }
 }
 
-/* True if this process may load and store the target's memory directly. Not if only the adapter may change its
- * elements. */
+/* True if this process may load and store the target's memory directly. Not if only the adapter may change
+ * its elements. */
 static bool is_direct(const struct rma_call *c, const struct win_peer *to)
 {
     const struct win *w = c->win;

@@ -1,6 +1,6 @@
 /* far.c: takes the lock of a rank on another node by RDMA, without its processor. The lock lies in the
- * target's directory, which it has registered. A free lock costs two round trips: one for the
- * ticket and a look, one to pass the near side and look again (gate.h).
+ * target's directory, which the target has registered. An unlocked lock takes two round trips: one for the
+ * ticket and a read of the words, one to pass the near side and read the words again (gate.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 static COUNTER(far_locks, "rma_remote_locks",
                "Locks of windows on other nodes acquired by atomic operations of the adapter.");
 
-enum { REQUESTS = 4 }; /* of one step: three changes and a look */
+enum { REQUESTS = 4 }; /* requests of one step: three changes and a read of all words */
 
 struct far_request {
     struct net_op op;
@@ -21,11 +21,11 @@ struct far_request {
 
 struct far {
     struct win_peer *to;
-    uint64_t base; /* of the target's gate, in its memory */
+    uint64_t base; /* address of the gate in the target's memory */
     struct net_mem mem;
     struct far_request request[REQUESTS];
     int pending, fault;
-    uint64_t value[REQUESTS], old[REQUESTS], seen[GATE_WORDS]; /* what the adapter reads and writes here */
+    uint64_t value[REQUESTS], old[REQUESTS], seen[GATE_WORDS]; /* buffers of the requests */
 };
 
 bool far_can_lock(const struct win_peer *p)
@@ -113,8 +113,8 @@ static uint64_t far_run_step(struct far *f, const struct gate_step *step)
     return f->old[last];
 }
 
-/* Builds the error for a lock that cannot be had. If a process of the window has died, that is the reason: its ticket
- * is never served. */
+/* Builds the error for a lock that cannot be had. If a process of the window has died, that is the reason:
+ * its ticket is never served. */
 static int far_failed(const struct win_peer *p, const char *what)
 {
     const struct win *w = p->win;
@@ -138,7 +138,7 @@ int far_lock_window(struct win_peer *p, int type)
     gate_enter(&entry, GATE_FAR, type == MPI_LOCK_SHARED, false, &step);
     uint64_t old = far_run_step(p->far, &step);
     while (!p->far->fault && !gate_next_step(&entry, old, p->far->seen, &step)) {
-        if (step.count == 0) { /* others are first: look again later */
+        if (step.count == 0) { /* other users are first: read the words again later */
             net->unrung++;
             net_wait_step(net, &waiter);
             net->unrung--;

@@ -1,5 +1,6 @@
-/* gate.c: a user on its way into and out of a gate (gate.h). The order of the changes matters: a user shows its interest
- * before it gives away the turn, and a reader lets the next one come only when it is inside itself.
+/* gate.c: the steps of a user that enters and leaves a gate (gate.h). The order of the changes matters: a
+ * user announces itself before it gives the turn to the other side, and a reader admits the next one only
+ * when it is inside itself.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "rma/gate.h"
@@ -9,7 +10,7 @@ enum stage {
     STAGE_QUEUE,   /* others of its side are first */
     STAGE_JOIN,    /* a reader: is another one of its side inside? */
     STAGE_CONTEND, /* first of its side: the other side may be inside, or have the turn */
-    STAGE_INSIDE,  /* a wait may ask again before it returns (net_waiter.ready): nothing more is to be done */
+    STAGE_INSIDE,  /* a wait may call gate_next_step() again (net_waiter.ready): no further operations */
 };
 
 static uint8_t side_word_index(enum gate_side side, enum gate_word word)

@@ -1,9 +1,11 @@
-/* gate.h: the lock of a window's target: fair, for readers and writers, in memory that two kinds of users change.
+/* gate.h: the lock of a window's target: fair, for readers and writers, in memory that two kinds of users
+ * change.
  *
- * Near users are processors of the target's node; far users are adapters, for processes of other nodes. Each kind has
- * atomic instructions, but most adapters are atomic only towards other adapter requests (IBV_ATOMIC_HCA): an addition of
- * one kind can get lost beside an addition of the other. So each side has counters of its own, which only it adds to,
- * and between the sides there are only plain reads and writes of whole words:
+ * Near users are processors of the target's node; far users are adapters, for processes of other nodes. Each
+ * kind has atomic instructions, but most adapters are atomic only towards other adapter requests
+ * (IBV_ATOMIC_HCA): an addition of one kind can get lost beside an addition of the other. So each side has
+ * counters of its own, which only it adds to, and between the sides there are only plain reads and writes of
+ * whole words:
  *
  * - Within a side, tickets: `users` have come, `read` of them may read or are done, `write` of them are done. First come,
  *   first served; consecutive readers share.
@@ -12,8 +14,8 @@
  *   excludes it and has the turn. Only one user of a side is at this point, since readers enter one after the other.
  * - Later readers join those of their side that are inside, unless a writer of the other side wants to enter.
  *
- * Pure: each step names the words to change and to read, and takes the values that were read. window_lock.c executes steps by the processor,
- * far.c by RDMA; tests/unit/rma/test_gate.c in every order.
+ * Pure: each step names the words to change and to read, and takes the values that were read. window_lock.c
+ * executes steps by the processor, far.c by RDMA; tests/unit/rma/test_gate.c in every order.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_RMA_GATE_H
@@ -40,18 +42,19 @@ enum gate_word {
 struct gate_entry {
     enum gate_side side;
     bool shared;   /* a reader */
-    bool one_side; /* nobody can come from the other side */
+    bool one_side; /* the gate has no users of the other side */
     uint8_t stage;
     uint64_t ticket;
 };
 
 struct gate_op {
-    bool add; /* atomically; else the word is set */
+    bool add; /* add `value` atomically; else store it */
     uint8_t word;
     uint64_t value;
 };
 
-/* What the user does next, in this order; then it reads all words if `look` is set. */
+/* The operations that the user executes next, in this order; then the user reads all words if `look` is
+ * set. */
 struct gate_step {
     struct gate_op op[3];
     uint8_t count;
@@ -62,8 +65,9 @@ struct gate_step {
 void gate_enter(struct gate_entry *e, enum gate_side side, bool shared, bool one_side,
                 struct gate_step *step);
 
-/* Called after each step. `old` is the value that its addition found, `seen` the words that it read. Returns true when
- * the user is inside once *step is done. Further calls of a user that is inside return true with an empty *step. */
+/* Called after each step. `old` is the value that its addition found, `seen` the words that it read. Returns
+ * true when the user is inside once *step is done. Further calls of a user that is inside return true with an
+ * empty *step. */
 bool gate_next_step(struct gate_entry *e, uint64_t old, const uint64_t *seen, struct gate_step *step);
 
 void gate_leave(const struct gate_entry *e, struct gate_step *step);

@@ -1,6 +1,6 @@
-/* operation.c: operations in flight: data that must come back, transfers of an adapter. Each counts at its
- * target until it is done, so that an epoch knows what to wait for, and completes the user's request if there
- * is one.
+/* operation.c: operations in progress that wait for data from the target or for transfers of an adapter.
+ * win_peer.pending counts their pieces, for which the end of an epoch waits. Completes the user's request if
+ * there is one.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/lost.h"
@@ -41,7 +41,7 @@ int op_new_under_way(const struct rma_call *c, const struct rma_side *into, stru
     if (o->wanted)
         *c->request = &o->base;
     else
-        o->base.freed = true; /* goes away by itself */
+        o->base.freed = true; /* released when it completes */
     win_peer_mark_busy(to);
     *out = o;
     return MPI_SUCCESS;
@@ -85,8 +85,8 @@ void op_record_fault(struct rma_op *o, int status)
         to->fault = o->error = win_report_lost(to->win, to);
 }
 
-/* A process has died: completes its operations with an error. Its transport has ended its transfers, and no replies
- * will come. */
+/* A process has died: completes its operations with an error. Its transport has ended its transfers, and no
+ * replies will come. */
 void rma_member_died(struct proc *p, uint32_t number)
 {
     struct rma *r = p->rma;

@@ -1,6 +1,7 @@
-/* pscw.c: post, start, complete, wait. A post goes to each origin and a complete to each target: between nodes as a counter written by
- * RDMA (counts.c), else as a frame. The complete comes after the operations themselves: those of an adapter are waited for, and where
- * operations were frames it is one too, since frames are in order.
+/* pscw.c: post, start, complete, wait. A post goes to each origin and a complete to each target: between
+ * nodes as a counter written by RDMA (counts.c), else as a frame. The complete comes after the operations
+ * themselves: those of an adapter are waited for, and where operations were frames it is one too, since
+ * frames are in order.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -159,12 +160,12 @@ int win_complete(struct win *w)
         return win_error(w, MPI_ERR_RMA_SYNC, "MPI_Win_complete: MPI_Win_start has not been called");
     for (int i = 0; i < w->nstarted; i++) {
         struct win_peer *p = w->started[i];
-        int one =
-            peer_finish(p, w->flavor == MPI_WIN_FLAVOR_DYNAMIC); /* there the target may find an error */
+        int one = peer_finish(
+            p, w->flavor == MPI_WIN_FLAVOR_DYNAMIC); /* in a dynamic window the target may find an error */
         const bool in_frames = p->dirty;
         rc = rc ? rc : one;
         p->started = false;
-        p->dirty = false; /* the next frame confirms it */
+        p->dirty = false; /* the target processes RMA_COMPLETE after the frames before it */
         list_remove(&p->busy);
         if (p->rank == w->comm->rank)
             w->completes++;

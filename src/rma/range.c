@@ -6,7 +6,8 @@
 
 #include "rma/rma.h"
 
-/* True if the range is inside attached memory. It may span adjacent regions: programs attach arrays piece by piece. */
+/* True if the range is inside attached memory. It may span adjacent regions: programs attach arrays piece by
+ * piece. */
 bool win_attached(const struct win *w, uint64_t address, uint64_t len)
 {
     for (int i = 0; i < w->nregions; i++) {

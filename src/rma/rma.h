@@ -1,5 +1,5 @@
-/* rma.h: what the files of src/rma share: the peers of a window, the frames they exchange, and operations that wait
- * for an answer.
+/* rma.h: what the files of src/rma share: the peers of a window, the frames they exchange, and operations
+ * that wait for an answer.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_RMA_RMA_H
@@ -17,27 +17,30 @@ enum rma_frame {
     RMA_PUT,     /* payload: word bytes of data, tag runs */
     RMA_GET,     /* payload: struct rma_ask, tag runs */
     RMA_ACC,     /* aux: element; tag: spans | operator << 24; word: bytes of data; payload: data, spans */
-    RMA_GET_ACC, /* the same with a struct rma_ask in front */
+    RMA_GET_ACC, /* RMA_ACC with a struct rma_ask before the data */
     RMA_SWAP,    /* aux: element; payload: struct rma_ask, struct rma_swap */
     RMA_REPLY,   /* word: cookie; payload: position, data */
-    RMA_FLUSH,   /* word: number; answered when everything before it is done */
-    RMA_FLUSHED, /* word: the number; aux: error class of an operation before it */
+    RMA_FLUSH,   /* word: number; answered when all earlier frames of the sender are processed */
+    RMA_FLUSHED, /* word: number of the RMA_FLUSH; aux: error class of an operation before it */
     RMA_LOCK,    /* aux: lock type */
     RMA_LOCKED,
     RMA_UNLOCK, /* aux: lock type; word: number; answered as RMA_FLUSH is */
-    RMA_POST,   /* payload: none, or where counters of the sender are (counts.c) */
+    RMA_POST,   /* payload: none, or the address of the sender's counters (counts.c) */
     RMA_COMPLETE,
-    RMA_COUNTS, /* payload: the same, as an answer */
-    RMA_WHERE,  /* what is your part of the window? */
-    RMA_HERE, /* payload: struct win_target. aux 1: an answer; 0: unasked, word: the window's serial number */
-    RMA_WATCH, /* FISHPLATE_DEBUG=rma: what the sender does to the memory here; payload: struct watched */
+    RMA_COUNTS, /* answer to RMA_POST; payload: the address of the sender's counters */
+    RMA_WHERE,  /* request for the receiver's part of the window */
+    /* payload: struct win_target. aux 1: answer to RMA_WHERE; 0: unrequested, word: the window's serial
+     * number */
+    RMA_HERE,
+    /* FISHPLATE_DEBUG=rma: an operation of the sender on the receiver's memory; payload: struct watched */
+    RMA_WATCH,
 };
 
 struct rma_ask {
     uint64_t cookie;   /* of the origin's operation */
-    uint64_t position; /* of this piece in its packed data */
+    uint64_t position; /* offset of this piece in the operation's packed data */
 };
-/* Pieces of the target's memory: `count` of `length` bytes at a stride. */
+/* Pieces of the target's memory: `count` pieces of `length` bytes, `stride` bytes from one to the next. */
 struct rma_run {
     uint64_t offset, length, stride, count;
 };
@@ -50,17 +53,17 @@ struct rma_swap {
     char value[16], compare[16];
 };
 #define RMA_RUNS_MAX  64
-#define RMA_CHUNK_MAX 32768u /* bytes of a frame that are used at most */
+#define RMA_CHUNK_MAX 32768u /* largest payload of a frame, in bytes */
 #define RMA_UNDER_WAY 64     /* answers that may be outstanding from one target */
-#define RMA_QUEUED    128    /* frames that may wait for room before a call waits with them */
+#define RMA_QUEUED    128    /* frames that may be queued; with more, a user's call waits */
 
 /* A rank of this node that is entering a gate. */
 struct near_entry {
     struct win_slot *slot;
     struct gate_entry entry;
-    uint64_t old;
-    uint32_t rank;           /* for which job rank */
-    struct net_named awaits; /* the lock, with its holder where known */
+    uint64_t old;            /* value before the last addition (gate_next_step) */
+    uint32_t rank;           /* job rank of the origin that enters */
+    struct net_named awaits; /* description of the wait for `fishplate why` */
 };
 
 /* State for another rank of a window, from its first access on. */
@@ -69,39 +72,40 @@ struct win_peer {
     struct win *win;
     struct peer *peer;
     int rank;
-    bool known; /* what follows is filled in: at its first access by this process (peer_learn_window) */
+    bool known;         /* the members from `at` to `here` are valid (peer_learn_window) */
     uint64_t announced; /* serial number of the window for which RMA_HERE has filled in `at` */
     struct win_target at;
-    char *direct;          /* its memory, mapped here; NULL: not reachable by loads and stores */
-    void *mapping;         /* what has to be unmapped */
-    struct win_slot *slot; /* its lock, reachable by atomics; or NULL */
-    bool here;             /* direct may be used: it may be NULL and yet right (dynamic window, oneself) */
-    int lock;              /* held by this process: 0, MPI_LOCK_SHARED, MPI_LOCK_EXCLUSIVE */
+    char *direct;          /* the rank's memory, mapped here; NULL: not reachable by loads and stores */
+    void *mapping;         /* mapping to be unmapped, or NULL */
+    struct win_slot *slot; /* the rank's lock, reachable by processor atomics; or NULL */
+    bool here; /* loads and stores reach the memory, at `direct`, or at absolute addresses if that is NULL */
+    int lock;  /* lock that this process holds: 0, MPI_LOCK_SHARED, MPI_LOCK_EXCLUSIVE */
     bool lock_nocheck;
-    bool acquiring; /* a thread is about to take its lock */
-    bool granted;   /* ... and RMA_LOCK was answered */
+    bool acquiring; /* a thread is about to take the rank's lock */
+    bool granted;   /* RMA_LOCK was answered */
     bool started;   /* in the group of MPI_Win_start */
-    bool dirty;     /* frames went whose effect was not confirmed */
-    bool untold;    /* frames of FISHPLATE_DEBUG=rma went that nobody waits for */
-    int fault;      /* as an origin: an operation on this rank failed there */
-    int found; /* as a target: an operation of this rank failed here, which has not been reported to it */
-    uint32_t posts;
-    uint32_t pending; /* answers and transfers under way */
-    uint64_t flushes, flushed;
-    uint64_t round[2]; /* rma.rounds of the last call that waited for it, here and [1] at the target */
+    bool dirty;     /* frames were sent that no RMA_FLUSHED has confirmed */
+    bool untold;    /* frames of FISHPLATE_DEBUG=rma were sent that no call waits for */
+    int fault;      /* error class of an operation of this process on the rank */
+    int found; /* error class of an operation of the rank on this process's memory, not reported to it yet */
+    uint32_t posts;            /* RMA_POST frames received and not consumed by MPI_Win_start */
+    uint32_t pending;          /* answers and transfers that have not completed */
+    uint64_t flushes, flushed; /* numbers of the last RMA_FLUSH sent and of the last one answered */
+    /* rma.rounds of the last call that waited for local completion, and [1] for remote completion */
+    uint64_t round[2];
     struct {
         struct list link; /* win->waiting */
         struct near_entry entry;
-        bool waiting;      /* it has requested the lock of this process, and the lock is not granted yet */
-    } request;             /* as a target, when it is on another node and its adapter cannot add */
-    struct far *far;       /* far.c: NULL until its lock was taken by RDMA */
-    struct batch *batch;   /* copy_batch.c: NULL until something was collected */
-    struct box *box;       /* box.c: of a rank on this node; NULL: it has none */
-    struct doorbell *bell; /* ... and whether it sleeps */
-    uint8_t box_pause;     /* operations before the next request to it ... */
-    uint8_t box_refusals;  /* ... as it did not help the last time */
-    struct counts *counts; /* counts.c: NULL until one of the two posted to the other */
-    struct wide *wide;     /* wide.c: NULL until the adapter changed a word */
+        bool waiting;         /* the rank has requested the lock of this process, which is not granted yet */
+    } request;                /* RMA_LOCK of a rank on another node whose adapter cannot add */
+    struct far *far;          /* far.c: NULL until the rank's lock was taken by RDMA */
+    struct batch *batch;      /* copy_batch.c: NULL until an operation was collected */
+    struct mailbox *mailbox;  /* mailbox.c: mailbox of a rank on this node; NULL: none */
+    struct doorbell *bell;    /* doorbell of a rank on this node that has a mailbox */
+    uint8_t mailbox_pause;    /* operations until the next request to the mailbox */
+    uint8_t mailbox_refusals; /* value of mailbox_pause after the last request that was not taken */
+    struct counts *counts;    /* counts.c: NULL until one of both ranks posted to the other */
+    struct wide *wide;        /* wide.c: NULL until the rank's adapter changed a word for this process */
 };
 
 /* The state of one-sided communication of a process. */
@@ -110,19 +114,20 @@ struct rma {
     struct win *wins[64 * 64]; /* by context id */
     int nwins;
     struct directory directory;
-    struct counts_chunk *counts; /* memory for counters (counts.c) ... */
-    struct transport *counts_adapter;
-    uint64_t serial;          /* of the last window */
-    uint64_t rounds;          /* calls that waited for all targets of a window */
-    uint32_t idle;            /* flushes and unlocks that had nothing to wait for */
-    struct net_hook box_hook; /* box.c: this process helps others */
-    struct ids ids;
-    int queued;
+    struct counts_chunk *counts;      /* memory for counters (counts.c) */
+    struct transport *counts_adapter; /* adapter that `counts` is registered with */
+    uint64_t serial;                  /* serial number of the last window */
+    uint64_t rounds;                  /* calls that waited for all targets of a window */
+    uint32_t idle;                    /* flushes and unlocks that had no operation to wait for */
+    struct net_hook mailbox_hook;     /* mailbox.c: serves requests in this process's mailbox */
+    struct ids ids;                   /* struct rma_op by cookie */
+    int queued;                       /* frames that wait for room */
     char *scratch; /* for a frame that is being built; not used across anything that waits */
     bool debug;
 };
 
-/* An operation of the origin that waits for data from the target (get, get_accumulate, ...), or for an adapter. */
+/* An operation of the origin that waits for data from the target (get, get_accumulate, ...), or for an
+ * adapter. */
 struct rma_op {
     struct request base; /* first; only set up if the user requested it */
     struct net_op transfer;
@@ -131,11 +136,11 @@ struct rma_op {
     struct dt_cursor cursor; /* where answers go */
     struct dtype *type;
     uint64_t cookie;
-    uint64_t left; /* bytes */
-    bool sending;  /* more pieces will be requested */
-    bool registered;
-    bool wanted; /* base is a request that the user holds */
-    int error;   /* the target has died before all pieces were requested */
+    uint64_t left;   /* bytes that have not arrived */
+    bool sending;    /* more pieces will be requested */
+    bool registered; /* `mem` is to be released */
+    bool wanted;     /* `base` is a request that the user holds */
+    int error;       /* error class of the operation */
 };
 
 /* win.c */
@@ -216,30 +221,32 @@ void reply_arrived(struct rma *r, struct peer *from, const struct frame_header *
 bool transfer_fits(const struct rma_call *c, const struct win_peer *to);
 int transfer_start(const struct rma_call *c, struct win_peer *to);
 
-/* copy_batch.c: the same where this processor copies the bytes; batch_run carries out the collected operations. */
+/* copy_batch.c: the same where this processor copies the bytes; batch_run carries out the collected
+ * operations. */
 int batch_move(const struct rma_call *c, struct win_peer *to, char *local, uint64_t remote, size_t len);
 void batch_run(struct win_peer *p);
 bool batch_has_pieces(const struct win_peer *p); /* something is collected */
 
-/* box.c: work that a target waiting inside MPI does for an origin on its node. */
-#define BOX_PIECES 16
-void box_open(struct rma *r); /* this process helps from now on */
-void box_close(struct rma *r);
-struct box *box_from_directory(struct win_entry *directory);
-bool box_reaches(const struct win_peer *p); /* it may help; what follows may be called */
-/* Moves short pieces with the target's help. Returns the number of pieces that the target moved; the caller moves the
- * others. */
-size_t box_move(struct win_peer *p, bool put, const struct net_piece *pieces, size_t count);
-/* Moves long pieces, shared between origin and target if the target has time. All are complete on return. Returns 0 or
- * an error class. */
-int box_share(struct win_peer *p, bool put, const struct net_piece *pieces, size_t count);
+/* mailbox.c: copies that a target waiting inside MPI does for an origin on its node. */
+#define MAILBOX_PIECES 16
+void mailbox_open(struct rma *r); /* this process helps from now on */
+void mailbox_close(struct rma *r);
+struct mailbox *mailbox_from_directory(struct win_entry *directory);
+bool mailbox_reaches(
+    const struct win_peer *p); /* the target may help: mailbox_move and mailbox_share may be called */
+/* Moves short pieces with the target's help. Returns the number of pieces that the target moved; the caller
+ * moves the others. */
+size_t mailbox_move(struct win_peer *p, bool put, const struct net_piece *pieces, size_t count);
+/* Moves long pieces, shared between origin and target if the target has time. All are complete on return.
+ * Returns 0 or an error class. */
+int mailbox_share(struct win_peer *p, bool put, const struct net_piece *pieces, size_t count);
 
 /* operation.c: operations under way. */
 int op_new_under_way(const struct rma_call *c, const struct rma_side *into, struct win_peer *to,
                      struct rma_op **out);
-void op_add_piece(struct rma_op *o);                       /* a piece is under way */
-void op_record_progress(struct rma_op *o, uint64_t bytes); /* ... and has come */
-void op_record_fault(struct rma_op *o, int status);        /* its transfer failed */
+void op_add_piece(struct rma_op *o);                       /* a piece was requested or posted */
+void op_record_progress(struct rma_op *o, uint64_t bytes); /* a piece has arrived */
+void op_record_fault(struct rma_op *o, int status);        /* a transfer failed */
 void op_end_sending(struct rma_op *o);
 void rma_member_died(struct proc *p, uint32_t number);
 void op_wait_few_pending(struct win_peer *to); /* waits while too many answers are outstanding */
@@ -253,8 +260,8 @@ int swap_start(const struct rma_call *c, struct win_peer *to);
 void swap_arrived(struct win *w, struct win_peer *from, const struct frame_header *h, const char *payload,
                   size_t len);
 
-/* atomic.c: elements of a predefined type, in its layout. fetched may be NULL. MPIX_ERR_PROC_FAILED: another rank died in the middle
- * of a change of this memory. */
+/* atomic.c: elements of a predefined type, in its layout. fetched may be NULL. MPIX_ERR_PROC_FAILED: another
+ * rank died in the middle of a change of this memory. */
 int win_apply(struct win *w, struct win_slot *slot, const struct op *op, struct dtype *basic, const void *in,
               void *target, void *fetched, size_t n);
 int win_swap(struct win *w, struct win_slot *slot, struct dtype *basic, const void *value,
@@ -269,7 +276,8 @@ void wide_apply(struct win *w, const struct op *op, struct dtype *basic, const c
 void wide_swap(struct win *w, const void *value, const void *compare, uint64_t *target, void *fetched);
 bool wide_is_applicable(const struct rma_call *c, const struct win_peer *to, uint64_t offset);
 int wide_start(const struct rma_call *c, struct win_peer *to, uint64_t offset);
-/* Before an accumulate by frames or (wide) by the adapter: waits for those of the other kind that it must not overtake. */
+/* Before an accumulate by frames or (wide) by the adapter: waits for those of the other kind that it must not
+ * overtake. */
 int wide_keep_order(const struct rma_call *c, struct win_peer *to, uint64_t offset, bool wide);
 void wide_close(struct win_peer *p);
 
@@ -287,8 +295,9 @@ void far_close(struct win_peer *p);
 
 /* counts.c: posts and completes between nodes as counters, written by RDMA. */
 enum count_kind { COUNT_POSTS, COUNT_COMPLETES };
-bool counts_write(struct win_peer *to, enum count_kind kind); /* one more; false: a frame must tell it */
-uint32_t counts_new(const struct win_peer *from, enum count_kind kind); /* written and not taken */
+bool counts_write(struct win_peer *to,
+                  enum count_kind kind); /* adds one; false: a frame must be sent instead */
+uint32_t counts_new(const struct win_peer *from, enum count_kind kind); /* additions that were not consumed */
 void counts_consume(struct win_peer *from, enum count_kind kind, uint32_t some);
 /* Sends the address of the counters of this process for the peer, once. */
 void counts_notify(struct win_peer *to, enum rma_frame what);
@@ -297,13 +306,14 @@ void counts_close(struct win_peer *p);
 void counts_close_all(struct rma *r);
 
 /* sync.c */
-int peer_finish(struct win_peer *p,
-                bool remotely); /* waits for what is under way; the error that came back */
+/* Waits for the operations on the rank, at the target too if `remotely`. Returns the error of an
+ * operation. */
+int peer_finish(struct win_peer *p, bool remotely);
 int peers_finish(struct win *w, bool remotely);
 int peer_complete_and_confirm(struct win_peer *p, enum rma_frame how,
                               int type); /* sends RMA_FLUSH or RMA_UNLOCK and waits */
 int win_barrier(struct win *w);
-void win_count_empty_flush(struct win *w); /* a call that had nothing to wait for */
+void win_count_empty_flush(struct win *w); /* for a call that had no operation to wait for */
 /* A request to the adapter through which a rank is reached. */
 enum adapter_request_kind { ADAPTER_PUT, ADAPTER_GET, ADAPTER_ATOMIC };
 struct adapter_request {
@@ -318,11 +328,11 @@ struct adapter_request {
 };
 /* Posts the request; waits until the send queue has room and the connection is open. */
 int adapter_post(const struct win_peer *p, const struct adapter_request *r);
-/* Waits, making progress, until ready(arg). `unrung`: other processes change the memory that ready() reads without
- * ringing a doorbell. */
+/* Waits, making progress, until ready(arg). `unrung`: other processes change the memory that ready() reads
+ * and ring no doorbell. */
 void rma_wait(struct rma *r, bool (*ready)(void *), void *arg, bool unrung, const char *name);
-/* The same for a word that `to` changes, or any member of the window if `to` is NULL. Returns an error if they have
- * died. */
+/* The same for memory that `to` changes, or, if `to` is NULL, any member of the window. Returns an error if
+ * `to`, or a member, has died. */
 int rma_wait_for(struct rma *r, const struct win *w, const struct win_peer *to, bool (*ready)(void *),
                  void *arg, bool unrung, const struct net_named *what);
 int win_report_lost(const struct win *w, const struct win_peer *to) __attribute__((cold)); /* that error */
@@ -335,12 +345,13 @@ bool watch_wanted(void);
 void watch_record_call(const struct rma_call *c, uint64_t offset);
 void watch_arrived(struct win *w, const char *payload, size_t len);
 void watch_close(struct win *w);
-void watch_forget_rank(struct win *w, int rank);   /* an epoch ends at this rank, or (-1) at all */
-void watch_complete_gets(struct win *w, int rank); /* ... its gets are complete */
-void watch_open(struct win *w);         /* the program's stores into the window are seen from now on ... */
-void watch_begin(struct win *w);        /* ... belong to a new epoch ... */
-void watch_fence(struct win *w);        /* ... and are compared when all operations have been reported */
-void watch_end_exposure(struct win *w); /* the same after MPI_Win_post */
+void watch_forget_rank(struct win *w, int rank); /* an epoch ends at this rank, or (-1) at all ranks */
+void watch_complete_gets(struct win *w,
+                         int rank); /* gets from this rank, or (-1) from all ranks, are complete */
+void watch_open(struct win *w);     /* begins to record the program's stores into the window */
+void watch_begin(struct win *w);    /* begins an epoch: earlier stores belong to the epoch before */
+void watch_fence(struct win *w);    /* compares the epoch's stores with the operations, at MPI_Win_fence */
+void watch_end_exposure(struct win *w); /* compares them at the end of an epoch of MPI_Win_post */
 void watch_mark_unconfirmed(struct win *w);
 
 #endif

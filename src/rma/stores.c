@@ -1,10 +1,12 @@
-/* stores.c: sees the program's own stores into windows: their pages are read-only while the program runs outside of MPI. A store then
- * raises SIGSEGV; it is noted, its page opened, and the processor set to stop after this one instruction (SIGTRAP), when the page is
- * closed again. So every store is seen, and only the bytes that it writes are noted. Inside MPI the pages are open: what the
- * library does with them, by system calls too, is not the program's.
+/* stores.c: records the program's stores into windows. The pages of a window are read-only while the program
+ * runs outside of MPI. A store raises SIGSEGV; the handler records the store, makes its page writable, and
+ * sets the processor to stop after this one instruction (SIGTRAP), when the page becomes read-only again. So
+ * every store is recorded with exactly the bytes that it writes. Inside MPI the pages are writable, so stores
+ * of the library, also by system calls, are not recorded.
  *
- * A store costs microseconds this way, so after some thousands the memory stays open until its window is synchronised. The handlers
- * use nothing but memory mapped here: whatever malloc gives may share pages with a window of the program's.
+ * A recorded store takes microseconds, so after some thousands the memory stays writable until its window is
+ * synchronised. The handlers use only memory that this file has mapped: memory of malloc may share pages with
+ * a window of the program.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -30,24 +32,24 @@
 enum { WINDOWS = 256, BUDGET = 16384, PLACES = 512, RECENT = 4 };
 
 struct stores {
-    uintptr_t lo, hi; /* the pages */
-    uintptr_t base;   /* the window */
+    uintptr_t lo, hi; /* the pages that are protected */
+    uintptr_t base;   /* the window's memory */
     size_t size;
-    bool sharp; /* a store that begins before lo cannot be */
-    bool open;  /* it was written to so often that nobody looks any more */
-    int budget;
-    uint64_t next;
+    bool sharp;    /* no store to the window can begin before `lo` */
+    bool open;     /* `budget` is used up: the pages stay writable */
+    int budget;    /* stores that are still recorded before the window is synchronised */
+    uint64_t next; /* number of the next store */
     struct store ring[STORES_KEPT];
 };
 
 enum whose { UNKNOWN, PROGRAM, C_LIBRARY, OURS };
 
 static struct {
-    _Atomic pid_t busy; /* the thread that has this; 0: nobody */
+    _Atomic pid_t busy; /* thread that holds the lock of this structure; 0: none */
     struct stores *_Atomic all[WINDOWS];
     int count;
-    int depth; /* calls of MPI that are under way */
-    uint64_t calls;
+    int depth;      /* nesting depth of MPI calls */
+    uint64_t calls; /* stores_count_calls() */
     bool stepping;
     uintptr_t step_lo, step_hi; /* pages that are open for one instruction */
     uint64_t step_mask;         /* signals that were blocked before */
@@ -82,7 +84,8 @@ static void stores_unlock(void)
     atomic_store(&watch.busy, 0);
 }
 
-/* Calls mprotect by its system call number: libc's function is replaced by the hooks of the registration cache. */
+/* Calls mprotect by its system call number: libc's function is replaced by the hooks of the registration
+ * cache. */
 static void stores_protect(uintptr_t lo, uintptr_t hi, bool writable)
 {
     raw_syscall(SYS_mprotect, (long)lo, (long)(hi - lo), PROT_READ | (writable ? PROT_WRITE : 0), 0, 0, 0);
@@ -93,7 +96,8 @@ static uintptr_t page_address(uintptr_t address)
     return address & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
 }
 
-/* The watched window that contains the address. Windows may overlap: one that is still watched is preferred. */
+/* The watched window that contains the address. Windows may overlap: one that is still watched is
+ * preferred. */
 static struct stores *stores_find(uintptr_t address)
 {
     struct stores *found = NULL;
@@ -137,8 +141,8 @@ static enum whose classify_store_place(uintptr_t place)
     return watch.places[i].whose;
 }
 
-/* The place in the program that is responsible for a store. For memcpy and other functions of libc that is their
- * caller. 0: not in the program. */
+/* The place in the program that is responsible for a store. For memcpy and other functions of libc that is
+ * their caller. 0: not in the program. */
 static uintptr_t program_place(uintptr_t place)
 {
     void *frames[32];
@@ -198,8 +202,8 @@ static void call_previous_handler(const struct sigaction *to, int sig, siginfo_t
         sigaction(sig, to, NULL); /* it happens again, and is not ours then */
 }
 
-/* Executes one instruction with the page writable. All signals but SIGTRAP and SIGSEGV are blocked meanwhile: a
- * handler would run with the page open. */
+/* Executes one instruction with the page writable. All signals but SIGTRAP and SIGSEGV are blocked meanwhile:
+ * a handler would run with the page open. */
 static void stores_single_step(struct stores *s, uintptr_t address, ucontext_t *u)
 {
     uint64_t all = ~(uint64_t)0;
@@ -213,8 +217,8 @@ static void stores_single_step(struct stores *s, uintptr_t address, ucontext_t *
     step_begin(u);
 }
 
-/* Records a store that has trapped. Returns true if the instruction still has to be executed, and `busy` be kept until
- * then. */
+/* Records a store that has trapped. Returns true if the instruction still has to be executed, and `busy` be
+ * kept until then. */
 static bool stores_has_stopped(struct stores *s, uintptr_t address, ucontext_t *u)
 {
     uintptr_t to;
@@ -249,7 +253,8 @@ static void on_fault(int sig, siginfo_t *info, void *context)
         return;
     }
     if (!stores_lock()) {
-        /* The same instruction, in the next page; or a handler of the program's between our own lines: not seen. */
+        /* The same instruction, in the next page; or a handler of the program's between our own lines: not
+         * seen. */
         const uintptr_t page = page_address(address);
         stores_protect(page, page + (uintptr_t)sysconf(_SC_PAGESIZE), true);
         if (watch.stepping)

@@ -1,4 +1,5 @@
-/* stores.h: FISHPLATE_DEBUG=rma: what the program itself stores into its windows, and where.
+/* stores.h: FISHPLATE_DEBUG=rma: records the stores of the program into its windows, and the place in the
+ * program of each.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_RMA_STORES_H
@@ -10,26 +11,26 @@
 
 #define STORES_KEPT 4096
 
-/* Stores of one place to bytes that follow each other, without a call of MPI between them. */
+/* Stores of one instruction to contiguous bytes, without a call of MPI between them. */
 struct store {
-    uint64_t first, end;   /* bytes of the window */
-    uint64_t began, ended; /* nanoseconds of the node's clock */
-    uint64_t calls;        /* stores_count_calls() when it happened */
-    uintptr_t place;       /* the instruction */
+    uint64_t first, end;   /* offsets in the window */
+    uint64_t began, ended; /* ns of the node's clock */
+    uint64_t calls;        /* stores_count_calls() at the first store */
+    uintptr_t place;       /* address of the instruction */
 };
 
 struct stores;
 
-/* Watches the whole pages of this memory, and with `whole` also those at its ends. Returns NULL if the system does not
- * permit it. */
+/* Watches the whole pages of this memory, and with `whole` also those at its ends. Returns NULL if the system
+ * does not permit it. */
 struct stores *stores_open(void *base, size_t size, bool whole);
 void stores_close(struct stores *s);
 
-/* Enclose every MPI call: inside of it nothing is watched. */
+/* Enclose every MPI call: stores inside MPI are not recorded. */
 void stores_pause(void);
 void stores_resume(void);
 uint64_t stores_count_calls(void);    /* calls so far that may have notified other processes */
-void stores_call_notifies_none(void); /* the present one does not */
+void stores_call_notifies_none(void); /* the present call notifies no other process */
 
 /* Called when the window is synchronised: resets the number of stores that are recorded. */
 void stores_reset_budget(struct stores *s);

@@ -20,7 +20,8 @@ static bool can_never_complete(const struct rma *r, const struct win *w, const s
     return to ? peer_is_lost(to->peer) : w && w->comm->broken;
 }
 
-/* Waits for `to`, or for any member of `w` if `to` is NULL, or for no process in particular if both are NULL. */
+/* Waits for `to`, or for any member of `w` if `to` is NULL, or for no process in particular if both are
+ * NULL. */
 int rma_wait_for(struct rma *r, const struct win *w, const struct win_peer *to, bool (*ready)(void *),
                  void *arg, bool unrung, const struct net_named *what)
 {
@@ -108,8 +109,8 @@ static int peer_fault(struct win_peer *p)
     return win_error(p->win, fault, "an operation on rank %d failed", p->rank);
 }
 
-/* Removes the peer from the busy list unless other threads have started operations meanwhile, which they will wait
- * for. */
+/* Removes the peer from the busy list unless other threads have started operations meanwhile, which they will
+ * wait for. */
 static void peer_mark_idle(struct win_peer *p, bool lost)
 {
     if (unlikely(lost)) {
@@ -234,9 +235,9 @@ static int check_passive(const struct win *w, const char *what)
                      "%s is only for epochs of MPI_Win_lock and MPI_Win_lock_all, and none is open", what);
 }
 
-/* Called for a flush or unlock that has nothing to wait for. Programs poll memory by operations and flushes in a loop
- * (for a lock or a list of their own): the change that they poll for may arrive in a frame to this process, or come
- * from a process that needs this core. */
+/* Called for a flush or unlock that has nothing to wait for. Programs poll memory by operations and flushes
+ * in a loop (for a lock or a list of their own): the change that they poll for may arrive in a frame to this
+ * process, or come from a process that needs this core. */
 void win_count_empty_flush(struct win *w)
 {
     struct proc *p = w->proc;
@@ -282,7 +283,8 @@ int win_sync(struct win *w)
     if (unlikely(w->stores))
         stores_reset_budget(w->stores);
     atomic_thread_fence(memory_order_seq_cst);
-    /* Programs poll memory with MPI_Win_sync in a loop: the process that writes it may need this process to make progress. */
+    /* Programs poll memory with MPI_Win_sync in a loop: the process that writes it may need this process to
+     * make progress. */
     net_progress(w->proc->net);
     return MPI_SUCCESS;
 }

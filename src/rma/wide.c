@@ -1,8 +1,9 @@
-/* wide.c: integers of 8 bytes that the target's adapter changes, for everyone (info key fishplate_accumulate_by=adapter).
- * Adapters are atomic only towards their own requests, so in such a window nobody uses the processor's atomics on these
- * elements: ranks of other nodes ask the adapter by RDMA, without the target's processor; the target, for itself and for
- * frames (ranks of its node, many elements), uses its own adapter. Sums are one request; what an adapter does not have
- * (bits, minimum, replace) compares and swaps until nothing came between.
+/* wide.c: integers of 8 bytes that the target's adapter changes for all origins (info key
+ * fishplate_accumulate_by=adapter). An adapter is atomic only with respect to its own requests, so no
+ * processor atomics change these elements in such a window: ranks of other nodes send the adapter RDMA
+ * requests, which the target's processor does not handle; the target, for itself and for frames (of ranks of
+ * its node, or of many elements), uses its own adapter. A sum is one request; an operator that an adapter
+ * does not have (bits, minimum, replace) repeats compare-and-swap until it succeeds.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -17,7 +18,7 @@ static COUNTER(
     "Accumulated elements and compare-and-swaps that the adapter of a rank on another node carried "
     "out, without its processor.");
 
-#define WIDE_MAX 4 /* elements of a call: a frame carries more of them in one request */
+#define WIDE_MAX 4 /* elements of one call; more elements are sent in one frame */
 
 bool wide_is_supported_element(const struct dtype *basic, uint64_t address)
 {
@@ -42,7 +43,7 @@ static bool is_single_atomic(const struct op *op, const struct dtype *basic)
 struct word {
     bool (*change)(struct word *w, const struct net_atomic *change, uint64_t *old);
     struct win *win;
-    struct win_peer *to; /* NULL: of this process */
+    struct win_peer *to; /* NULL: the word is in this process's memory */
     uint64_t address;
 };
 
@@ -116,8 +117,8 @@ void wide_swap(struct win *w, const void *value, const void *compare, uint64_t *
 struct wide_request {
     struct net_op op;
     struct win_peer *to;
-    struct rma_op *of; /* NULL: somebody waits for it */
-    char *into;        /* where the old value goes, or NULL */
+    struct rma_op *of; /* operation of the request; NULL: change_remote_word() waits for the request */
+    char *into;        /* destination of the old value, or NULL */
     int status;
     bool over;
 };
@@ -128,10 +129,10 @@ struct reach {
 
 struct wide {
     struct net_mem mem;
-    struct reach reach[2]; /* of accumulates under way: by frames, [1] by the adapter */
+    struct reach reach[2]; /* of accumulates in progress: [0] by frames, [1] by the adapter */
     struct wide_request request[RMA_UNDER_WAY];
     uint64_t old[RMA_UNDER_WAY]; /* the adapter writes here */
-    uint8_t idle[RMA_UNDER_WAY];
+    uint8_t idle[RMA_UNDER_WAY]; /* indexes of unused requests */
     int nidle;
 };
 
@@ -236,9 +237,9 @@ bool wide_is_applicable(const struct rma_call *c, const struct win_peer *to, uin
            (!takes || c->origin.type == c->type) && (!gives || c->result.type == c->type);
 }
 
-/* Accumulates of one origin to the same memory keep their order (MPI-5.0, 12.7.2): operations by frames wait for
- * earlier ones by the adapter, and vice versa. The targets of frames sent before the adapter was first used are not
- * known, so all are waited for. */
+/* Accumulates of one origin to the same memory keep their order (MPI-5.0, 12.7.2): operations by frames wait
+ * for earlier ones by the adapter, and vice versa. The targets of frames sent before the adapter was first
+ * used are not known, so all are waited for. */
 int wide_keep_order(const struct rma_call *c, struct win_peer *to, uint64_t offset, bool wide)
 {
     struct wide *x = to->wide;
@@ -290,7 +291,7 @@ int wide_start(const struct rma_call *c, struct win_peer *to, uint64_t offset)
         return start_requests(c, to, address);
     if (c->request)
         *c->request = p2p_completed_send_request(c->win->proc->p2p);
-    win_peer_mark_busy(to); /* an error waits there */
+    win_peer_mark_busy(to); /* the next call that waits returns an error */
     for (MPI_Count i = 0; i < c->count; i++) {
         uint64_t value, old;
         memcpy(&value, (const char *)c->origin.buf + 8 * i, sizeof(value));

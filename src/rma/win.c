@@ -1,6 +1,7 @@
 /* win.c: creates and frees windows. Creating one takes a communicator of its own (its number identifies the
- * window in frames), memory, an entry in this process's directory, and the agreement of all that they have done so, after
- * which every rank may access every other. It is reached in the parent, whose collectives are set up already.
+ * window in frames), memory, an entry in this process's directory, and the agreement of all that they have
+ * done so, after which every rank may access every other. It is reached in the parent, whose collectives are
+ * set up already.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/kill_point.h"
@@ -58,7 +59,7 @@ static void rma_close(struct proc *p)
     p->rma_closing = NULL;
     p->rma_member_died = NULL;
     counts_close_all(r);
-    box_close(r);
+    mailbox_close(r);
     directory_close(r);
     ids_close(&r->ids);
     free(r->scratch);
@@ -89,7 +90,7 @@ struct rma *rma_open(struct proc *p)
 struct win *win_of_context(struct rma *r, uint32_t context)
 {
     struct win *w = r->wins[context_id_of(context)];
-    return w && w->comm->context == context ? w : NULL; /* else it is of one that had this id before */
+    return w && w->comm->context == context ? w : NULL; /* an earlier window may have had the same id */
 }
 
 static int win_allocate_object(struct comm *parent, int flavor, struct win **out)
@@ -185,7 +186,7 @@ int win_free(struct win *w, bool *gone)
         return rc;
     rc = rma_wait_for(w->proc->rma, w, NULL, directory_is_settled, w, false,
                       &(struct net_named){"descriptions of other ranks' windows", NET_NOBODY,
-                                          false}); /* no answer finds the window gone */
+                                          false}); /* no answer may arrive after the window is freed */
     watch_mark_unconfirmed(w);
     int finished = peers_finish(w, true);
     rc = rc ? rc : finished;
@@ -196,5 +197,5 @@ int win_free(struct win *w, bool *gone)
     *gone = true;
     rc = rc ? rc : met;
     return rc == MPIX_ERR_PROC_FAILED || rc == MPIX_ERR_REVOKED ? MPI_SUCCESS
-                                                                : rc; /* it is freed all the same */
+                                                                : rc; /* the window is freed nevertheless */
 }

@@ -17,36 +17,36 @@
 #include "rma/change.h"
 #include "rma/gate.h"
 
-/* What one rank of a window lets the others on its node (and its own progress) do with atomics, and other nodes with
- * their adapters. All zero is free. */
+/* The words of a rank that other ranks change: ranks of its node (and its own progress) by processor atomics,
+ * ranks of other nodes by their adapters. All zero: unlocked. */
 struct win_slot {
-    _Alignas(CACHE_LINE) _Atomic uint64_t gate[GATE_WORDS]; /* its lock */
-    _Atomic uint32_t
-        holder; /* job rank + 1 of who holds the lock exclusively, by the processor; for fishplate why */
-    struct change change; /* who changes elements of the rank's memory */
+    _Alignas(CACHE_LINE) _Atomic uint64_t gate[GATE_WORDS]; /* the lock of MPI_Win_lock */
+    /* job rank + 1 of the rank of this node that holds the lock exclusively, for `fishplate why` */
+    _Atomic uint32_t holder;
+    struct change change; /* excludes changes of elements of the rank's memory */
 };
 
-/* What changes integers of 8 bytes in a rank's memory, the same for all origins (wide.c). */
+/* The means by which all origins change integers of 8 bytes in a rank's memory (wide.c). */
 enum win_atomics {
-    ATOMICS_PROCESSOR, /* processors of its node; other nodes send frames */
+    ATOMICS_PROCESSOR, /* processors of its node; ranks of other nodes send frames */
     ATOMICS_ADAPTER,   /* its adapter alone, also for the rank itself */
-    ATOMICS_BOTH       /* its adapter and processors of its node, which are atomic towards each other */
+    ATOMICS_BOTH /* its adapter and processors of its node, which are atomic with respect to each other */
 };
 
 /* The description with which others access a rank's part of a window (directory.h). */
 struct win_target {
     uint64_t base, size;
     int64_t unit;
-    uint64_t span; /* the node's memory that holds it (net_span_map), or 0 */
-    struct net_key key;
-    uint64_t entry; /* where the owner keeps this, with its lock, for adapters */
-    struct net_key entry_key;
-    uint32_t context;   /* of the window, plus 1; 0: there is none */
-    uint8_t registered; /* an adapter can reach the memory with the key */
-    uint8_t atomics;    /* enum win_atomics */
-    uint8_t listed;     /* an adapter can reach the entry with its key ... */
-    uint8_t locks_open; /* ... and takes the lock so */
-    uint8_t on_device;  /* GPU memory: only the rank itself accesses it */
+    uint64_t span;            /* the node's memory that holds the part (net_span_map), or 0 */
+    struct net_key key;       /* of the memory, valid if `registered` */
+    uint64_t entry;           /* address of the owner's struct win_entry, for adapters */
+    struct net_key entry_key; /* of the entry, valid if `listed` */
+    uint32_t context;         /* context of the window, plus 1; 0: the entry is free */
+    uint8_t registered;       /* adapters of other ranks can access the memory */
+    uint8_t atomics;          /* enum win_atomics */
+    uint8_t listed;           /* adapters of other ranks can access the entry */
+    uint8_t locks_open;       /* adapters of other ranks take the lock in the entry */
+    uint8_t on_device;        /* GPU memory: no other rank accesses it */
 };
 
 enum win_by { BY_ANY, BY_PROCESSOR, BY_ADAPTER };
@@ -61,63 +61,66 @@ struct win_region { /* of a dynamic window: attached memory */
 struct win {
     struct fallible base; /* MAGIC_WIN; first */
     struct proc *proc;
-    struct comm *comm; /* private: its numbers name the window in frames */
-    int flavor, model; /* MPI_WIN_FLAVOR_*; the API hands out pointers to these and the next three */
+    struct comm *comm; /* a private duplicate; its context identifies the window in frames */
+    /* MPI_WIN_FLAVOR_*, MPI_WIN_MODEL; attributes point to these and to unit_int, size and memory */
+    int flavor, model;
     MPI_Aint size;
     int unit_int;
     MPI_Aint unit;
     void *memory;
-    uint64_t span;               /* the node's memory behind it, 0: private */
-    size_t span_size;            /* as far as this process mapped it */
+    uint64_t span;               /* the node's memory that holds `memory`; 0: private memory */
+    size_t span_size;            /* bytes of the span that this process has mapped */
     int first_with_memory;       /* the lowest rank whose size is not 0; the size of comm: none */
-    void *segment;               /* MPI_Win_allocate_shared: everyone's memory, mapped here */
-    bool owned;                  /* memory is ours to free */
-    struct mapping mapped;       /* ... or to unmap */
-    bool shared;                 /* other processes load and store here by themselves */
+    void *segment;               /* MPI_Win_allocate_shared: the memory of all ranks, mapped here */
+    bool owned;                  /* `memory` is to be freed with the window */
+    struct mapping mapped;       /* private memory that is mapped instead */
+    bool shared;                 /* other processes load and store `memory` directly */
     struct net_mem registration; /* valid when an adapter can reach the memory */
     struct transport *adapter;
-    int asking;              /* answers to RMA_WHERE that have not come */
-    uint64_t serial;         /* agreed among all; grows in every process */
-    struct win_target *mine; /* in the directory of this process, with the slot */
+    int asking;      /* answers to RMA_WHERE that have not arrived */
+    uint64_t serial; /* number of the window, the same at all ranks; higher than that of earlier windows */
+    struct win_target *mine; /* description and slot of this rank, in its directory */
     struct win_slot *my_slot;
 
-    struct win_peer **table; /* open addressing by rank; only ranks that were touched */
+    /* open addressing by rank; ranks that accessed this one or that this one accessed */
+    struct win_peer **table;
     uint32_t table_size, table_used;
-    struct list busy; /* peers with something to wait for before an epoch ends */
+    struct list busy; /* peers whose operations must complete before an epoch ends */
 
     enum win_epoch access;
     uint32_t fence_ops; /* operations since the last fence */
-    int locks;          /* EPOCH_LOCK: how many are held */
+    int locks;          /* EPOCH_LOCK: locks that this process holds */
     bool lock_all_nocheck;
     struct win_peer **started; /* EPOCH_START: the targets */
     int nstarted;
-    bool exposed;             /* MPI_Win_post */
-    int expected;             /* ... the number of origins */
-    struct win_peer **posted; /* ... of which these have counters (counts.c) and have not completed */
+    bool exposed;             /* between MPI_Win_post and MPI_Win_wait */
+    int expected;             /* origins of the exposure epoch */
+    struct win_peer **posted; /* origins that have counters (counts.c) and have not completed */
     int nposted;
-    int completes;
-    struct list waiting; /* lock requests of other nodes that are not granted yet */
-    struct net_hook hook;
-    bool hooked;
+    int completes;        /* origins that have completed */
+    struct list waiting;  /* lock requests of other nodes that are not granted yet */
+    struct net_hook hook; /* polls the lock for `waiting` */
+    bool hooked;          /* `hook` is linked */
 
     struct win_region *regions;
     int nregions, regions_room;
 
     bool no_locks;
     bool unordered;      /* accumulate_ordering=none */
-    size_t locked_bytes; /* mpi_accumulate_granularity, 0: not given */
-    uint8_t by;          /* the hint fishplate_accumulate_by: what it wants (enum win_by) ... */
-    uint8_t atomics;     /* ... and what is in use for the memory of this process (enum win_atomics) */
+    size_t locked_bytes; /* mpi_accumulate_granularity; 0: not given */
+    uint8_t by;          /* enum win_by: the hint fishplate_accumulate_by */
+    uint8_t atomics;     /* enum win_atomics: the means in use for the memory of this process */
     uint8_t help;        /* the hint fishplate_help (enum win_help) */
     struct info *info;
     struct attr_set *attrs;
     char name[MPI_MAX_OBJECT_NAME];
     char label[96];
-    struct list watch,
-        seen; /* FISHPLATE_DEBUG=rma: my operations of this epoch, and everyone's on my memory */
-    uint32_t fences;
-    struct stores *stores;  /* ... and what the program stores into its memory; NULL: not seen */
-    uint64_t stores_before; /* how many there were when the epoch began */
+    /* FISHPLATE_DEBUG=rma (conflict_watch.c) */
+    struct list watch;      /* operations of this rank in the epoch */
+    struct list seen;       /* operations of all ranks on this rank's memory in the epoch */
+    uint32_t fences;        /* calls of MPI_Win_fence */
+    struct stores *stores;  /* stores of the program into `memory`; NULL: not recorded */
+    uint64_t stores_before; /* number of stores when the epoch began */
 };
 
 static inline MPI_Win win_handle(struct win *w)
@@ -165,22 +168,22 @@ struct rma_side {
 struct rma_call {
     enum rma_kind kind;
     struct win *win;
-    struct rma_side origin; /* data that goes; where a get puts it. type NULL: none (MPI_NO_OP) */
-    struct rma_side result; /* get_accumulate, compare_and_swap: what was there before */
+    struct rma_side origin; /* the origin's data; the destination of a get. type NULL: none (MPI_NO_OP) */
+    struct rma_side result; /* get_accumulate, compare_and_swap: destination of the target's old values */
     const void *compare;
     int rank;
     MPI_Aint disp;
     MPI_Count count;
     struct dtype *type;
     const struct op *op;
-    struct request **request; /* NULL: none is wanted */
+    struct request **request; /* NULL: the call returns no request */
 };
 int rma_run(const struct rma_call *c);
 /* The window of a request of rma_run; NULL for a request of another kind. */
 struct win *rma_request_win(const struct request *r);
 
-/* The target address of a put or get of one block, if this process may access it by loads and stores. NULL: call
- * rma_run, which also detects errors. */
+/* The target address of a put or get of one block, if this process may access it by loads and stores. NULL:
+ * call rma_run, which also detects errors. */
 char *rma_local_address(struct win *w, int rank, MPI_Aint disp, uint64_t bytes);
 
 #endif

@@ -1,4 +1,5 @@
-/* window_hints.c: the info keys that windows know (MPI-5.0, 12.2.1 and 12.2.3). What is not listed is dropped.
+/* window_hints.c: the info keys that windows know (MPI-5.0, 12.2.1 and 12.2.3). What is not listed is
+ * dropped.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>

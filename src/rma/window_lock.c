@@ -1,6 +1,7 @@
-/* window_lock.c: passive target synchronisation. The lock of a target is a gate (gate.h) in its slot. Ranks of the target's
- * node enter by themselves, with atomics of the processor; ranks of other nodes by RDMA where the adapter can add (far.c).
- * Where it cannot, the target's progress enters for them when RMA_LOCK arrives, and answers when they are inside.
+/* window_lock.c: passive target synchronisation. The lock of a target is a gate (gate.h) in its slot. Ranks
+ * of the target's node enter the gate with processor atomics; ranks of other nodes enter it by RDMA if the
+ * adapter can add (far.c). Otherwise the target's progress enters it for them when RMA_LOCK arrives, and
+ * sends RMA_LOCKED when they are inside.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "rma/rma.h"
@@ -106,8 +107,8 @@ static bool has_no_acquirer(void *arg)
     return !((struct win_peer *)arg)->acquiring;
 }
 
-/* Takes the lock, or returns at once if it is held. Operations call it too, for the first access to a target under
- * MPI_Win_lock_all: several threads may do so at once, and the lock is taken only once. */
+/* Takes the lock, or returns at once if it is held. Operations call it too, for the first access to a target
+ * under MPI_Win_lock_all: several threads may do so at once, and the lock is taken only once. */
 int peer_lock(struct win_peer *p, int type, bool nocheck)
 {
     if (unlikely(p->acquiring))
@@ -168,7 +169,8 @@ void lock_stop_polling(struct win *w)
     w->hooked = false;
 }
 
-/* Polls locks that others wait for: ranks of this node and adapters of other nodes release them without a message. */
+/* Polls locks that others wait for: ranks of this node and adapters of other nodes release them without a
+ * message. */
 static int lock_poll_waiters(struct net_hook *hook)
 {
     struct win *w = container_of(hook, struct win, hook);

@@ -1,6 +1,6 @@
-/* window_memory.c: where the memory of a window is. Memory that MPI allocates comes from the node's shared memory as
- * soon as another rank of the window is on the node, so that puts and gets are loads and stores. Memory that other nodes
- * access is registered once, for the lifetime of the window.
+/* window_memory.c: allocates and registers the memory of a window. MPI allocates it in the node's shared
+ * memory if another rank of the window is on the node, so that puts and gets are loads and stores. Memory
+ * that other nodes access is registered once, for the lifetime of the window.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "rma/window_memory.h"
@@ -46,8 +46,9 @@ static struct company classify_members(const struct win *w)
     return c;
 }
 
-/* Allocates memory of this process. Memory that other nodes access is a shared mapping, because softib writes to it
- * without a system call, unless it is so large that huge pages matter more (only private memory gets them). */
+/* Allocates memory of this process. Memory that other nodes access is a shared mapping, because softib writes
+ * to it without a system call, unless it is so large that huge pages matter more (only private memory gets
+ * them). */
 static int allocate_private(struct win *w, const struct company *c)
 {
     const size_t page = page_size(), len = ALIGN_UP(MAX((size_t)w->size, 1), page);
@@ -63,8 +64,8 @@ static int allocate_private(struct win *w, const struct company *c)
     return MPI_SUCCESS;
 }
 
-/* Allocates in the node's shared memory if another rank of the node is a member and there is room, else private
- * memory. */
+/* Allocates in the node's shared memory if another rank of the node is a member and there is room, else
+ * private memory. */
 static int memory_allocate(struct win *w, const struct company *c)
 {
     const size_t len = ALIGN_UP((size_t)w->size, page_size());
@@ -100,9 +101,9 @@ static struct transport *find_adapter(const struct net *net)
     return found;
 }
 
-/* Who changes integers of 8 bytes in the memory of this process (docs/rma.md, By the adapter). Beside an adapter that is atomic only
- * towards itself no processor may change them: the ranks of this node would send frames, which pays only if the window requests it
- * or there are none. */
+/* Who changes integers of 8 bytes in the memory of this process (docs/rma.md, By the adapter). Beside an
+ * adapter that is atomic only towards itself no processor may change them: the ranks of this node would send
+ * frames, which pays only if the window requests it or there are none. */
 static enum win_atomics choose_atomics(struct win *w, const struct company *c)
 {
     struct transport *adapter = w->adapter;
@@ -137,8 +138,8 @@ static void register_memory(struct win *w, const struct company *c)
     }
 }
 
-/* Registers the window's entry. Otherwise this process sends the address of its memory to ranks of other nodes, and
- * takes its lock for them. */
+/* Registers the window's entry. Otherwise this process sends the address of its memory to ranks of other
+ * nodes, and takes its lock for them. */
 static void register_entry(struct win *w)
 {
     struct win_target *mine = w->mine;
@@ -162,7 +163,7 @@ int win_memory_open(struct win *w)
     if (rc)
         return rc;
     if (c.here && !w->span && w->flavor != MPI_WIN_FLAVOR_SHARED && w->flavor != MPI_WIN_FLAVOR_DYNAMIC)
-        box_open(w->proc->rma);
+        mailbox_open(w->proc->rma);
     struct win_target *mine = w->mine;
     mine->size = (uint64_t)w->size;
     mine->unit = w->unit;
@@ -184,8 +185,8 @@ static uint64_t shared_stride(const struct win *w, int rank)
     return info_get_bool(w->info, "alloc_shared_noncontig", false) ? ALIGN_UP(size, page_size()) : size;
 }
 
-/* Maps shared windows: the first rank allocates one piece of the node's memory for all members, and every rank maps
- * the whole. */
+/* Maps shared windows: the first rank allocates one piece of the node's memory for all members, and every
+ * rank maps the whole. */
 int win_memory_map_shared(struct win *w, struct comm *parent)
 {
     struct dtype *byte = dtype_from(MPI_BYTE);

@@ -1,5 +1,5 @@
-/* window_memory.h: the memory of a window: allocated in the node's shared memory where that helps, registered with the adapter
- * where other nodes need it.
+/* window_memory.h: the memory of a window: allocated in the node's shared memory where that helps, registered
+ * with the adapter where other nodes need it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_RMA_WINDOW_MEMORY_H

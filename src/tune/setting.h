@@ -1,5 +1,5 @@
-/* setting.h: whether the library may learn from measurements: FISHPLATE_TUNE. Clients whose answer is no use the rule's candidate and
- * measure nothing.
+/* setting.h: whether the library may learn from measurements: FISHPLATE_TUNE. Clients whose answer is no use
+ * the rule's candidate and measure nothing.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TUNE_SETTING_H

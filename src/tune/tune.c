@@ -60,8 +60,8 @@ static void schedule_examination(struct tune *t, struct tune_candidate *c)
     c->due = t->uses + (uint32_t)MIN(gap, (uint64_t)TUNE_GAP_MAX);
 }
 
-/* What an examination is expected to cost more than the best would. A first impression may be far off (cold memory), so not more
- * than TUNE_FAR times the best is expected. */
+/* What an examination is expected to cost more than the best would. A first impression may be far off (cold
+ * memory), so not more than TUNE_FAR times the best is expected. */
 static int64_t expected_excess(const struct tune *t, const struct tune_candidate *c)
 {
     const uint64_t best = MAX(t->candidate[t->best].cost, 1u);
@@ -75,7 +75,8 @@ static bool is_affordable(const struct tune *t, const struct tune_candidate *c)
     return c->exams < 2 || expected_excess(t, c) <= t->budget;
 }
 
-/* The candidate to be examined now: of those that are due and affordable the one that has waited longest; or -1. */
+/* The candidate to be examined now: of those that are due and affordable the one that has waited longest; or
+ * -1. */
 static int find_due_candidate(const struct tune *t, uint32_t allowed)
 {
     int next = -1;

@@ -1,25 +1,29 @@
-/* tune.h: the one place of the library that learns from measurements: chooses among a few candidates that do the same thing, by what
- * each has cost. Pure: no clock, no I/O, no allocation, integers only; the same calls with the same arguments give the same choices.
+/* tune.h: the one place of the library that learns from measurements: chooses among a few candidates that do
+ * the same thing, by what each has cost. Pure: no clock, no I/O, no allocation, integers only; the same calls
+ * with the same arguments give the same choices.
  *
- * The algorithm: successive elimination with re-examination [EvenDar06], over windowed medians [Garivier11]. One candidate, the
- * best so far, is in use. Another one is examined by using it for a run of TUNE_RUN uses in a row; the median cost of the second
- * half of the run is its cost (the first half finds the caches as the candidate before left them). It replaces the best if it
- * costs less by one part in TUNE_MARGIN than the best did just before. Else it is eliminated until its next examination; the gap
- * doubles each time, from TUNE_GAP to TUNE_GAP_MAX uses, and the run doubles up to TUNE_WINDOW uses, but ends after TUNE_RUN uses that
- * all cost TUNE_FAR times the best. After the first two
- * examinations of a candidate, an examination starts only if its expected excess cost is below the budget: one part in
- * TUNE_SHARE of all that was spent with this key. If the cost of the best changes by one half, the others are due at once:
- * the machine, or the program, has changed. So every decision is re-examined, and a wrong one ends.
+ * The algorithm: successive elimination with re-examination [EvenDar06], over windowed medians [Garivier11].
+ * One candidate, the best so far, is in use. Another one is examined by using it for a run of TUNE_RUN uses
+ * in a row; the median cost of the second half of the run is its cost (the first half finds the caches as the
+ * candidate before left them). It replaces the best if it costs less by one part in TUNE_MARGIN than the best
+ * did just before. Else it is eliminated until its next examination; the gap doubles each time, from TUNE_GAP
+ * to TUNE_GAP_MAX uses, and the run doubles up to TUNE_WINDOW uses, but ends after TUNE_RUN uses that all
+ * cost TUNE_FAR times the best. After the first two examinations of a candidate, an examination starts only
+ * if its expected excess cost is below the budget: one part in TUNE_SHARE of all that was spent with this
+ * key. If the cost of the best changes by one half, the others are due at once: the machine, or the program,
+ * has changed. So every decision is re-examined, and a wrong one ends.
  *
- * A client keeps one `struct tune` for each key (an operation, a class of sizes, a kind of traffic). It calls tune_pick_candidate() before a use
- * and reports what the use has cost, in any unit that is the same for the key (ns, or ns for 64 KiB where sizes differ). A use
- * that was disturbed, or not measured, is reported as invalid: it counts as a use.
+ * A client keeps one `struct tune` for each key (an operation, a class of sizes, a kind of traffic). It calls
+ * tune_pick_candidate() before a use and reports the cost of the use, in any unit that is the same for the
+ * key (ns, or ns for 64 KiB where sizes differ). A use that was disturbed, or not measured, is reported as
+ * invalid: it counts as a use.
  *
- * Several ranks that must use the same candidate agree in one way: **the ranks of a key have one leader, and the leader's choice
- * travels with a message that the operation sends anyway**. Only the leader's tuner is asked. The others use the candidate that
- * they were sent (at first the rule: candidate 0), and may send a cost back, which the leader reports. Where ranks share their
- * costs anyway (the maximum over all ranks, from an allreduce), each rank may keep a tuner of its own instead: equal reports in
- * equal order give equal choices at all of them, which is the same agreement without the message.
+ * Several ranks that must use the same candidate agree in one way: **the ranks of a key have one leader, and
+ * the leader's choice travels with a message that the operation sends anyway**. Only the leader's tuner is
+ * asked. The others use the candidate that they were sent (at first the rule: candidate 0), and may send a
+ * cost back, which the leader reports. Where ranks share their costs anyway (the maximum over all ranks, from
+ * an allreduce), each rank may keep a tuner of its own instead: equal reports in equal order give equal
+ * choices at all of them, which is the same agreement without the message.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TUNE_TUNE_H
@@ -42,45 +46,45 @@
 #define TUNE_FAR     2    /* candidates that cost TUNE_FAR times the best are examined later, in short runs */
 
 struct tune_candidate {
-    uint32_t cost;   /* last known; a prior until it was measured; 0: unknown */
-    uint32_t due;    /* the use at which it is examined next */
-    uint32_t tested; /* the use at which it was examined last */
+    uint32_t cost;   /* last measured cost; before the first measurement the prior; 0: unknown */
+    uint32_t due;    /* number of the use at which the candidate is examined next */
+    uint32_t tested; /* number of the use at which the candidate was examined last */
     uint8_t exams;   /* examinations so far, since the best changed its cost */
     bool measured;
 };
 
-/* Why the best is in use, for people. */
+/* The reason for which the best candidate is in use. */
 enum tune_reason { TUNE_BY_RULE, TUNE_BY_PRIOR, TUNE_BY_COST };
 
 struct tune {
     struct tune_candidate candidate[TUNE_CANDIDATES];
-    uint32_t window[TUNE_WINDOW / 2]; /* costs that are judged: of the run, or the last ones of the best */
+    uint32_t window[TUNE_WINDOW / 2]; /* costs of the present run that count; for the best, its last costs */
     int64_t budget;                   /* cost that may be spent on examinations; below 0: overspent */
     uint32_t uses;
     uint32_t turn;     /* counts changes of `current` */
     uint32_t level;    /* cost of the best when the others were examined; 0: not known */
-    uint32_t least;    /* cost of the run so far */
-    uint32_t changes;  /* of the best */
-    uint32_t explored; /* uses of examinations */
+    uint32_t least;    /* lowest cost of the present run */
+    uint32_t changes;  /* times that another candidate became the best */
+    uint32_t explored; /* uses that were part of an examination */
     uint8_t count;     /* candidates; 0: not open */
     uint8_t best, current;
-    uint8_t skip;     /* uses of the current candidate that are not judged */
-    uint8_t wanted;   /* costs that end the run, or complete the window of the best */
+    uint8_t skip;     /* next costs of the current candidate that do not count */
+    uint8_t wanted;   /* costs in `window` that end the run, or complete the window of the best */
     uint8_t have;     /* costs in `window` */
-    uint8_t seen;     /* costs of the run, with those that are not judged */
-    uint8_t picked;   /* uses since the run began; a run without costs ends */
-    uint8_t excluded; /* uses in a row that were not allowed to use the best */
+    uint8_t seen;     /* costs of the run, including those that do not count */
+    uint8_t picked;   /* uses since the run began; a run whose costs are not reported ends */
+    uint8_t excluded; /* consecutive uses that were not allowed to use the best */
 };
 
 /* The answer of tune_pick_candidate(), to be passed back with the cost. */
 struct tune_ticket {
     uint32_t turn;
     uint8_t candidate;
-    bool open; /* not reported yet; the client's to clear when it gives the ticket up */
+    bool open; /* the cost is not reported yet; a client that drops the ticket clears this */
 };
 
-/* `count` candidates, at most TUNE_CANDIDATES. Candidate 0 is the rule's: used until more is known, and always where nothing may be
- * learned. `prior`: expected costs, 0: unknown; may be NULL. */
+/* `count` candidates, at most TUNE_CANDIDATES. Candidate 0 is the rule's: used until more is known, and
+ * always where nothing may be learned. `prior`: expected costs, 0: unknown; may be NULL. */
 void tune_open(struct tune *t, unsigned count, const uint32_t prior[]);
 
 static inline bool tune_is_open(const struct tune *t)
@@ -88,11 +92,12 @@ static inline bool tune_is_open(const struct tune *t)
     return t->count > 0;
 }
 
-/* The candidate to use now, one of the set `allowed` (bit i: candidate i; not empty). A use that may not go as the tuner wants gets the
- * best of the allowed ones and is not judged. */
+/* The candidate to use now, one of the set `allowed` (bit i: candidate i; not empty). If the tuner's
+ * candidate is not allowed, the use gets the best allowed candidate, and its cost does not count. */
 struct tune_ticket tune_pick_candidate(struct tune *t, uint32_t allowed);
 
-/* That use has cost so much. Tickets may be reported late and in any order: what belongs to an earlier run is not judged. */
+/* Reports the cost of the use. Tickets may be reported late and in any order: costs of an earlier run do not
+ * count. */
 void tune_report(struct tune *t, struct tune_ticket *ticket, uint64_t cost, bool valid);
 
 /* The best candidate by the measurements so far; changes nothing. */
@@ -102,7 +107,8 @@ enum tune_reason tune_reason(const struct tune *t);
 /* Whether the next use is one of an examination: clients that measure only then measure it. */
 bool tune_is_examining(const struct tune *t);
 
-/* "read 5.70 us by cost after 3 examinations; split 6.02 ...": costs times `unit_ns` in us; returns the length, cut at `size`. */
+/* "read 5.70 us by cost after 3 examinations; split 6.02 ...": costs times `unit_ns` in us; returns the
+ * length, cut at `size`. */
 size_t tune_describe(const struct tune *t, const char *const names[], double unit_ns, char *out, size_t size);
 
 #endif

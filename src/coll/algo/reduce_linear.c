@@ -16,7 +16,8 @@ static void reduce_linear_generate(const struct coll_shape *shape, struct sched 
     }
     if (copy_if_single_rank(shape, s, in, out, n))
         return;
-    /* In place, the root's contribution occupies the result buffer, so partial sums go to temporary memory. */
+    /* In place, the root's contribution occupies the result buffer, so partial sums go to temporary
+     * memory. */
     struct loc sum = shape->in_place ? sched_temp(s, n) : out;
     struct loc slots = sched_temp(s, IN_FLIGHT * n);
     const int last = shape->size - 1;

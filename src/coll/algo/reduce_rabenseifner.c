@@ -5,8 +5,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"
 
-/* Gathers the parts in the reverse order of the halving: a rank whose number differs from the root's in this bit sends
- * its part. */
+/* Gathers the parts in the reverse order of the halving: a rank whose number differs from the root's in this
+ * bit sends its part. */
 static void halving_gather(struct sched *s, const struct fold *f, const struct halving *h, int root_index,
                            struct loc data)
 {

@@ -1,6 +1,6 @@
-/* rooted_binomial.c: gather: blocks climb a binomial tree, packed, so that the root receives log2(n) messages; scatter: they
- * come down it. A subtree whose ranks wrap around past the last one is exchanged with the root in two messages, each
- * from or to its place.
+/* rooted_binomial.c: gather: blocks climb a binomial tree, packed, so that the root receives log2(n)
+ * messages; scatter: they come down it. A subtree whose ranks wrap around past the last one is exchanged with
+ * the root in two messages, each from or to its place.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"

@@ -31,9 +31,9 @@ static bool choices_are_equal(const struct coll_choice *a, const struct coll_cho
            memcmp(a->parameter, b->parameter, sizeof(a->parameter)) == 0;
 }
 
-/* The barrier for this call. NULL: this choice has none, or not yet. Ranks that call MPI_Barrier and MPI_Ibarrier in
- * different orders agree separately on each kind of call, so each kind has a barrier of its own. Barriers that a user
- * names share one: groups of the switch, wires and multicast groups are few. */
+/* The barrier for this call. NULL: this choice has none, or not yet. Ranks that call MPI_Barrier and
+ * MPI_Ibarrier in different orders agree separately on each kind of call, so each kind has a barrier of its
+ * own. Barriers that a user names share one: groups of the switch, wires and multicast groups are few. */
 static struct hbarrier *get_hbarrier(struct coll_state *state, const struct call *call,
                                      const struct coll_choice *choice, int *rc)
 {
@@ -102,8 +102,8 @@ static int progress_hook(struct net_hook *hook)
     return 1;
 }
 
-/* Starts a run. Flags ring no doorbell, and a rank that waits for this request does not poll them before it sleeps, so
- * it may sleep only briefly (`unrung`). */
+/* Starts a run. Flags ring no doorbell, and a rank that waits for this request does not poll them before it
+ * sleeps, so it may sleep only briefly (`unrung`). */
 static void barrier_begin(struct hbarrier_run *r)
 {
     struct net *net = r->w->net;
@@ -138,7 +138,8 @@ const struct request_ops hbarrier_ops = {.name = "barrier", .release = free_run}
 const struct request_ops hbarrier_persistent_ops = {
     .name = "persistent barrier", .start = barrier_start, .release = free_run};
 
-/* True if a persistent barrier has a lane of its own. They are started in any order, so none can be the first barrier. */
+/* True if a persistent barrier has a lane of its own. They are started in any order, so none can be the first
+ * barrier. */
 static bool has_free_lane(const struct hbarrier *w)
 {
     return w->calls > 0 && w->lanes < HBARRIER_LANES;

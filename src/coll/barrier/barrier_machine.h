@@ -1,9 +1,10 @@
-/* barrier_machine.h: one rank's part in a barrier of ranks on several nodes, as a pure state machine. The ranks of a node report to
- * its leader (the lowest rank), the leaders meet in rounds, and each leader releases its node. A node with one rank has a
- * leader and nobody else.
+/* barrier_machine.h: one rank's part in a barrier of ranks on several nodes, as a pure state machine. The
+ * ranks of a node report to its leader (the lowest rank), the leaders synchronise in rounds, and each leader
+ * releases its node. On a node with one rank this rank leads.
  *
- * The machine returns the next action; whether that is a store to shared memory, an RDMA write or a message, and how its end is
- * noticed, is known only to the caller. tests/unit/coll/test_barrier_machine.c explores every order of events.
+ * The machine returns the next action; whether that is a store to shared memory, an RDMA write or a message,
+ * and how its end is noticed, is known only to the caller. tests/unit/coll/test_barrier_machine.c explores
+ * every order of events.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_COLL_BARRIER_BARRIER_MACHINE_H
@@ -22,8 +23,8 @@ enum barrier_machine_stage {
 enum barrier_machine_action {
     BARRIER_WAIT,         /* for the event of the stage */
     BARRIER_EXPECT,       /* leader: members may report from now on */
-    BARRIER_REPORT,       /* tell the leader */
-    BARRIER_ROUND,        /* leader: tell the partners of round `round` */
+    BARRIER_REPORT,       /* report to the leader */
+    BARRIER_ROUND,        /* leader: set the flags of the partners of round `round` */
     BARRIER_RELEASE_NODE, /* leader: release the node */
     BARRIER_DONE,         /* the barrier is over at this rank */
 };
@@ -66,8 +67,8 @@ static inline enum barrier_machine_action barrier_machine_advance(struct barrier
     return BARRIER_RELEASE_NODE;
 }
 
-/* ready: what the stage waits for has happened. Call it again after every action but BARRIER_WAIT; BARRIER_DONE ends a barrier, and
- * the call after that begins the next one. */
+/* ready: what the stage waits for has happened. Call it again after every action but BARRIER_WAIT;
+ * BARRIER_DONE ends a barrier, and the call after that begins the next one. */
 static inline enum barrier_machine_action
 barrier_machine_next(struct barrier_machine *m, const struct barrier_machine_shape *shape, bool ready)
 {
@@ -86,27 +87,28 @@ barrier_machine_next(struct barrier_machine *m, const struct barrier_machine_sha
     return BARRIER_DONE;
 }
 
-/* Whose flags a leader sets in a round, and which flags of its own it waits for. Place p of the list is a flag of this leader
- * that `from` sets (-1: nobody), and the flag of `to` that this leader sets (-1: none). All functions return the number of places,
- * or -1 if there are more than `most`. */
+/* Whose flags a leader sets in a round, and which flags of its own it waits for. Place p of the list is a
+ * flag of this leader that `from` sets (-1: nobody), and the flag of `to` that this leader sets (-1: none).
+ * All functions return the number of places, or -1 if there are more than `most`. */
 struct barrier_partner {
     int to, from; /* leaders, by index */
     int round;
 };
-/* n-way dissemination [Hoefler05 2.2.6.1]: in round k everyone sets flags of those i * (n + 1)^k further on, for i from 1 to n. */
+/* n-way dissemination [Hoefler05 2.2.6.1]: in round k everyone sets flags of those i * (n + 1)^k further on,
+ * for i from 1 to n. */
 int barrier_partners(int leader, int leaders, int n, struct barrier_partner *out, int most, int *rounds);
-/* Pairwise exchange with recursive doubling among the largest power of two; each leader above that reports to one below it in the
- * first round and is released by it in the last. */
+/* Pairwise exchange with recursive doubling among the largest power of two; each leader above that reports to
+ * one below it in the first round and is released by it in the last. */
 int barrier_partners_pairs(int leader, int leaders, struct barrier_partner *out, int most, int *rounds);
-/* The first half of a barrier: in round `first` a leader waits for its children in a tree, in the next one it sets the flag of its
- * parent [Liu04 figure 3.2]. */
+/* The first half of a barrier: in round `first` a leader waits for its children in a tree, in the next one it
+ * sets the flag of its parent [Liu04 figure 3.2]. */
 int barrier_tree(int leader, int leaders, int fan, int first, struct barrier_partner *out, int most);
 /* The second half: in round `first` leader 0 sets the flags of all others. */
 int barrier_partners_star(int leader, int leaders, int first, struct barrier_partner *out, int most);
 
-/* True if the flag was set for this barrier. A flag holds the number of the last barrier for which it was set. Its
- * writer is at most one barrier ahead of the reader, since it cannot leave a barrier that the reader has not entered.
- * So the flag is set if it is not behind. */
+/* True if the flag was set for this barrier. A flag holds the number of the last barrier for which it was
+ * set. Its writer is at most one barrier ahead of the reader, since it cannot leave a barrier that the reader
+ * has not entered. So the flag is set if it is not behind. */
 static inline bool barrier_flag_is_set(uint8_t flag, uint8_t turn)
 {
     return (int8_t)(uint8_t)(flag - turn) >= 0;

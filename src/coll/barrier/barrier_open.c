@@ -1,5 +1,6 @@
-/* barrier_open.c: what a communicator needs for its barrier between nodes: who leads, who partner_at whom, memory that others set
- * flags in. Registering memory takes as long as hundreds of barriers, so it is done once, for communicators that are used.
+/* barrier_open.c: what a communicator needs for its barrier between nodes: who leads, who partner_at whom,
+ * memory that others set flags in. Registering memory takes as long as hundreds of barriers, so it is done
+ * once, for communicators that are used.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -97,8 +98,8 @@ static int split_into_rounds(struct hbarrier *w)
     return 0;
 }
 
-/* Makes the schedule by which leaders synchronise with messages: the named algorithm, or dissemination with as many
- * partners as the writes have. */
+/* Makes the schedule by which leaders synchronise with messages: the named algorithm, or dissemination with
+ * as many partners as the writes have. */
 static int make_schedule(struct hbarrier *w, const struct coll_choice *choice, int n)
 {
     const struct coll_algorithm *a = w->may_write ? algorithm_find(COLL_BARRIER, "nway") : choice->algorithm;
@@ -163,9 +164,9 @@ static bool can_use_counter(struct hbarrier *w)
             (comm_get_peer(w->comm, w->leader_rank[0], &first) == 0 && first->transport == w->transport));
 }
 
-/* Describes what this leader supports. Ranks that share a processor must be scheduled once in each round, so unless
- * the user names a barrier they use the switch, which has one round, or else messages, which wake a sleeping rank. The
- * first leader decides by requesting a group. */
+/* Describes what this leader supports. Ranks that share a processor must be scheduled once in each round, so
+ * unless the user names a barrier they use the switch, which has one round, or else messages, which wake a
+ * sleeping rank. The first leader decides by requesting a group. */
 static void barrier_describe_leader(struct hbarrier *w)
 {
     const bool turns = w->net->oversubscribed && !w->choice.named;
@@ -315,8 +316,8 @@ static void block_release(struct hbarrier *w)
         net_area_free(w->net, w->block_offset, block_length(w));
 }
 
-/* Frees the barrier. All writes of others into this rank's memory have arrived: a rank leaves a barrier only when all
- * its flags are set. */
+/* Frees the barrier. All writes of others into this rank's memory have arrived: a rank leaves a barrier only
+ * when all its flags are set. */
 void hbarrier_release(struct hbarrier *w)
 {
     if (--w->refs > 0)

@@ -1,16 +1,17 @@
-/* barrier_run.c: barriers of ranks on several nodes [Hoefler05 4.1.3]. Within a node the ranks set flags in shared memory. The
- * leaders of the nodes meet by n-way dissemination: each has a few bytes of registered memory, one for each partner of each
- * round; the partner writes the number of the barrier there, and the leader polls it. No message, no matching, no receive:
- * a write is taken into the request (inline), and its completion is reported to nobody. A flag is one byte, so no adapter can be
- * seen in the middle of writing it. What comes after what is in barrier_machine.c.
+/* barrier_run.c: barriers of ranks on several nodes [Hoefler05 4.1.3]. Within a node the ranks set flags in
+ * shared memory. The leaders of the nodes meet by n-way dissemination: each has a few bytes of registered
+ * memory, one for each partner of each round; the partner writes the number of the barrier there, and the
+ * leader polls it. No message, no matching, no receive: a write is taken into the request (inline), and its
+ * completion is reported to nobody. A flag is one byte, so no adapter can be seen in the middle of writing
+ * it. What comes after what is in barrier_machine.c.
  *
- * The first barrier of a communicator is done by messages, which carry where to write: a leader sends its address against
- * the direction of the writes, that is, to the leaders that will write to it. The same messages carry whether all leaders known so
- * far can do it this way. After the last round every leader knows of every other, as in any dissemination, so all agree.
- * Where they cannot, leaders go on by messages.
+ * The first barrier of a communicator is done by messages, which carry where to write: a leader sends its
+ * address against the direction of the writes, that is, to the leaders that will write to it. The same
+ * messages carry whether all leaders known so far can do it this way. After the last round every leader knows
+ * of every other, as in any dissemination, so all agree. Where they cannot, leaders go on by messages.
  *
- * Barriers of a communicator that are under way at the same time take turns (struct hbarrier_lane): the next one begins at a
- * rank when the one before is over there. So a flag needs no more than one number.
+ * Barriers of a communicator that are under way at the same time take turns (struct hbarrier_lane): the next
+ * one begins at a rank when the one before is over there. So a flag needs no more than one number.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/counter.h"
@@ -46,8 +47,8 @@ static void merge_setups(struct hbarrier *w, int round)
     }
 }
 
-/* Synchronises after the group was joined: messages now say that their senders have joined. No rank may enter the
- * barrier before. */
+/* Synchronises after the group was joined: messages now say that their senders have joined. No rank may enter
+ * the barrier before. */
 static void synchronize_join(struct hbarrier_run *r, int round)
 {
     struct hbarrier *w = r->w;
@@ -74,8 +75,8 @@ static void send_addresses(struct hbarrier_run *r)
     }
 }
 
-/* Sends the setup messages. Round 0: addresses of flags; then the agreement; then, if a switch may be used, which
- * ranks have joined. */
+/* Sends the setup messages. Round 0: addresses of flags; then the agreement; then, if a switch may be used,
+ * which ranks have joined. */
 static void send_setups(struct hbarrier_run *r, int round)
 {
     struct hbarrier *w = r->w;
@@ -116,8 +117,8 @@ static struct doorbell *local_doorbell(const struct hbarrier *w, int place)
     return net_bell_local(w->net, group_job_rank(w->comm->group, w->local[place]));
 }
 
-/* Reports this rank's arrival to its leader. Only the rank that reports last wakes a sleeping leader. Of two that
- * report at the same time at least one sees the other: both order their report before the check. */
+/* Reports this rank's arrival to its leader. Only the rank that reports last wakes a sleeping leader. Of two
+ * that report at the same time at least one sees the other: both order their report before the check. */
 static void barrier_report_arrival(struct hbarrier_run *r)
 {
     struct hbarrier *w = r->w;
@@ -186,7 +187,8 @@ static void on_add_completed(struct net_op *op, int status)
     r->pending--;
 }
 
-/* Adds this leader's arrival to the counter. Only atomics of the adapter change it; the first leader only reads it. */
+/* Adds this leader's arrival to the counter. Only atomics of the adapter change it; the first leader only
+ * reads it. */
 static void count_arrival(struct hbarrier_run *r)
 {
     struct hbarrier *w = r->w;
@@ -230,7 +232,8 @@ static bool is_counter_round_over(const struct hbarrier_run *r, int round)
 
 /* ---- the run ---- */
 
-/* True if it is this run's turn. Persistent ones have flags of their own, but the first barrier must be complete. */
+/* True if it is this run's turn. Persistent ones have flags of their own, but the first barrier must be
+ * complete. */
 static bool is_next_to_run(const struct hbarrier_run *r)
 {
     return list_first(&hbarrier_lane_of(r)->runs) == &r->link &&

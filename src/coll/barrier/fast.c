@@ -1,16 +1,16 @@
-/* fast.c: the usual case of barrier_run.c without its detours: a blocking barrier by RDMA writes of leaders that are alone on
- * their nodes, each on a processor of its own, with no other barrier of the communicator under way. What is written and read
- * is the same, so some ranks may take this course and others not.
+/* fast.c: the usual case of barrier_run.c without its detours: a blocking barrier by RDMA writes of leaders
+ * that are alone on their nodes, each on a processor of its own, with no other barrier of the communicator
+ * under way. What is written and read is the same, so some ranks may take this course and others not.
  *
- * The partners mostly come within a microsecond. So their flags are polled a number of times with nothing in between: a
- * round of progress takes longer than a cache line needs from one processor to another. After that the barrier goes on as any
- * other, from where it stands.
+ * The partners mostly come within a microsecond. So their flags are polled a number of times with nothing in
+ * between: a round of progress takes longer than a cache line needs from one processor to another. After that
+ * the barrier goes on as any other, from where it stands.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/counter.h"
 #include "coll/barrier/barrier_internal.h"
 
-#define LOOKS    1024 /* about a microsecond */
+#define POLLS    1024 /* about a microsecond */
 #define PROGRESS 64   /* barriers: others may wait for this rank meanwhile, for an answer or for room */
 
 static COUNTER(quick, "coll_barrier_rdma_direct",
@@ -38,7 +38,7 @@ static bool is_partner_flag_set(const struct hbarrier *w, int partner)
 /* Polls the flags of the partners from `first` to before `end`. */
 static bool poll_flags(const struct hbarrier *w, int first, int end)
 {
-    for (int looks = 0; looks < LOOKS; looks++) {
+    for (int polls = 0; polls < POLLS; polls++) {
         while (first < end && (w->partner_at[first].from < 0 || is_partner_flag_set(w, first)))
             first++;
         if (first == end)

@@ -1,5 +1,6 @@
-/* hbarrier.h: the barrier of ranks on several nodes: flags in shared memory within a node, RDMA writes (or messages) between the
- * leaders of nodes. An executor of its own, as the shared block is within a node; blocking, nonblocking and persistent.
+/* hbarrier.h: the barrier of ranks on several nodes: flags in shared memory within a node, RDMA writes (or
+ * messages) between the leaders of nodes. An executor of its own, as the shared block is within a node;
+ * blocking, nonblocking and persistent.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_COLL_BARRIER_HBARRIER_H
@@ -16,18 +17,18 @@ struct hbarrier_run {
     struct list link;     /* of its lane */
     struct hbarrier *w;
     struct comm *comm;
-    uint64_t number; /* of the call on its communicator, for the doctor; 0: not numbered */
+    uint64_t number; /* the call's number on its communicator, shown by `fishplate why`; 0: not numbered */
     int lane;
     int method; /* enum hbarrier_method */
     int tag;
-    int pending; /* messages */
+    int pending; /* messages in flight */
     int error;
-    bool crossed; /* the network has said that its barrier is over */
-    bool tree;    /* by multicast: decided by its place among the calls, so the same at all ranks */
-    char byte;    /* that the multicast carries: the number of the barrier */
-    struct net_group_want want; /* of a leader, for that byte */
-    struct net_op add;          /* METHOD_COUNTER: pending until its previous value is here */
-    bool over;
+    bool crossed; /* the switch, or the multicast, has completed the barrier between nodes */
+    bool tree;    /* METHOD_MULTICAST; depends on the number of the call, so it is the same at all ranks */
+    char byte;    /* payload of the multicast: the number of the barrier */
+    struct net_group_want want; /* a leader's receive of `byte` */
+    struct net_op add;          /* METHOD_COUNTER: this leader's fetch-and-add */
+    bool over;                  /* the barrier is complete at this rank */
 };
 
 extern const struct request_ops hbarrier_ops, hbarrier_persistent_ops;

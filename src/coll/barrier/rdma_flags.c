@@ -1,9 +1,11 @@
-/* rdma_flags.c: the flags of leaders in each other's memory: sets those of partners by RDMA writes, reads its own.
+/* rdma_flags.c: the flags of leaders in each other's memory: sets those of partners by RDMA writes, reads its
+ * own.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/barrier/barrier_internal.h"
 
-/* Sets flag `i` of a partner. A full send queue is emptied by polling completions, since the partner waits. */
+/* Sets flag `i` of a partner. A full send queue is emptied by polling completions, since the partner
+ * waits. */
 int hbarrier_set_partner_flag(struct hbarrier *w, int i, int lane)
 {
     const struct hbarrier_partner *p = &w->partner[i];

@@ -1,6 +1,7 @@
-/* release_multicast.c: the part of a barrier between nodes that a multicast does: leaders report to their parents in a tree, by
- * RDMA writes where all can (else by messages), and the first leader then multicasts one byte [Liu04 figure 3.2]. The group repeats packets that are lost
- * (net/group.h); its acknowledgements come in the background, several barriers at once.
+/* release_multicast.c: the part of a barrier between nodes that a multicast does: leaders report to their
+ * parents in a tree, by RDMA writes where all can (else by messages), and the first leader then multicasts
+ * one byte [Liu04 figure 3.2]. The group repeats packets that are lost (net/group.h); its acknowledgements
+ * come in the background, several barriers at once.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/err.h"

@@ -1,6 +1,7 @@
-/* allgather.c: operations whose result all ranks get, with their broadcasts by multicast [Liu04 7]. Allgather: the leader of each
- * node multicasts the blocks of its ranks, so that every block crosses the network once and no leader waits for another.
- * Allreduce: the result of a reduction to rank 0 is multicast. Blocking only; others go by schedules.
+/* allgather.c: operations whose result all ranks get, with their broadcasts by multicast [Liu04 7].
+ * Allgather: the leader of each node multicasts the blocks of its ranks, so that every block crosses the
+ * network once and no leader waits for another. Allreduce: the result of a reduction to rank 0 is multicast.
+ * Blocking only; others go by schedules.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>

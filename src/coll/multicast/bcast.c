@@ -1,10 +1,11 @@
-/* bcast.c: the course of one broadcast by multicast. On the root's node the data reaches the leader, which multicasts it;
- * on other nodes leaders receive it and pass it on. A root returns when its packets are in the window: acknowledgements
- * come in the background [Liu04 7.2.2].
+/* bcast.c: the course of one broadcast by multicast. On the root's node the data reaches the leader, which
+ * multicasts it; on other nodes leaders receive it and pass it on. A root returns when its packets are in the
+ * window: acknowledgements come in the background [Liu04 7.2.2].
  *
- * Blocking broadcasts of a communicator take turns at each rank, in the order in which they were called, and so do nonblocking
- * ones: each of the two forms has a channel of the group. Persistent ones may be started in another order at each rank: each has a
- * channel for itself, a persistent broadcast within the node, and no turn.
+ * Blocking broadcasts of a communicator take turns at each rank, in the order in which they were called, and
+ * so do nonblocking ones: each of the two forms has a channel of the group. Persistent ones may be started in
+ * another order at each rank: each has a channel for itself, a persistent broadcast within the node, and no
+ * turn.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -222,7 +223,8 @@ static void multicast_begin(struct multicast_run *r)
     multicast_advance(r);
 }
 
-/* True if the broadcast can advance; checked before sleep, since another thread or hook may have made progress. */
+/* True if the broadcast can advance; checked before sleep, since another thread or hook may have made
+ * progress. */
 static bool can_advance(void *arg)
 {
     const struct multicast_run *r = arg;
@@ -324,8 +326,8 @@ static const struct request_ops multicast_ops = {.name = "broadcast by multicast
 static const struct request_ops persistent_ops = {
     .name = "persistent broadcast by multicast", .start = multicast_start, .release = free_run};
 
-/* Prepares a persistent broadcast. It is started any number of times, in any order at each rank, and so is its part
- * within the node. */
+/* Prepares a persistent broadcast. It is started any number of times, in any order at each rank, and so is
+ * its part within the node. */
 static int make_persistent(struct multicast_run *r)
 {
     const struct coll_args args = make_node_broadcast(r);

@@ -1,5 +1,6 @@
-/* multicast_open.c: what a communicator needs for broadcasts or barriers by multicast: a communicator of each node, one of the leaders
- * of nodes, and the group that they join. It is made when it is first used, and given back with the communicator.
+/* multicast_open.c: what a communicator needs for broadcasts or barriers by multicast: a communicator of each
+ * node, one of the leaders of nodes, and the group that they join. It is made when it is first used, and
+ * given back with the communicator.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -82,8 +83,8 @@ static struct transport *find_transport(struct comm *leaders, size_t *packet)
     return t && t->multicast ? t : NULL;
 }
 
-/* A random name for a new group; 0 if the kernel has no random bytes. Other jobs have groups on the same network, and
- * only the name distinguishes their packets from ours; counters of two jobs would be equal. */
+/* A random name for a new group; 0 if the kernel has no random bytes. Other jobs have groups on the same
+ * network, and only the name distinguishes their packets from ours; counters of two jobs would be equal. */
 static uint64_t name_group(void)
 {
     uint64_t id;
@@ -123,8 +124,8 @@ static int multicast_join(struct multicast *m, const struct multicast_terms *ter
     return 0;
 }
 
-/* Agrees whether all ranks have joined. One of the ranks that have not prints the reason if the user requested
- * multicast. */
+/* Agrees whether all ranks have joined. One of the ranks that have not prints the reason if the user
+ * requested multicast. */
 static int multicast_agree_joined(struct multicast *m, const char *otherwise, struct net_group_card *mine,
                                   uint64_t found[2])
 {

@@ -1,6 +1,5 @@
-/* algorithm.h: a collective algorithm is a pure function from a shape (who I am among how many, how much,
- * which root) to a schedule. One file in algo/ is one family; it registers itself, so adding an algorithm is
- * adding a file.
+/* algorithm.h: a collective algorithm is a pure function from a shape (rank, size, count, root) to a
+ * schedule. One file in algo/ is one family; it registers itself, so adding an algorithm is adding a file.
  *
  * What an item is, and what the buffers hold, by kind:
  *   barrier              no data
@@ -10,7 +9,7 @@
  *   allgather, alltoall  the block of one rank; SEND has 1 or size, RECV has size
  *   reduce, allreduce, scan, exscan
  *                        an element; `count` of them in SEND and RECV
- *   reduce_scatter       an element; SEND has starts[size], RECV what is mine
+ *   reduce_scatter       an element; SEND has starts[size] of them, RECV those of this rank's block
  *   neighbor_*           the block of one neighbour
  * In place, the input is in BUF_RECV, where the standard places it, and BUF_SEND is not used. (A scatter's
  * root in place has no BUF_RECV.)
@@ -59,15 +58,15 @@ struct coll_shape {
     enum coll_kind kind;
     int rank, size, root;
     int remote_size;       /* ranks of the other group, 0 on an intracommunicator */
-    int64_t count;         /* items, as above; 1 for block kinds */
+    int64_t count;         /* items (see above); 1 for kinds whose item is a block */
     const int64_t *starts; /* reduce_scatter: where the block of each rank begins; starts[ranks] is the end */
     bool in_place;
     bool commutative;
-    bool adjacent; /* the blocks of consecutive ranks lie behind each other: ranges of blocks may be named */
-    int64_t segment;                /* items a pipelined algorithm moves at a time; 0: all at once */
-    int window;                     /* messages an algorithm that talks to everyone keeps in flight; 0: all */
-    int parameter[COLL_PARAMETERS]; /* of this algorithm, as it declares them */
-    /* neighborhoods: ranks, -1 for none; the order of receives is the order of messages between two ranks */
+    bool adjacent;   /* the blocks of consecutive ranks are contiguous: a step may name a range of blocks */
+    int64_t segment; /* items that a pipelined algorithm moves at a time; 0: all at once */
+    int window;      /* messages in flight of an algorithm that sends to all ranks; 0: all */
+    int parameter[COLL_PARAMETERS]; /* values of coll_algorithm.parameter */
+    /* Neighbourhoods: ranks, -1 for none. receive_order: order in which messages between two ranks match. */
     const int *sources, *destinations, *receive_order;
     int nsources, ndestinations;
 };
@@ -88,7 +87,7 @@ struct coll_algorithm {
     const char *name;
     enum coll_kind kind;
     unsigned needs;
-    bool splits;  /* bcast: names parts of the data, so the data must lie packed */
+    bool splits;  /* bcast: steps name parts of the data, so the data must be packed */
     bool segment; /* honours shape->segment */
     bool window;  /* honours shape->window */
     struct coll_parameter parameter[COLL_PARAMETERS];
@@ -106,8 +105,8 @@ size_t algorithms_count(void);
 const struct coll_algorithm *algorithms_get(size_t index);
 const struct coll_algorithm *algorithm_find(enum coll_kind kind, const char *name);
 
-/* True if the algorithm supports this call. Node placement is not part of the shape: the caller checks NEED_NODE and
- * NEED_NODES. */
+/* True if the algorithm supports this call. Node placement is not part of the shape: the caller checks
+ * NEED_NODE and NEED_NODES. */
 bool algorithm_fits(const struct coll_algorithm *a, const struct coll_shape *shape);
 
 #endif

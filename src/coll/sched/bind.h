@@ -10,10 +10,10 @@
 struct bound {
     char *base;
     struct dtype *type;
-    MPI_Count unit;   /* elements an item */
+    MPI_Count unit;   /* elements of an item */
     MPI_Count stride; /* bytes from one item to the next */
-    bool whole;       /* only the whole buffer can be named: its `unit` elements */
-    /* Blocks: item i is counts[i] elements at displs[i]. */
+    bool whole;       /* the buffer has `unit` elements, and steps move all of them */
+    /* If counts is set: item i is counts[i] elements at displs[i]. */
     struct ivec counts, displs;
     const MPI_Datatype *types;
 };
@@ -28,7 +28,7 @@ struct place {
 struct binding {
     struct bound buf[SCHED_BUFS];
     size_t temp_size;
-    int64_t *temp_starts; /* temporary blocks of different sizes: where each begins; allocated */
+    int64_t *temp_starts; /* offsets of temporary blocks of different sizes; allocated, or NULL */
     /* Broadcast of scattered data by an algorithm that splits it: it travels packed. */
     bool staged, pack, unpack;
     MPI_Count staged_count;
@@ -36,8 +36,8 @@ struct binding {
     void *staged_user;
 };
 
-/* Binds the user's buffers. temp_items is the schedule's, splits: whether parts of a broadcast are named.
- * After it temp_size is what binding_temp must be given. */
+/* Binds the user's buffers and sets temp_size, the bytes of memory that binding_temp needs. temp_items: items
+ * of the schedule's temporary buffer; splits: steps name parts of a broadcast. */
 int binding_make(struct binding *b, const struct coll_args *args, const struct coll_shape *shape,
                  int64_t temp_items, bool splits);
 void binding_temp(struct binding *b, void *temp);

@@ -32,8 +32,8 @@ static void exec_record_error(struct coll_request *r, int rc)
         r->error = rc;
 }
 
-/* Checks a completed receive. Both ends of a message name the same number of bytes, so a receive that is not filled
- * means an error: calls that do not match, or an earlier error. */
+/* Checks a completed receive. Both ends of a message name the same number of bytes, so a receive that is not
+ * filled means an error: calls that do not match, or an earlier error. */
 static void check_received_message(struct coll_request *r, const struct request *m)
 {
     exec_record_error(r, m->error);
@@ -45,8 +45,8 @@ static void check_received_message(struct coll_request *r, const struct request 
                        (long long)m->bytes, m->source));
 }
 
-/* Records a completed message. Runs inside progress, where starting new messages is not safe; the hook does that later
- * in the same round. */
+/* Records a completed message. Runs inside progress, where starting new messages is not safe; the hook does
+ * that later in the same round. */
 static void message_done(struct request *m)
 {
     struct coll_request *r = m->user;
@@ -324,8 +324,8 @@ static char *copy_side(struct bound *b, int n, char *at)
     return copy_array(&b->displs, n, copy_array(&b->counts, n, at));
 }
 
-/* Copies the arrays of counts, displacements and types. The standard forbids changing them while the call is under
- * way, but programs and language bindings free them as soon as it returns. */
+/* Copies the arrays of counts, displacements and types. The standard forbids changing them while the call is
+ * under way, but programs and language bindings free them as soon as it returns. */
 static int copy_argument_arrays(struct coll_request *r, const struct coll_args *args, int nsend, int nrecv)
 {
     if (!kind_has_blocks(args->kind) || (!args->send.counts.p && !args->recv.counts.p))

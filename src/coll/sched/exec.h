@@ -9,29 +9,29 @@
 
 struct coll_request {
     struct request base;  /* first */
-    struct net_hook hook; /* linked while it is ready to go on */
+    struct net_hook hook; /* linked while steps can be executed */
     struct coll_state *state;
     struct plan *plan;
     struct binding binding;
     struct op *op;
     struct comm *comm;
-    uint32_t next;    /* step */
-    uint32_t pending; /* messages under way */
+    uint32_t next;    /* next step to execute */
+    uint32_t pending; /* messages in flight */
     int tag;
-    uint64_t number; /* of the call on its communicator, for the doctor; 0: not numbered */
+    uint64_t number; /* the call's number on its communicator, shown by `fishplate why`; 0: not numbered */
     int error;
-    bool running; /* inside advance(): completions need not link the hook */
-    bool scratch; /* temp is the state's */
-    bool owns;    /* nonblocking and persistent: references to types and operator are held */
-    void *temp;
-    const void
-        *near; /* memory on the GPU that reduces, and where temporary data goes; NULL: in host memory */
-    bool temp_on_device;        /* by gpu_get_temporary */
-    struct dtype *types[2];     /* held */
-    struct dtype **block_types; /* held; allocated */
+    bool running; /* inside exec_advance(): completed messages need not link the hook */
+    bool scratch; /* `temp` is coll_state.scratch */
+    bool owns;    /* holds references to types and operator (nonblocking and persistent calls) */
+    void *temp;   /* memory of BUF_TEMP */
+    /* address in the memory of the GPU that reduces and that `temp` is on; NULL: host memory */
+    const void *near;
+    bool temp_on_device;        /* `temp` is from gpu_get_temporary */
+    struct dtype *types[2];     /* datatypes of both sides, retained */
+    struct dtype **block_types; /* datatypes of the blocks of w variants, retained; allocated array */
     int nblock_types;
-    void *arrays; /* copies of the user's counts, displacements and types; allocated */
-    struct coll_request *spare;
+    void *arrays;               /* copies of the user's counts, displacements and types; allocated */
+    struct coll_request *spare; /* next in coll_state.spare */
 };
 
 /* A schedule over point-to-point messages: any call for which an algorithm generates one. */

@@ -32,8 +32,8 @@ static bool plan_matches(const struct plan *p, const struct coll_algorithm *a, c
            memcmp(p->parameter, shape->parameter, sizeof(p->parameter)) == 0;
 }
 
-/* Moves a schedule that is cached, and may live as long as its communicator, out of the program's heap, where it would
- * fragment the memory between buffers. */
+/* Moves a schedule that is cached, and may live as long as its communicator, out of the program's heap, where
+ * it would fragment the memory between buffers. */
 static bool move_to_objmem(struct plan *plan)
 {
     struct sched *s = &plan->sched, built = *s;
@@ -48,8 +48,8 @@ static bool move_to_objmem(struct plan *plan)
     return plan->in_objmem = true;
 }
 
-/* Releases one reference; the plan is freed when the last call that runs it has completed and the cache has dropped
- * it. */
+/* Releases one reference; the plan is freed when the last call that runs it has completed and the cache has
+ * dropped it. */
 void plan_release(struct plan *plan)
 {
     if (--plan->refs > 0)

@@ -17,7 +17,7 @@ struct plan {
     int root, window;
     int parameter[COLL_PARAMETERS];
     bool in_place, commutative, adjacent;
-    bool in_objmem; /* its steps are in objmem.h, not in the heap */
+    bool in_objmem; /* the steps are in memory of objmem.h, not in the heap */
     int refs;
     struct sched sched;
 };
@@ -26,7 +26,7 @@ struct plan_cache {
     struct plan *slot[PLAN_CACHE_SLOTS];
 };
 
-extern struct counter coll_bytes; /* taken for schedules and flags */
+extern struct counter coll_bytes; /* bytes allocated for schedules and flags */
 
 /* Finds or makes the schedule for this shape; release it with plan_release. */
 int plan_get(struct plan_cache *cache, const struct coll_algorithm *a, const struct coll_shape *shape,

@@ -34,7 +34,8 @@ struct loc {
 struct step {
     uint8_t kind;
     uint8_t buf[3];
-    int32_t peer; /* rank in my group, or PEER_REMOTE(rank in the other group) of an intercommunicator */
+    /* rank in this rank's group, or PEER_REMOTE(rank in the other group) of an intercommunicator */
+    int32_t peer;
     int64_t at[3];
     int64_t count; /* items */
 };
@@ -57,7 +58,7 @@ void sched_send(struct sched *s, int peer, struct loc from, int64_t count);
 void sched_recv(struct sched *s, int peer, struct loc to, int64_t count);
 void sched_copy(struct sched *s, struct loc from, struct loc to, int64_t count);
 void sched_reduce(struct sched *s, struct loc left, struct loc right, struct loc out, int64_t count);
-void sched_fence(struct sched *s); /* nothing when nothing was started since the last one */
+void sched_fence(struct sched *s); /* adds nothing if no message was started since the last fence */
 void sched_signal(struct sched *s, int peer);
 void sched_await(struct sched *s, int peer);
 struct loc sched_temp(struct sched *s, int64_t items); /* a new range of the temporary buffer */

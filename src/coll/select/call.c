@@ -23,7 +23,8 @@ static uint64_t side_bytes(const struct coll_side *side)
     return side->type ? (uint64_t)side->count * (uint64_t)side->type->size : 0;
 }
 
-/* The bytes of one block as every rank sees them. Of the vector variants only allgatherv's blocks are known to all. */
+/* The bytes of one block as every rank sees them. Of the vector variants only allgatherv's blocks are known
+ * to all. */
 static uint64_t block_bytes(const struct coll_args *args, const struct coll_shape *shape)
 {
     if (args->vector) {
@@ -42,7 +43,8 @@ static uint64_t block_bytes(const struct coll_args *args, const struct coll_shap
     return side_bytes(args->in_place ? &args->recv : &args->send);
 }
 
-/* Computes the starts of a reduce_scatter's blocks. Those of reduce_scatter_block all have send.count elements. */
+/* Computes the starts of a reduce_scatter's blocks. Those of reduce_scatter_block all have send.count
+ * elements. */
 static int compute_block_starts(struct call *call, const struct coll_args *args)
 {
     struct coll_shape *shape = &call->shape;
@@ -60,9 +62,9 @@ static int compute_block_starts(struct call *call, const struct coll_args *args)
     return 0;
 }
 
-/* Finds the neighbours in the order in which messages match. Messages between two ranks match in the order of their
- * edges; but on a cartesian grid what a rank sends to its left arrives at the other from the right, so the two
- * receives of a dimension are exchanged. */
+/* Finds the neighbours in the order in which messages match. Messages between two ranks match in the order of
+ * their edges; but on a cartesian grid what a rank sends to its left arrives at the other from the right, so
+ * the two receives of a dimension are exchanged. */
 static int find_neighbors(struct coll_state *state)
 {
     if (state->neighbors)
@@ -110,8 +112,8 @@ static int add_neighbors(struct coll_shape *shape, struct coll_state *state)
     return 0;
 }
 
-/* Fills the shape member by member: compilers clear a structure of this size by an instruction that waits for earlier
- * stores, among them those of the last collective to lines that other ranks are reading. */
+/* Fills the shape member by member: compilers clear a structure of this size by an instruction that waits for
+ * earlier stores, among them those of the last collective to lines that other ranks are reading. */
 static void shape_fill(struct coll_shape *shape, const struct coll_args *args)
 {
     const struct comm *c = args->comm;

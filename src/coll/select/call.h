@@ -9,17 +9,19 @@
 
 struct call {
     const struct coll_args *args;
-    const struct coll_args *messages_of; /* the call that its messages are numbered and tagged as */
+    const struct coll_args
+        *messages_of; /* call that numbers and tags the messages: `args`, or the user's call
+                                          * if `args` is a call of the library within it */
     struct coll_state *state;
     enum coll_form form;
     struct coll_shape shape;
     struct coll_where where;
     bool on_device;     /* a buffer is in GPU memory */
-    bool device_direct; /* ... and schedules run on it as it is: device_collectives.h */
+    bool device_direct; /* schedules run on that GPU memory without host copies (device_collectives.h) */
     bool device_agreed; /* the data of all ranks is in GPU memory; the same at every rank */
-    bool device_posted; /* this rank has reported to the others where its data is: shared_all_on_device */
-    int64_t few[17];    /* reduce_scatter: where the block of each rank begins, ... */
-    int64_t *starts;    /* ... allocated where there are more */
+    bool device_posted; /* shared_all_on_device() was called for this call */
+    int64_t few[17];    /* reduce_scatter: shape.starts of at most 16 ranks */
+    int64_t *starts;    /* reduce_scatter: shape.starts of more ranks; allocated */
 };
 
 int call_make(struct call *call, const struct coll_args *args, struct coll_state *state, enum coll_form form);

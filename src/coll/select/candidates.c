@@ -1,7 +1,8 @@
-/* candidates.c: the schedules that may be worth trying for an operation and size, and what they cost by a model of start-up time,
- * overhead of a message and time of a byte [Hoefler05 2.1; the usual equations of each algorithm]. The numbers are round ones near
- * those of softib on two x86-64 cores. They only have to keep out what is hopeless: sizes and processors at which two good
- * algorithms change places are what the trial is for.
+/* candidates.c: the schedules that may be worth trying for an operation and size, and what they cost by a
+ * model of start-up time, overhead of a message and time of a byte [Hoefler05 2.1; the usual equations of
+ * each algorithm]. The numbers are round ones near those of softib on two x86-64 cores. They only have to
+ * keep out what is hopeless: sizes and processors at which two good algorithms change places are what the
+ * trial is for.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
@@ -19,8 +20,9 @@
 #define MESSAGE     0.4
 #define BYTE        0.0002
 
-/* rounds = one + by_log * log2(ranks) + by_rank * (ranks - 1); messages of the busiest rank; bytes that it moves, in vectors or blocks:
- * once + bytes_log * log2 + bytes_rank * (ranks - 1), + bytes_both * log2 * ranks */
+/* rounds = one + by_log * log2(ranks) + by_rank * (ranks - 1); messages of the busiest rank; bytes that it
+ * moves, in vectors or blocks: once + bytes_log * log2 + bytes_rank * (ranks - 1), + bytes_both * log2 *
+ * ranks */
 static const struct equation {
     enum coll_kind kind;
     const char *name;

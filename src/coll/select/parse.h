@@ -1,5 +1,5 @@
-/* parse.h: reads the names of operations and algorithms that users give: "chain:segment=32k". Errors are sentences that
- * begin with FISHPLATE_COLL.
+/* parse.h: reads the names of operations and algorithms that users give: "chain:segment=32k". Errors are
+ * sentences that begin with FISHPLATE_COLL.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_COLL_SELECT_PARSE_H

@@ -49,8 +49,8 @@ uint32_t result_get_cost(const struct result *r, const struct coll_choice *choic
     return 0;
 }
 
-/* Stores a result; drops the oldest if there are too many. Without memory it is not stored, which costs another
- * session. */
+/* Stores a result; drops the oldest if there are too many. Without memory it is not stored, which costs
+ * another session. */
 void result_store(struct proc *p, const struct result *r)
 {
     struct results *all = p->coll_results;

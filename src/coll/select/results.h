@@ -1,4 +1,5 @@
-/* results.h: what tuning has found in this process, so that the next communicator of a shape begins with it, and people can read it.
+/* results.h: results of tuning in this process: the next communicator of the same shape begins with them, and
+ * tools print them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_COLL_SELECT_RESULTS_H
@@ -10,16 +11,16 @@ struct proc;
 
 /* Communicators of one shape have the same candidates. */
 struct result_shape {
-    int ranks, nodes, most; /* most: ranks of one node */
+    int ranks, nodes, most; /* most: ranks of the node that has most */
 };
 
 struct result {
     struct result_shape shape;
     enum coll_kind kind;
     int class;
-    int best, count;
+    int best, count; /* index of the fastest candidate; number of candidates */
     struct coll_candidate candidate[TUNE_CANDIDATES];
-    uint32_t ns[TUNE_CANDIDATES]; /* 0: not measured */
+    uint32_t ns[TUNE_CANDIDATES]; /* measured time by candidate; 0: not measured */
 };
 
 /* NULL: none. */

@@ -1,7 +1,7 @@
 /* rules.c: the selection table. Within a kind the first rule that holds and whose algorithm fits wins; the
  * last one must fit everything. Numbers come from measurements on one node; they are data, so that they can
- * be measured again. Rules for more ranks than anybody could measure here come from the simulator (256 to 10,000 nodes,
- * lab/docs/simulator.md): each is marked.
+ * be measured again. Rules for more ranks than anybody could measure here come from the simulator (256 to
+ * 10,000 nodes, lab/docs/simulator.md): each is marked.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/util.h"

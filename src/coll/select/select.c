@@ -1,5 +1,5 @@
-/* select.c: applies the rules, over them those of a site's file, and over both what FISHPLATE_COLL names, e.g.
- * "@site.coll,allreduce=ring,bcast=chain:segment=32k".
+/* select.c: applies the rules, over them those of a site's file, and over both what FISHPLATE_COLL names,
+ * e.g. "@site.coll,allreduce=ring,bcast=chain:segment=32k".
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/select/select.h"
@@ -63,8 +63,8 @@ static bool algorithm_is_usable(const struct coll_algorithm *a, const struct col
 {
     if ((a->needs & NEED_NODE) && (!where->one_node || !blocking))
         return false;
-    /* Through shared memory operands are combined in another order than by messages: which of the two it is must not depend on
-     * where the ranks are, nor on whether the call blocks. */
+    /* Through shared memory operands are combined in another order than by messages: which of the two it is
+     * must not depend on where the ranks are, nor on whether the call blocks. */
     if (settings.deterministic && (a->needs & NEED_NODE) && kind_is_reduction(a->kind))
         return false;
     if ((a->needs & NEED_NODES) && !where->nodes)
@@ -96,8 +96,8 @@ static size_t find_first_rule(enum coll_kind kind)
     return first[kind] - 1u;
 }
 
-/* The choice of a rules file, if it has one. Its rules may depend on nodes, so in deterministic mode they are not used
- * for reductions. */
+/* The choice of a rules file, if it has one. Its rules may depend on nodes, so in deterministic mode they are
+ * not used for reductions. */
 static const struct coll_choice *find_site_choice(const struct coll_shape *shape,
                                                   const struct coll_where *where, bool blocking)
 {
@@ -233,9 +233,9 @@ static int parse_settings(const char *value, struct settings *out, struct site *
     return rc;
 }
 
-/* Checks the setting without reading files, which coll_select_open() does. A file that cannot be read ends the job: a
- * rank that continued without it would choose other algorithms than the others. A mistyped word is the same on every
- * rank. */
+/* Checks the setting without reading files, which coll_select_open() does. A file that cannot be read ends
+ * the job: a rank that continued without it would choose other algorithms than the others. A mistyped word is
+ * the same on every rank. */
 static int check_settings(const char *text)
 {
     struct settings checked;

@@ -1,6 +1,6 @@
-/* select.h: which algorithm runs: a table of rules, first match wins, those of a site's file before the built-in ones, and
- * what FISHPLATE_COLL names over both. Printable:
- * `fishplate info --coll` walks the rules with the functions below.
+/* select.h: which algorithm runs: a table of rules, first match wins, those of a site's file before the
+ * built-in ones, and what FISHPLATE_COLL names over both. Printable: `fishplate info --coll` walks the rules
+ * with the functions below.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_COLL_SELECT_SELECT_H
@@ -16,7 +16,7 @@ struct coll_rule {
     int min_size, max_size;        /* max 0: no limit */
     uint64_t min_bytes, max_bytes; /* max 0: no limit */
     uint64_t segment;              /* bytes, for algorithms that pipeline */
-    int window;                    /* messages in flight, for algorithms that talk to everyone */
+    int window;                    /* messages in flight, for algorithms that send to all ranks */
 };
 
 size_t coll_rules_count(void);
@@ -27,16 +27,17 @@ struct coll_choice {
     uint64_t segment; /* bytes */
     int window;
     int parameter[COLL_PARAMETERS]; /* 0: the algorithm's own preset */
-    bool named;                     /* by the user or after a trial: not a rule's guess */
-    bool lazy;    /* barrier: memory is registered only for communicators that use it often, as by a rule */
-    bool by_node; /* barrier: among the leaders of nodes only; the ranks of a node meet in shared memory */
+    bool named;                     /* chosen by the user or after a trial, not by a rule */
+    bool lazy; /* barrier: opened only after several barriers by messages, as if a rule had chosen it */
+    /* barrier: `algorithm` is for the leaders of nodes; the ranks of a node use shared memory */
+    bool by_node;
 };
 
-/* What the selection needs beyond the shape. All its input is the same at every rank of the call. */
+/* Input of the selection besides the shape; the same at every rank of the call. */
 struct coll_where {
     uint64_t bytes;
     bool one_node;  /* all ranks can use the node's shared memory */
-    bool nodes;     /* they are on several nodes, and it is known who is where */
+    bool nodes;     /* ranks are on several nodes, and each rank's node is known */
     int node_count; /* 0: not known */
 };
 
@@ -53,12 +54,13 @@ struct coll_site_rule {
 size_t coll_site_count(void);
 const struct coll_site_rule *coll_site_get(size_t index);
 
-/* Selects by the rules; never fails, since the last rule of each kind fits every call. `blocking` excludes executors
- * that only block. */
+/* Selects by the rules; never fails, since the last rule of each kind fits every call. `blocking` excludes
+ * executors that only block. */
 struct coll_choice coll_select(const struct coll_shape *shape, const struct coll_where *where, bool blocking);
 
-/* How long data of ranks on one node moves: through slots of shared memory, read by the receiver from the sender's memory, or read with a
- * part written by the sender meanwhile. Measured unless FISHPLATE_COLL names it. */
+/* How long data of ranks on one node moves: through slots of shared memory, read by the receiver from the
+ * sender's memory, or read with a part written by the sender meanwhile. Measured unless FISHPLATE_COLL names
+ * it. */
 enum coll_copy { COPY_MEASURED, COPY_SLOTS, COPY_READ, COPY_SPLIT };
 enum coll_copy coll_copy_method(void);
 

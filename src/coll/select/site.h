@@ -2,8 +2,8 @@
  *
  *   operation [ranks=A-B] [nodes=A-B] [bytes=A-B] algorithm[:option=number]...   # a remark
  *
- * Bounds are included; "A-" has no upper one, "A" is one value, and a condition that is missing always holds. The first line
- * that holds, and whose algorithm can do the call, wins.
+ * Bounds are included; "A-" has no upper one, "A" is one value, and a condition that is missing always holds.
+ * The first line that holds, and whose algorithm can do the call, wins.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_COLL_SELECT_SITE_H

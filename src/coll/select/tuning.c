@@ -1,5 +1,6 @@
-/* tuning.c: the sessions of tuning.h. A sample is several calls. Rooted operations have another root each: a root must have its part of
- * the call before, so the time until all are done is measured, not how fast the first rank can run ahead.
+/* tuning.c: the sessions of tuning.h. A sample is several calls. Rooted operations have another root each: a
+ * root must have its part of the call before, so the time until all are done is measured, not how fast the
+ * first rank can run ahead.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/select/tuning.h"
@@ -90,8 +91,8 @@ static uint64_t test_buffer_bytes(const struct comm *c, enum coll_kind kind, uin
     return bytes * (has_blocks(kind) ? (uint64_t)c->size : 1);
 }
 
-/* The class of the call, or -1 if it cannot be sampled: samples must have the same cost as the call, so data must be
- * of the same size everywhere and operands in any order. */
+/* The class of the call, or -1 if it cannot be sampled: samples must have the same cost as the call, so data
+ * must be of the same size everywhere and operands in any order. */
 static int class_of(const struct call *call, const struct coll_choice *choice)
 {
     const struct coll_state *state = call->state;
@@ -233,8 +234,8 @@ static void store_result(struct proc *p, struct tuned *t)
     counter_add(&changed, r->best > 0);
 }
 
-/* Runs as many samples as the rank with the smallest allowance permits; at least one, to detect changes, and all of an
- * examination that has begun. */
+/* Runs as many samples as the rank with the smallest allowance permits; at least one, to detect changes, and
+ * all of an examination that has begun. */
 static int tuning_run_session(const struct call *user, struct tuned *t, uint64_t may_ns)
 {
     struct proc *p = user->state->comm->proc;
@@ -299,8 +300,8 @@ static int open_tuner(const struct call *user, struct tuned *t)
     return rc;
 }
 
-/* Starts tuning with the same candidates at all ranks. refused: the network has refused a multicast group to some
- * rank. */
+/* Starts tuning with the same candidates at all ranks. refused: the network has refused a multicast group to
+ * some rank. */
 static int tuning_begin(const struct call *user, int class, bool turns, bool refused, struct tuned **out)
 {
     struct tuned *t = calloc(1, sizeof(*t));

@@ -1,19 +1,21 @@
-/* block.h: collectives of ranks on one node through shared memory. This is not a schedule but an executor of
- * its own, which blocks; the same selection chooses it under the name "shared".
+/* block.h: collectives of ranks on one node through shared memory: an executor of blocking calls, which the
+ * selection chooses under the name "shared".
  *
- * Every rank has rings of slots that only it writes. Collectives on a communicator are cut into steps with
- * the same numbers at every rank. In step s a rank that contributes data writes a slot and then the flag
+ * Every rank has rings of slots that no other rank writes. Collectives on a communicator are cut into steps
+ * with the same numbers at every rank. In step s a rank that contributes data writes a slot and then the flag
  * beside it. A flag and up to 48 bytes are one cache line, so that a small contribution costs one line
  * transfer. Instead of data a flag may carry an address: the readers then read the sender's memory.
  *
- * Each rank publishes in its `done` word the step up to which it has read everything it needs; for short
- * steps it does so a little late, so that the word is not transferred in every step. A slot is overwritten
- * only when all its readers are done with the step that used it before. Therefore ranks that only send (the
- * root of a bcast, the leaves of a gather) can be ahead by as many steps as there are slots.
+ * Each rank publishes in its `done` word the last step of which it has read all data; after short steps it
+ * publishes the word a few steps late, so that its cache line is not transferred in every step. A slot is
+ * overwritten only when all its readers are done with the step that used the slot before. Therefore ranks
+ * that only send (the root of a bcast, the leaves of a gather) can be ahead by as many steps as there are
+ * slots.
  *
- * Slots with more than a few bytes are reused late: where a ring is some hundred KiB long, data goes through it up to twice
- * as fast (lab/notes/one-node.md), probably because the reader finds it in the second cache of the writer's processor and
- * not in the first. So a communicator begins with few slots, and gets many when it goes on to use them.
+ * Slots with more than a few bytes are reused late: data goes through a ring of some hundred KiB up to twice
+ * as fast (lab/notes/one-node.md), probably because the reader finds the data in the second-level cache of
+ * the writer's processor and not in its first-level cache. So a communicator begins with few slots, and gets
+ * many when its calls continue to fill them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_COLL_SHM_BLOCK_H
@@ -30,17 +32,18 @@
 #define SHARED_RANKS_MAX 64
 #define SHARED_DEPTH     64   /* flags */
 #define SHARED_DEPTH_ONE 8    /* small slots */
-#define SHARED_LAG       4    /* steps of which a rank need not say at once that it is done */
+#define SHARED_LAG       4    /* steps that a rank may be done with before it publishes its `done` word */
 #define SHARED_AHEAD     4    /* steps whose flags are prefetched before they are written */
-#define SHARED_DEPTH_BIG 64   /* big slots, if there is room, */
-#define SHARED_DEPTH_FEW 8    /* ... else */
-#define SHARED_OFTEN     64   /* calls that fill slots, until there are many */
-#define SHARED_INLINE    112  /* bytes that travel with the flag, 48 of them in its own line */
+#define SHARED_DEPTH_BIG 64   /* big slots of a rank at most */
+#define SHARED_DEPTH_FEW 8    /* big slots of a rank at first, or if memory is scarce */
+#define SHARED_OFTEN     64   /* calls that fill slots before a communicator gets many slots */
+#define SHARED_INLINE    112  /* bytes of data beside a flag, 48 of them in the flag's cache line */
 #define SHARED_SMALL     4096 /* bytes of a small slot */
-#define SHARED_PART      1024 /* ... that are announced to a single reader while the rest is being written */
-#define SHARED_AREA_MAX  (8u << 20) /* of few big slots, all ranks together, */
-#define SHARED_AREA_DEEP (4u << 20) /* ... of many */
-#define SHARED_SCRATCH   131072     /* bytes of memory of others that are read at a time */
+/* Bytes of a slot that are announced to a single reader while the rest is written. */
+#define SHARED_PART      1024
+#define SHARED_AREA_MAX  (8u << 20) /* bytes of all ranks' big slots, if each has SHARED_DEPTH_FEW */
+#define SHARED_AREA_DEEP (4u << 20) /* bytes of all ranks' big slots, if each has more */
+#define SHARED_SCRATCH   131072     /* bytes that are read at a time from the memory of another rank */
 #define SHARED_EVERYONE  SLOTS_EVERYONE
 
 _Static_assert(SHARED_SHORT / SHARED_PART <= 1u << SLOT_PART_BITS, "see slot_pack_parts");
@@ -51,50 +54,53 @@ _Static_assert(SHARED_DEPTH_BIG <= SHARED_DEPTH, "a slot without a flag would ne
  * is read. */
 struct shared_flag {
     alignas(2 * CACHE_LINE) _Atomic uint64_t
-        posted; /* step, way, and the marks of two calls: see shared_pack_word */
-    _Atomic uint64_t
-        part; /* of a small slot, before `posted`: how much of it is there, see slot_pack_parts */
+        posted; /* step, method, and the marks of two calls: see shared_pack_word */
+    /* parts of a small slot that are written before `posted` is: see slot_pack_parts */
+    _Atomic uint64_t part;
     alignas(16) char data[SHARED_INLINE];
 };
 
 /* The words that one rank writes and the others read. */
 struct shared_rank {
     struct shared_flag flag[SHARED_DEPTH];
-    alignas(CACHE_LINE) _Atomic uint64_t done; /* the last step of which it has read all it wanted */
-    alignas(CACHE_LINE) _Atomic uint64_t what; /* the call it is in; read only when marks differ */
-    _Atomic uint64_t before;                   /* the call before that */
-    /* The number of its call: see shared_pack_entry. Written in every call, so far from what others look at: processors
-     * fetch lines in pairs. */
+    alignas(CACHE_LINE) _Atomic uint64_t done; /* the last step of which this rank has read all data */
+    alignas(CACHE_LINE) _Atomic uint64_t what; /* this rank's present call; read only when marks differ */
+    _Atomic uint64_t before;                   /* the call before `what` */
+    /* The number of this rank's call: see shared_pack_entry. Written in every call, therefore two cache lines
+     * away from the words that other ranks poll: processors fetch lines in pairs. */
     alignas(2 * CACHE_LINE) _Atomic uint64_t entered;
-    /* Contributions that their owner helps to move: see split_copy.h. As a reader: for which step it accepts help, in
-     * which call, where the data goes, and for reductions where its own contribution is. */
+    /* Contributions that their owner helps to move (split_copy.h). If this rank is the reader: the step for
+     * which it accepts help, the call, the address for the data, and in reductions the address of its own
+     * contribution. */
     alignas(2 * CACHE_LINE) _Atomic uint64_t accept;
     _Atomic uint64_t accept_what, accept_at, accept_mine;
-    /* As an owner: the units of its contribution, who moves which of them, and how many it has written. */
+    /* If this rank is the owner: the claims on the units of its contribution, the units that it has written,
+     * and all units. */
     alignas(2 * CACHE_LINE) _Atomic uint64_t claims;
     alignas(2 * CACHE_LINE) _Atomic uint64_t wrote;
     _Atomic uint32_t units;
-    /* The cost of calls at this rank, read by rank 0 (method.h). */
+    /* Cost of calls at this rank, by operation and class of sizes; rank 0 reads it (method.h). */
     alignas(2 * CACHE_LINE) _Atomic uint64_t cost[COLL_SCAN][SHARED_CLASSES];
-    /* Calls of coll_device_min_bytes bytes so far (upper 48 bits), and in which of the last 16 all data of this rank was in GPU memory:
-     * bit 0 is the last one. */
+    /* Calls of coll_device_min_bytes bytes so far (upper 48 bits), and in which of the last 16 all data of
+     * this rank was in GPU memory: bit 0 is the last one. */
     alignas(CACHE_LINE) _Atomic uint64_t devices;
     alignas(CACHE_LINE) char small[SHARED_DEPTH_ONE][SHARED_SMALL];
 };
 
 struct shared_big {
-    _Atomic uint64_t at; /* 0: not requested yet; else offset in the area + 1, or that there is nothing */
-    uint32_t depth;      /* slots of a rank, before `at` is set */
-    _Atomic uint32_t arrived; /* ranks that know the offset and wait for the others */
+    _Atomic uint64_t at; /* 0: not allocated yet; UINT64_MAX: no memory; else offset in the node's area + 1 */
+    uint32_t depth;      /* slots of a rank; written before `at` */
+    _Atomic uint32_t arrived; /* ranks that have read `at` and wait for the other ranks */
 };
 
 struct shared_head {
-    _Atomic uint32_t users;                       /* ranks that still have it open */
-    uint32_t big_size;                            /* bytes of a big slot: rank 0's decision */
-    struct shared_big few, many;                  /* big slots, see rings.c */
-    _Atomic uint32_t readers;                     /* ranks that can read the others' memory */
-    alignas(CACHE_LINE) _Atomic uint32_t waiting; /* ranks that wait until others are done */
-    alignas(CACHE_LINE) _Atomic uint32_t decision[COLL_SCAN][SHARED_CLASSES]; /* rank 0's: see method.h */
+    _Atomic uint32_t users;      /* ranks that have this block open */
+    uint32_t big_size;           /* bytes of a big slot, chosen by rank 0 */
+    struct shared_big few, many; /* big slots: the first ones, and those that replace them (rings.c) */
+    _Atomic uint32_t readers;    /* ranks that can read the memory of all other ranks */
+    alignas(CACHE_LINE) _Atomic uint32_t waiting; /* ranks that wait until other ranks are done with a step */
+    alignas(CACHE_LINE) _Atomic uint32_t
+        decision[COLL_SCAN][SHARED_CLASSES]; /* of rank 0, by operation and class of sizes (method.h) */
     struct shared_rank rank[];
 };
 
@@ -107,46 +113,47 @@ struct shared {
     char *big;             /* [rank][big_depth][big_size], NULL until used */
     uint32_t big_depth;    /* slots of a rank */
     uint32_t often;        /* calls so far that filled slots, up to SHARED_OFTEN */
-    char *scratch;         /* 3 * SHARED_SCRATCH, NULL until used */
-    uint64_t step;         /* the last one begun */
+    char *scratch;         /* 3 * SHARED_SCRATCH bytes, NULL until used */
+    uint64_t step;         /* the last step that this rank has begun */
     uint64_t safe;         /* every rank is done with this step and all before it */
-    uint64_t what, before; /* the call that is running, and the one before */
-    uint64_t marks;        /* of both, as flags carry them */
-    bool to_root;          /* in the call after the last barrier ranks waited for one, or one for all */
+    uint64_t what, before; /* the present call, and the call before */
+    uint64_t marks;        /* marks of `what` and `before`, as flags carry them */
+    bool to_root;          /* the call after the last barrier had a root: not all ranks synchronised */
     struct slot_use flag_use[SHARED_DEPTH];
-    struct slot_use slot_use[SHARED_DEPTH_BIG]; /* of small slots, later of big ones */
-    uint64_t slot_step;                         /* when this rank wrote a slot last, */
-    uint64_t slot_gap;                          /* steps since the one before */
-    uint64_t reported;                          /* the last value of my done word */
-    uint64_t seen[SHARED_RANKS_MAX];            /* the others' done words when they were read last */
-    struct doorbell *bell[SHARED_RANKS_MAX];    /* of every rank */
+    /* of this rank's small slots, once they are open of its big ones */
+    struct slot_use slot_use[SHARED_DEPTH_BIG];
+    uint64_t slot_step;                      /* step in which this rank last wrote a slot */
+    uint64_t slot_gap;                       /* steps between the last two slots that this rank wrote */
+    uint64_t reported;                       /* this rank's `done` word */
+    uint64_t seen[SHARED_RANKS_MAX];         /* `done` words of the ranks when this rank last read them */
+    struct doorbell *bell[SHARED_RANKS_MAX]; /* by rank */
     struct shared_key key[COLL_SCAN][SHARED_CLASSES];
-    bool no_big;
-    bool reads;      /* every rank can read every other's memory */
-    bool no_help;    /* this rank cannot write the others' memory */
-    int stranger;    /* 1 + the rank whose call turned out not to match the one that is running, or 0 */
-    bool earlier;    /* ... it was the call before this one that did not match */
-    bool known;      /* ... and that one has been reported here already */
-    uint64_t theirs; /* what that rank was in then */
+    bool no_big;              /* the node's area has no memory for big slots */
+    bool reads;               /* every rank can read every other rank's memory */
+    bool no_help;             /* this rank cannot write the memory of other ranks */
+    int mismatched_rank;      /* 1 + a rank whose call does not match the present one; 0: none was found */
+    bool mismatch_is_earlier; /* the call before the present one did not match at rank mismatched_rank - 1 */
+    bool mismatch_reported;   /* that mismatch of the call before has been reported at this rank */
+    uint64_t mismatched_call; /* the call of rank mismatched_rank - 1 */
 };
 
-/* Caches the selection: short calls of this communicator no longer describe themselves first. They follow the rules of
- * the general path, so that ranks may differ in which path they use. */
+/* Caches the selection: short calls of this communicator no longer describe themselves first. They follow the
+ * rules of the general path, so that ranks may differ in which path they use. */
 void shared_cache_selection(struct coll_state *state);
 void shared_close(struct coll_state *state);
 extern const struct coll_executor shared_executor;
 extern struct counter shared_runs;
 
 /* A flag's word: the step, how the data goes, and a few bits of which call this is and which was the one
- * before. Both must be the same at all ranks, and comparing them costs nothing here. The call before (its kind
- * and root) is there for calls in which nobody waits for anybody: a bcast at its root and a reduce at a leaf
- * both send and go on. */
+ * before. Both must be the same at all ranks, and comparing them costs nothing here. The call before (its
+ * kind and root) is there for calls in which nobody waits for anybody: a bcast at its root and a reduce at a
+ * leaf both send and go on. */
 #define SHARED_MARK_BITS  10
 #define SHARED_MARKS_BITS (2 * SHARED_MARK_BITS - 1)
 #define SHARED_WORD_BITS  (SHARED_MARKS_BITS + 2)
-static inline uint64_t shared_pack_word(uint64_t step, enum shared_method way, uint64_t marks)
+static inline uint64_t shared_pack_word(uint64_t step, enum shared_method method, uint64_t marks)
 {
-    return step << SHARED_WORD_BITS | (uint64_t)way << SHARED_MARKS_BITS | marks;
+    return step << SHARED_WORD_BITS | (uint64_t)method << SHARED_MARKS_BITS | marks;
 }
 
 static inline uint64_t shared_hash_mark(uint64_t what)
@@ -162,8 +169,8 @@ static inline uint64_t shared_pack_entry(uint32_t number, enum coll_kind kind, i
     return (uint64_t)number << 32 | (uint64_t)(kind + 1) << 16 | (uint64_t)(root & 0xffff);
 }
 
-/* Ensures that there are big slots, and learns whether memory can be read directly. False if no slots can be had.
- * Collective. */
+/* Ensures that there are big slots, and learns whether memory can be read directly. False if no slots can be
+ * had. Collective. */
 bool shared_open_big(struct shared *b);
 /* Opens many big slots at once if there is memory. Collective. */
 void shared_open_many(struct shared *b);
@@ -198,8 +205,8 @@ static inline void shared_enter_call(struct shared *b, enum coll_kind kind, int 
 
 /* Opens the block, agreed on in the call with this number; NULL if there is none. Once, collective. */
 struct shared *shared_open(struct coll_state *state, const struct coll_args *args, uint32_t number);
-/* The number of slots that a rank has for more than SHARED_INLINE bytes; the same at all ranks in every call. A power
- * of two. */
+/* The number of slots that a rank has for more than SHARED_INLINE bytes; the same at all ranks in every call.
+ * A power of two. */
 static inline uint32_t shared_slot_count(const struct shared *b)
 {
     return likely(b->big != NULL) ? b->big_depth : SHARED_DEPTH_ONE;
@@ -226,7 +233,8 @@ static inline struct slot_use *shared_get_slot_use(struct shared *b, uint64_t st
 /* Waits until this reader, or everyone, is done with the step. */
 void shared_wait_readers_done(struct shared *b, uint64_t step, int reader);
 
-/* Called before a slot is written in this step for this reader: waits until no rank reads its old contents. */
+/* Called before a slot is written in this step for this reader: waits until no rank reads its old
+ * contents. */
 static inline void shared_wait_slot_free(struct shared *b, struct slot_use *use, uint64_t step, int reader)
 {
     if (unlikely(!slot_is_free(use, b->safe, b->seen)))
@@ -249,21 +257,21 @@ static inline uint64_t shared_begin_step(struct shared *b, size_t bytes, int rea
 }
 
 /* Posts a step: what was written before becomes visible with the flag. The caller must wake sleeping readers:
- * shared_wake or shared_synchronize must follow. The flags of the next steps are prefetched: they were last in the readers'
- * caches. */
-static inline void shared_post_step(struct shared *b, uint64_t step, enum shared_method way)
+ * shared_wake or shared_synchronize must follow. The flags of the next steps are prefetched: they were last
+ * in the readers' caches. */
+static inline void shared_post_step(struct shared *b, uint64_t step, enum shared_method method)
 {
     struct shared_flag *flag = b->head->rank[b->comm->rank].flag;
-    atomic_store_explicit(&flag[step % SHARED_DEPTH].posted, shared_pack_word(step, way, b->marks),
+    atomic_store_explicit(&flag[step % SHARED_DEPTH].posted, shared_pack_word(step, method, b->marks),
                           memory_order_release);
     cpu_prefetch_write(&flag[(step + SHARED_AHEAD) % SHARED_DEPTH]);
 }
 
-/* Waits until the rank has posted the step. Returns false if a rank turns out to be in another call: b->stranger is
- * that rank. */
+/* Waits until the rank has posted the step. Returns false if a rank turns out to be in another call:
+ * b->mismatched_rank is that rank. */
 bool shared_wait(struct shared *b, int rank, uint64_t step);
-/* The same, or until more than `have` parts of its small slot are there: returns how many; 0 when it has posted the
- * whole. */
+/* The same, or until more than `have` parts of its small slot are there: returns how many; 0 when it has
+ * posted the whole. */
 uint64_t shared_wait_part(struct shared *b, int rank, uint64_t step, uint64_t have);
 /* True if the rank has posted the step; ignores marks. */
 bool shared_has_posted(const struct shared *b, int rank, uint64_t step);
@@ -271,11 +279,11 @@ bool shared_has_posted(const struct shared *b, int rank, uint64_t step);
 void shared_wait_until(struct shared *b, bool (*ready)(void *), void *arg);
 /* Accepts help in this step (0: in none). */
 void shared_accept(struct shared *b, uint64_t step);
-/* Called with the current steps posted, the first of which is `step`: waits until that reader accepts help with them
- * or is done with them. True if it accepts. */
+/* Called with the current steps posted, the first of which is `step`: waits until that reader accepts help
+ * with them or is done with them. True if it accepts. */
 bool shared_wait_accepted(struct shared *b, int reader, uint64_t step);
 /* Posts, waits for everyone, and wakes everyone if this rank was the last. */
-bool shared_synchronize(struct shared *b, uint64_t step, enum shared_method way);
+bool shared_synchronize(struct shared *b, uint64_t step, enum shared_method method);
 /* The method by which the data of a rank that has posted this step moves. */
 static inline enum shared_method shared_get_posted_method(const struct shared *b, int rank, uint64_t step)
 {
@@ -289,7 +297,8 @@ static inline enum shared_method shared_get_posted_method(const struct shared *b
 bool shared_all_on_device(struct shared *b, bool mine);
 /* The error for a call in which another rank is in a different call. */
 int shared_mismatch(struct shared *b);
-/* Declares that this rank will not read anything of this step any more, and wakes ranks that wait for that. */
+/* Declares that this rank will not read anything of this step any more, and wakes ranks that wait for
+ * that. */
 void shared_report_step(struct shared *b, uint64_t step);
 /* The same for a step without a big slot: reported now or within SHARED_LAG steps. */
 static inline void shared_report_short_step(struct shared *b, uint64_t step)

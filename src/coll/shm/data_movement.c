@@ -185,8 +185,8 @@ static const void *transfer_readable_memory(const struct transfer *t, int blocks
     return side_block(side, own_block_index(t)) + offset;
 }
 
-/* True if an owner may write a part of its block: it must have exactly one reader, so for bcast and scatter with two
- * ranks only. */
+/* True if an owner may write a part of its block: it must have exactly one reader, so for bcast and scatter
+ * with two ranks only. */
 static bool transfer_can_split(const struct transfer *t)
 {
     return t->bytes >= SPLIT_COPY_MIN &&

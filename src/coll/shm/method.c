@@ -11,7 +11,8 @@
 #define MEASURE_ALL   32 /* calls of a turn; */
 #define MEASURE_EVERY 4  /* later one call of this number */
 
-/* A decision is a turn and a method, a cost a turn and ns. A turn has TURN_BITS here: old words are recognised. */
+/* A decision is a turn and a method, a cost a turn and ns. A turn has TURN_BITS here: old words are
+ * recognised. */
 #define METHOD_BITS 2
 #define TURN_BITS   30
 #define TURN_MASK   ((1u << TURN_BITS) - 1)

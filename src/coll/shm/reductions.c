@@ -1,6 +1,6 @@
-/* reductions.c: reduce, allreduce and reduce_scatter through a shared block. Contributions are combined
- * from the last rank to the first, so that each application is `in op inout` and the order of operands is
- * kept; every rank that computes an element computes it the same way, so results are the same bits everywhere.
+/* reductions.c: reduce, allreduce and reduce_scatter through a shared block. Contributions are combined from
+ * the last rank to the first, so that each application is `in op inout` and the order of operands is kept;
+ * every rank that computes an element computes it the same way, so results are the same bits everywhere.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -100,8 +100,8 @@ static const void *job_operand(struct job *j, int r, const char *slot, MPI_Count
     return job_unpack(j, slot + (j->from - first) * size, r & 1);
 }
 
-/* Saves this rank's elements that the result is about to overwrite in place. Those that others read are in its slot
- * too. */
+/* Saves this rank's elements that the result is about to overwrite in place. Those that others read are in
+ * its slot too. */
 static void save_own_elements(struct job *j, const char *slot, MPI_Count first)
 {
     if (j->t.args->kind == COLL_ALLREDUCE) {
@@ -113,7 +113,8 @@ static void save_own_elements(struct job *j, const char *slot, MPI_Count first)
     j->own = base;
 }
 
-/* Combines the elements j->from .. j->from + j->n - 1, whose piece begins with `first` and has `len` bytes. */
+/* Combines the elements j->from .. j->from + j->n - 1, whose piece begins with `first` and has `len`
+ * bytes. */
 static void job_combine(struct job *j, uint64_t step, MPI_Count first, size_t len)
 {
     const struct transfer *t = &j->t;
@@ -195,8 +196,8 @@ static const struct transfer_ops vector_ops = {.put = copy_vector_part,
                                                .finish = job_finish};
 static const struct transfer_ops blocks_ops = {.put = put_blocks, .finish = job_finish};
 
-/* Each rank combines its share of the piece, then all collect the shares: two synchronisations, but no rank reads more
- * than two pieces. */
+/* Each rank combines its share of the piece, then all collect the shares: two synchronisations, but no rank
+ * reads more than two pieces. */
 static void allreduce_shares(struct job *j, MPI_Count first, MPI_Count n)
 {
     struct shared *b = j->t.b;
@@ -241,13 +242,13 @@ static bool run_allreduce_shares(struct job *j)
     const MPI_Count most = MIN((MPI_Count)slot, SHARED_SCRATCH) / j->type->size;
     if (most == 0)
         return false;
-    for (MPI_Count first = 0; first < total && !b->stranger; first += most)
+    for (MPI_Count first = 0; first < total && !b->mismatched_rank; first += most)
         allreduce_shares(j, first, MIN(most, total - first));
     return true;
 }
 
-/* Copies the input of a reduce_scatter in place, which writes its block over the beginning of the input that others
- * still need. */
+/* Copies the input of a reduce_scatter in place, which writes its block over the beginning of the input that
+ * others still need. */
 static int copy_input(struct job *j, MPI_Count n)
 {
     MPI_Aint gap;
@@ -269,8 +270,8 @@ static const void *job_offer_memory(const struct job *j)
     return dt_is_contiguous_block(send->type, 1, &offset) ? j->in + offset : NULL;
 }
 
-/* True for a reduce of two ranks, in which each may combine a part. The operator must be commutative, and pieces must
- * not cut elements. */
+/* True for a reduce of two ranks, in which each may combine a part. The operator must be commutative, and
+ * pieces must not cut elements. */
 static bool job_can_split(const struct job *j)
 {
     return j->t.args->kind == COLL_REDUCE && j->t.b->comm->size == 2 && j->t.bytes >= SPLIT_COPY_MIN &&

@@ -1,6 +1,7 @@
-/* rings.c: the big slots of a shared block. The first call that needs one gets few of them. A communicator that goes on to
- * fill slots gets many in their place, so that each is used again late: see block.h. All ranks are in the same call when
- * slots are opened, and wait for each other there: nobody reads what was written before.
+/* rings.c: the big slots of a shared block. The first call that needs one gets few of them. A communicator
+ * that goes on to fill slots gets many in their place, so that each is used again late: see block.h. All
+ * ranks are in the same call when slots are opened, and wait for each other there: nobody reads what was
+ * written before.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -37,8 +38,8 @@ static size_t all_rings_length(const struct shared *b, uint32_t depth)
     return (size_t)b->comm->size * ring_length(b, depth);
 }
 
-/* The number of slots: as many as there is room for, while room is left for other communicators; with SHARED_DEPTH_FEW
- * no more than that. Where ranks share processors a cache holds what both need anyway. */
+/* The number of slots: as many as there is room for, while room is left for other communicators; with
+ * SHARED_DEPTH_FEW no more than that. Where ranks share processors a cache holds what both need anyway. */
 static uint32_t opening_count_slots(const struct shared *b)
 {
     const struct net *net = b->comm->proc->net;
@@ -49,8 +50,8 @@ static uint32_t opening_count_slots(const struct shared *b)
     return depth;
 }
 
-/* Rank 0 allocates `depth` slots for each rank if all together have at most `most` bytes, and publishes the offset; else that there are
- * none. */
+/* Rank 0 allocates `depth` slots for each rank if all together have at most `most` bytes, and publishes the
+ * offset; else that there are none. */
 static void opening_answer(struct shared *b, struct shared_big *big, uint32_t depth, size_t most)
 {
     uint64_t offset;
@@ -110,8 +111,8 @@ bool shared_open_big(struct shared *b)
     return true;
 }
 
-/* Touches this rank's slots, so that the first calls that use them are not measured with page faults; and drops
- * measurements made with few slots. */
+/* Touches this rank's slots, so that the first calls that use them are not measured with page faults; and
+ * drops measurements made with few slots. */
 static void opening_prepare_slots(struct shared *b, const struct opening *o)
 {
     const size_t length = ring_length(b, o->big->depth);

@@ -18,8 +18,8 @@ static bool must_report_device(const struct call *call)
            call->args->kind != COLL_BARRIER;
 }
 
-/* Declines calls on GPU memory. A rank that does not have the block yet gets it on the general path; then all ranks
- * do. */
+/* Declines calls on GPU memory. A rank that does not have the block yet gets it on the general path; then all
+ * ranks do. */
 static bool shared_declines_device(struct call *call)
 {
     if (!call->state->shared || !must_report_device(call))
@@ -54,10 +54,10 @@ static bool shared_run(struct call *call, const struct coll_choice *choice, stru
     else if (!(kind_reduces(args->kind) ? shared_combine(b, args, call, rc)
                                         : shared_move_data(b, args, call->where.bytes, rc)))
         return false;
-    if (unlikely(b->stranger))
+    if (unlikely(b->mismatched_rank))
         *rc = shared_mismatch(b);
     else
-        b->known = false;
+        b->mismatch_reported = false;
     return true;
 }
 

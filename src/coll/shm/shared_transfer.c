@@ -19,7 +19,7 @@ static COUNTER(reads, "coll_reads", "Contributions to collectives read from the 
     400 /* ns that a rank whose memory is read waits beyond the reading, until it can be read again */
 #define PERIOD      8
 #define PERIOD_LONG 2
-#define LONG_CALL   2097152 /* bytes that the ranks of a call move together: it takes longer than most turns */
+#define LONG_CALL   2097152 /* bytes that all ranks of a long call move together */
 
 static int count_blocks(const struct transfer *t)
 {
@@ -60,8 +60,8 @@ static enum shared_method choose_own_method(const struct transfer *t)
     return coll_copy_method() == COPY_SPLIT && t->helps ? METHOD_SPLIT : METHOD_READ;
 }
 
-/* Writes the word beside a flag: the address of the data to be read, or for how long its owner has been filling the
- * first slot. */
+/* Writes the word beside a flag: the address of the data to be read, or for how long its owner has been
+ * filling the first slot. */
 static void write_flag_word(const struct transfer *t, uint64_t step, uint64_t word)
 {
     memcpy(t->b->head->rank[t->b->comm->rank].flag[step % SHARED_DEPTH].data, &word, sizeof(word));
@@ -88,8 +88,8 @@ static void transfer_fill_slot(struct transfer *t, uint64_t step, size_t at, siz
         write_flag_word(t, step, measured ? clock_ns() - since + 1 : 0);
 }
 
-/* Returns the time when rank r's data started to arrive if this call is measured, else 0. With slots the owner of the
- * data decides. Called when rank r has posted the first step. */
+/* Returns the time when rank r's data started to arrive if this call is measured, else 0. With slots the
+ * owner of the data decides. Called when rank r has posted the first step. */
 static uint64_t begin_measuring(struct transfer *t, int r, uint64_t step)
 {
     if (!is_tuned(t) || t->entered)
@@ -99,9 +99,9 @@ static uint64_t begin_measuring(struct transfer *t, int r, uint64_t step)
     return (slots ? t->filled_ns != 0 : t->decision.measured) ? clock_ns() : 0;
 }
 
-/* The cost of the call. With slots, the first was filled before it was seen here: that time counts if this rank was
- * there already (`waited`); otherwise both proceed at the same time and the slower one counts. Where memory is read,
- * the owner learns late that it may continue. */
+/* The cost of the call. With slots, the first was filled before it was seen here: that time counts if this
+ * rank was there already (`waited`); otherwise both proceed at the same time and the slower one counts. Where
+ * memory is read, the owner learns late that it may continue. */
 static uint64_t cost_of(const struct transfer *t, uint64_t ns, size_t steps, bool waited)
 {
     if (t->reading)
@@ -135,7 +135,8 @@ static void report_read(struct transfer *t, uint64_t since, size_t steps, bool w
                              cost_of(t, clock_ns() - since, steps, waited), 1);
 }
 
-/* The same where ranks share processors: reports the time of the whole call, whatever this rank's part in it. */
+/* The same where ranks share processors: reports the time of the whole call, whatever this rank's part in
+ * it. */
 static void report_call(struct transfer *t, enum shared_method method)
 {
     if (t->entered && is_tuned(t) && is_single_method(t) && method == t->decision.method)
@@ -160,8 +161,8 @@ static bool is_short(const struct transfer *t)
     return t->bytes * (size_t)count_blocks(t) <= SHARED_SMALL;
 }
 
-/* Reports that this rank is done with a step, unless no rank can be waiting for that: after a short step, or with many
- * slots. A rank whose memory is read waits for the report. */
+/* Reports that this rank is done with a step, unless no rank can be waiting for that: after a short step, or
+ * with many slots. A rank whose memory is read waits for the report. */
 static void transfer_step_done(struct transfer *t, uint64_t step)
 {
     if (is_short(t) || (!t->reading && shared_slot_count(t->b) > SHARED_DEPTH_FEW))
@@ -292,10 +293,10 @@ static void read_side(struct transfer *t, uint64_t last)
             transfer_step_done(t, step);
     }
     b->step = last;
-    if (unlikely(b->stranger) && t->target)
+    if (unlikely(b->mismatched_rank) && t->target)
         split_copy_refuse(b, first);
     transfer_step_done(t, last);
-    if (b->stranger)
+    if (b->mismatched_rank)
         return;
     report_read(t, since, (size_t)(last - first + 1), waited);
     report_call(t, t->reading ? t->method : METHOD_SLOTS);
@@ -317,8 +318,8 @@ static void receive_synchronized_step(struct transfer *t, uint64_t step, size_t 
     }
 }
 
-/* Runs both sides of the call. A rank whose memory is read posts every step like the others, unless all are read: then
- * there is one step. A last synchronisation keeps all ranks until no rank reads any more. */
+/* Runs both sides of the call. A rank whose memory is read posts every step like the others, unless all are
+ * read: then there is one step. A last synchronisation keeps all ranks until no rank reads any more. */
 static void run_both_sides(struct transfer *t, uint64_t last)
 {
     struct shared *b = t->b;

@@ -7,54 +7,57 @@
 
 #include "coll/shm/split_copy.h"
 
-/* An allreduce in which everyone combines everything, instead of a share each: */
-#define SHARED_ALL_READ_RANKS 3    /* with at most this number of ranks, however long; */
-#define SHARED_ALL_READ_MAX   1024 /* up to this size in bytes, whatever the number of ranks */
+/* Limits of an allreduce in which every rank combines all elements, and not only a share of them. */
+#define SHARED_ALL_READ_RANKS 3    /* ranks, for vectors of any size */
+#define SHARED_ALL_READ_MAX   1024 /* bytes of the vector, for any number of ranks */
 
 /* One collective call at one rank. */
 struct transfer {
     struct shared *b;
     const struct coll_args *args;
     const struct transfer_ops *ops;
-    size_t bytes;          /* of one block, packed; of the longest where they differ */
-    size_t chunk;          /* ... of it in one step */
-    int writer, reader;    /* a rank, or SHARED_EVERYONE */
-    bool each;             /* a writer has another block for every reader, not one for all */
-    const void *offer;     /* my contribution in one piece, for others to read; NULL: not to be had */
-    void *target;          /* where others may write what they have for me; NULL: they may not */
-    const void *mine;      /* ... and of a reduction what they combine it with */
-    bool helps;            /* an owner may write a part of what it has: everybody knows it alike */
-    const int64_t *starts; /* reduce_scatter */
-    uint64_t reading;      /* bit r: the data of rank r is to be read from its memory, or is written by it */
-    bool fetched;          /* ... and it is all there, so that `finish` has nothing to do */
-    uint64_t remote[SHARED_RANKS_MAX]; /* ... which begins here */
-    enum shared_method method;         /* ... by which the last contribution came */
-    uint64_t filled_ns;                /* through slots: how long the owner filled the first */
+    size_t bytes;       /* packed bytes of one block; of the longest block if their sizes differ */
+    size_t chunk;       /* bytes of a block that one step moves */
+    int writer, reader; /* a rank, or SHARED_EVERYONE */
+    bool each;          /* a writer has another block for every reader, not one block for all */
+    const void *offer;  /* this rank's contribution, contiguous, for others to read; NULL: not contiguous */
+    void *target;       /* this rank's memory into which owners may write contributions; NULL: none */
+    const void *mine;   /* reductions: this rank's contribution, with which an owner combines its own */
+    bool helps;         /* an owner may write a part of its contribution; the same at all ranks */
+    const int64_t *starts; /* reduce_scatter: coll_shape.starts */
+    uint64_t reading; /* bit r: the data of rank r does not come through slots (METHOD_READ, METHOD_SPLIT) */
+    bool fetched;     /* all data is in the result, so that `finish` has nothing to do */
+    /* bit r of `reading` is set: address of the data in the memory of rank r */
+    uint64_t remote[SHARED_RANKS_MAX];
+    enum shared_method method; /* method of the last contribution */
+    uint64_t filled_ns;        /* METHOD_SLOTS: ns in which the owner filled the first slot */
     struct shared_decision decision;
-    uint64_t entered; /* where ranks share processors: when the call began, if it is long; else 0 */
+    uint64_t entered; /* start (ns) of a long call where ranks share processors; else 0 */
     int error;
 };
 
 struct transfer_ops {
-    /* Bytes at .. at + len - 1 of my block, or of each of my blocks one behind the other, into a slot. */
+    /* Copies bytes at .. at + len - 1 of this rank's block, or of each of its blocks, into a slot. */
     void (*put)(struct transfer *t, char *slot, size_t at, size_t len);
-    /* The same of what rank r has for me, out of a slot. NULL: `finish` does it. */
+    /* Copies these bytes of rank r's block for this rank out of a slot. NULL: `finish` does it. */
     void (*take)(struct transfer *t, int r, const char *from, size_t at, size_t len);
-    /* All of it, from the memory of rank r; or with its help. May be NULL: `finish` does it. */
+    /* Reads the whole block from the memory of rank r, alone or while rank r writes a part of the block.
+     * NULL: `finish` does it. */
     void (*fetch)(struct transfer *t, int r);
     void (*fetch_helped)(struct transfer *t, int r);
-    /* A reduction: combines this rank's elements with those of the reader, which are in scratch memory. */
+    /* Reductions: combines this rank's elements with the reader's elements, which are in scratch memory. */
     split_copy_part *combine;
-    /* What this rank has for itself, while others are busy with what it has for them. May be NULL. */
+    /* Copies this rank's block for itself, while other ranks read its blocks for them. May be NULL. */
     void (*own)(struct transfer *t);
-    /* These bytes have arrived from everyone; where a rank's data is read it is all there. May be NULL. */
+    /* Called when these bytes of all ranks have arrived, or, of ranks in `reading`, all bytes. May be
+     * NULL. */
     void (*finish)(struct transfer *t, uint64_t step, size_t at, size_t len);
 };
 
 /* Runs the transfer. False: use a schedule. `unit`: a chunk is a multiple of this number of bytes. */
 bool transfer_run(struct transfer *t, size_t unit);
 
-/* Offset in a slot of rank w of its data for rank r, with blocks of `len` bytes. */
+/* The offset of the data for rank r in a slot of rank w, if blocks have `len` bytes. */
 static inline size_t transfer_offset(const struct transfer *t, int w, int r, size_t len)
 {
     const int size = t->b->comm->size;

@@ -1,5 +1,6 @@
-/* short.c: short calls through the shared block, whose data fits a small slot. They do not take the general path: the general path, for any size, type and number of steps, takes several times as long as
- * passing one cache line. Steps, slots and marks are the same as in the general path.
+/* short.c: short calls through the shared block, whose data fits a small slot. They do not take the general
+ * path: the general path, for any size, type and number of steps, takes several times as long as passing one
+ * cache line. Steps, slots and marks are the same as in the general path.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/copy.h"
@@ -15,15 +16,16 @@ static inline struct shared_flag *rank_flag(const struct shared *b, int rank, ui
     return &b->head->rank[rank].flag[step % SHARED_DEPTH];
 }
 
-/* Prefetches all lines of a slot before it is written. They were last in the readers' caches, and stores would wait
- * for one after the other. */
+/* Prefetches all lines of a slot before it is written. They were last in the readers' caches, and stores
+ * would wait for one after the other. */
 static inline void slot_prefetch(const char *slot, size_t bytes)
 {
     for (size_t at = 0; bytes > SHARED_INLINE && at < bytes; at += CACHE_LINE)
         cpu_prefetch_write(slot + at);
 }
 
-/* Prefetches the slot that this rank writes next if it continues in the same way. Not one that readers may still need. */
+/* Prefetches the slot that this rank writes next if it continues in the same way. Not one that readers may
+ * still need. */
 static inline void prefetch_next_slot(struct shared *b, size_t bytes)
 {
     const uint64_t next = b->slot_step + b->slot_gap;
@@ -63,9 +65,9 @@ static inline const char *slot_wait(struct shared *b, int r, uint64_t step, size
     return shared_slot(b, r, step, bytes);
 }
 
-/* Sends `bytes` bytes to one reader. A long slot is announced in parts, each when it is written: moving cache lines to
- * this processor takes as long as moving them on to the reader's, and so both go on at once. Where ranks share processors
- * they do not run at once. Only the last part wakes a reader. */
+/* Sends `bytes` bytes to one reader. A long slot is announced in parts, each when it is written: moving cache
+ * lines to this processor takes as long as moving them on to the reader's, and so both go on at once. Where
+ * ranks share processors they do not run at once. Only the last part wakes a reader. */
 static void send_parts(struct shared *b, int reader, const char *from, size_t bytes)
 {
     const uint64_t step = shared_begin_step(b, bytes, reader);
@@ -84,7 +86,8 @@ static void send_parts(struct shared *b, int reader, const char *from, size_t by
     slot_post(b, reader);
 }
 
-/* Copies the parts that rank r announces in this step, until it has posted all of it. Returns how many bytes that were. */
+/* Copies the parts that rank r announces in this step, until it has posted all of it. Returns how many bytes
+ * that were. */
 static size_t copy_announced_parts(struct shared *b, int r, uint64_t step, char *to)
 {
     const char *slot = shared_slot(b, r, step, SHARED_SMALL);
@@ -184,8 +187,8 @@ static void short_gather(const struct coll_args *a, struct shared *b, size_t byt
             break;
 }
 
-/* Combines the elements of all ranks from the last to the first, as reductions.c does. `mine`: this rank's elements,
- * not in the result. */
+/* Combines the elements of all ranks from the last to the first, as reductions.c does. `mine`: this rank's
+ * elements, not in the result. */
 static void short_combine(const struct coll_args *a, struct shared *b, uint64_t step, const void *mine,
                           size_t bytes)
 {
@@ -302,8 +305,8 @@ static inline size_t bytes_of(const struct coll_args *a, const struct shared *b)
     }
 }
 
-/* The size limit (plus 1) up to which this communicator uses its shared block, among the sizes that fit a slot and
- * always go through one. The choice depends on nothing else that may change. */
+/* The size limit (plus 1) up to which this communicator uses its shared block, among the sizes that fit a
+ * slot and always go through one. The choice depends on nothing else that may change. */
 static __attribute__((noinline, cold)) uint16_t limit(const struct coll_state *state, enum coll_kind kind)
 {
     const struct coll_shape shape = {.kind = kind, .size = state->comm->size, .adjacent = true};
@@ -338,12 +341,12 @@ static bool run_short(const struct coll_args *args, struct coll_state *state, in
     if (bytes > SHARED_INLINE)
         prefetch_next_slot(b, bytes);
     *rc = 0;
-    if (unlikely(b->stranger)) {
+    if (unlikely(b->mismatched_rank)) {
         shared_report_step(b, b->step);
         *rc = shared_mismatch(b);
         return true;
     }
-    b->known = false;
+    b->mismatch_reported = false;
     shared_report_short_step(b, b->step);
     return true;
 }

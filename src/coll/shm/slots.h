@@ -1,6 +1,7 @@
-/* slots.h: when a slot of shared memory may be written again, and when a rank reports how far it has read. Steps are
- * numbered alike at all ranks; step s uses slot s % depth. Pure: numbers in, answers out; step_flags.c reads and writes the
- * numbers in shared memory, and tests/unit/coll/test_shm_slots.c goes through every order of what ranks may do.
+/* slots.h: when a slot of shared memory may be written again, and when a rank reports how far it has read.
+ * Steps are numbered alike at all ranks; step s uses slot s % depth. Pure: numbers in, answers out;
+ * step_flags.c reads and writes the numbers in shared memory, and tests/unit/coll/test_shm_slots.c goes
+ * through every order of what ranks may do.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_COLL_SHM_SLOTS_H
@@ -17,8 +18,8 @@ struct slot_use {
     int reader;
 };
 
-/* True if all readers of the slot are done with it. `safe`: all ranks are done with this step and those before;
- * `seen`: the progress of each rank when it was read last. */
+/* True if all readers of the slot are done with it. `safe`: all ranks are done with this step and those
+ * before; `seen`: the progress of each rank when it was read last. */
 static inline bool slot_is_free(const struct slot_use *use, uint64_t safe, const uint64_t seen[])
 {
     return use->step <= safe || (use->reader != SLOTS_EVERYONE && use->step <= seen[use->reader]);
@@ -40,8 +41,9 @@ static inline bool slot_is_posted(uint64_t flag, uint64_t step)
     return flag >= step;
 }
 
-/* A slot with a single reader is announced in parts, so that the reader copies the first while the writer writes the next.
- * What is said of it: the word that its flag is going to have, and how many parts are there. */
+/* A slot with a single reader is announced in parts, so that the reader copies the first while the writer
+ * writes the next. What is said of it: the word that its flag is going to have, and how many parts are
+ * there. */
 #define SLOT_PART_BITS 3
 static inline uint64_t slot_pack_parts(uint64_t word, uint64_t parts)
 {
@@ -55,9 +57,9 @@ static inline uint64_t slot_parts(uint64_t said, uint64_t word)
     return parts < 1u << SLOT_PART_BITS ? parts : 0;
 }
 
-/* True if a rank that is done with this step must report it now; `reported` was its last report. It does not report in
- * every step, so that the word's cache line moves less often. `lag` is at most the number of slots: a writer whose
- * readers have caught up never waits for an omitted report. */
+/* True if a rank that is done with this step must report it now; `reported` was its last report. It does not
+ * report in every step, so that the word's cache line moves less often. `lag` is at most the number of slots:
+ * a writer whose readers have caught up never waits for an omitted report. */
 static inline bool slots_must_report(uint64_t reported, uint64_t step, uint64_t lag)
 {
     return step - reported >= lag;

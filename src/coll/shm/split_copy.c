@@ -104,8 +104,8 @@ static bool all_written(void *arg)
     return (uint32_t)wrote == w->units || wrote >= FAILED;
 }
 
-/* Claims everything that is left, and waits for what its owner has claimed before. Returns how many of those units,
- * the first ones, the owner could not write. */
+/* Claims everything that is left, and waits for what its owner has claimed before. Returns how many of those
+ * units, the first ones, the owner could not write. */
 static uint32_t close_claims(struct shared *b, struct shared_rank *owner, uint32_t all)
 {
     struct split_piece c;

@@ -1,7 +1,8 @@
-/* split_pieces.h: one contribution that two ranks move together: who takes it reads pieces from the front, and who owns it
- * writes pieces from the back, until they meet. Each claims a piece before it moves it, so that no byte is moved twice
- * and none is left out, however fast either is, also when one of them does not run at all. Pure: a word in, a word out;
- * split_copy.c changes the word in shared memory by compare and swap.
+/* split_pieces.h: one contribution that two ranks move together: who takes it reads pieces from the front,
+ * and who owns it writes pieces from the back, until they meet. Each claims a piece before it moves it, so
+ * that no byte is moved twice and none is left out, however fast either is, also when one of them does not
+ * run at all. Pure: a word in, a word out; split_copy.c changes the word in shared memory by compare and
+ * swap.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_COLL_SHM_SPLIT_PIECES_H

@@ -9,7 +9,8 @@
 #include "base/cpu.h"
 #include "coll/shm/block.h"
 
-#define SPINS       200 /* polls of a flag between two rounds of progress, if no other rank needs this processor */
+/* Polls of a flag between two rounds of progress, if no other rank needs this processor. */
+#define SPINS       200
 #define SPINS_LATER 2 /* once it takes longer: messages of others are waiting to be handled, too */
 
 struct wait {
@@ -33,36 +34,37 @@ static void flag_describe(uint64_t what, int rank, char *out, size_t size)
 }
 
 /* Records a rank that is in another call. `differs`: the bits in which the marks differ. */
-static __attribute__((noinline, cold)) void note_stranger(struct shared *b, int rank, uint64_t differs)
+static __attribute__((noinline, cold)) void record_mismatched_rank(struct shared *b, int rank,
+                                                                   uint64_t differs)
 {
     const struct shared_rank *it = &b->head->rank[rank];
     const bool earlier = (differs & ((1u << SHARED_MARK_BITS) - 1)) == 0;
-    if (b->stranger || (earlier && b->known))
+    if (b->mismatched_rank || (earlier && b->mismatch_reported))
         return;
-    b->stranger = rank + 1;
-    b->earlier = earlier;
-    b->theirs = atomic_load_explicit(earlier ? &it->before : &it->what, memory_order_relaxed);
+    b->mismatched_rank = rank + 1;
+    b->mismatch_is_earlier = earlier;
+    b->mismatched_call = atomic_load_explicit(earlier ? &it->before : &it->what, memory_order_relaxed);
 }
 
 /* Builds the error for calls that do not match. After calls of one step each the flags are in order and the
- * communicator can be used further; after longer ones the ranks are out of step, which the standard permits after an
- * error. */
+ * communicator can be used further; after longer ones the ranks are out of step, which the standard permits
+ * after an error. */
 int shared_mismatch(struct shared *b)
 {
     char mine[96], other[96];
     const uint64_t before = atomic_load_explicit(&b->head->rank[b->comm->rank].before, memory_order_relaxed);
-    flag_describe(b->earlier ? before : b->what, b->comm->rank, mine, sizeof(mine));
-    flag_describe(b->theirs, b->stranger - 1, other, sizeof(other));
+    flag_describe(b->mismatch_is_earlier ? before : b->what, b->comm->rank, mine, sizeof(mine));
+    flag_describe(b->mismatched_call, b->mismatched_rank - 1, other, sizeof(other));
     /* The error is reported: a rank that is about to sleep need not end the job for it. */
-    b->comm->coll->past[FORM_BLOCKING][(b->comm->coll_sequence[FORM_BLOCKING] - 1 - b->earlier) % COLL_PAST] =
-        COLL_KIND_SAID;
-    b->stranger = 0;
-    b->known = true;
+    b->comm->coll->past[FORM_BLOCKING][(b->comm->coll_sequence[FORM_BLOCKING] - 1 - b->mismatch_is_earlier) %
+                                       COLL_PAST] = COLL_KIND_REPORTED;
+    b->mismatched_rank = 0;
+    b->mismatch_reported = true;
     return err_set(
         MPI_ERR_OTHER,
         "collective calls do not match on %s%s: %s, but %s; run it with FISHPLATE_DEBUG=coll to see counts "
         "and datatypes",
-        comm_label(b->comm), b->earlier ? " (the call before this one)" : "", mine, other);
+        comm_label(b->comm), b->mismatch_is_earlier ? " (the call before this one)" : "", mine, other);
 }
 
 bool shared_has_posted(const struct shared *b, int rank, uint64_t step)
@@ -72,7 +74,8 @@ bool shared_has_posted(const struct shared *b, int rank, uint64_t step)
            SHARED_WORD_BITS >= step;
 }
 
-/* True if the flag of this step was posted. Flags of other steps hold other numbers; zero means never used. */
+/* True if the flag of this step was posted. Flags of other steps hold other numbers; zero means never
+ * used. */
 static bool flag_has_arrived(struct shared *b, int rank, uint64_t step)
 {
     const uint64_t flag =
@@ -81,14 +84,14 @@ static bool flag_has_arrived(struct shared *b, int rank, uint64_t step)
         return false;
     const uint64_t differs = (flag ^ b->marks) & ((1u << SHARED_MARKS_BITS) - 1);
     if (unlikely(differs != 0))
-        note_stranger(b, rank, differs);
+        record_mismatched_rank(b, rank, differs);
     return true;
 }
 
 static bool all_arrived(void *arg)
 {
     struct wait *w = arg;
-    while (w->next < w->b->comm->size && !w->b->stranger) {
+    while (w->next < w->b->comm->size && !w->b->mismatched_rank) {
         if (!flag_has_arrived(w->b, w->next, w->step))
             return false;
         w->next++;
@@ -142,7 +145,8 @@ void shared_wait_until(struct shared *b, bool (*ready)(void *), void *w)
     }
 }
 
-/* Reads the progress of the others, which is often beyond the requested step, so that the next read is later. */
+/* Reads the progress of the others, which is often beyond the requested step, so that the next read is
+ * later. */
 static void flag_read_progress(struct shared *b, int reader)
 {
     for (int r = 0; r < b->comm->size; r++)
@@ -151,8 +155,9 @@ static void flag_read_progress(struct shared *b, int reader)
     b->safe = MAX(b->safe, slots_min_reported(b->seen, b->comm->size, b->comm->rank));
 }
 
-/* Waits for readers. A rank that waits here has read everything of the earlier steps and must report that, since the
- * ranks that it waits for may wait for it: a long call that only sends goes through all flags without reporting. */
+/* Waits for readers. A rank that waits here has read everything of the earlier steps and must report that,
+ * since the ranks that it waits for may wait for it: a long call that only sends goes through all flags
+ * without reporting. */
 static void wait_for_readers(struct wait *w, bool (*ready)(void *))
 {
     struct shared *b = w->b;
@@ -195,7 +200,7 @@ bool shared_wait(struct shared *b, int rank, uint64_t step)
     struct wait w = {.b = b, .step = step, .next = rank};
     if (!has_next_arrived(&w))
         shared_wait_until(b, has_next_arrived, &w);
-    if (unlikely(b->stranger))
+    if (unlikely(b->mismatched_rank))
         return false;
     if (b->comm->size == 2) /* the only other rank has begun this step */
         b->safe = MAX(b->safe, step - 1);
@@ -228,8 +233,9 @@ uint64_t shared_wait_part(struct shared *b, int rank, uint64_t step, uint64_t ha
     return p.parts;
 }
 
-/* Wakes ranks that wait until this one is done with a step. That is rare, so one word is nonzero if any rank waits.
- * The waiting rank need not be the writer of this step (it may be in a later call), so all are woken. */
+/* Wakes ranks that wait until this one is done with a step. That is rare, so one word is nonzero if any rank
+ * waits. The waiting rank need not be the writer of this step (it may be in a later call), so all are
+ * woken. */
 static void flags_wake_waiters(struct shared *b)
 {
     net_fence_before_sleep_check(b->comm->proc->net);
@@ -237,9 +243,9 @@ static void flags_wake_waiters(struct shared *b)
         shared_wake(b, SHARED_EVERYONE);
 }
 
-/* Prefetches this rank's next flag for writing. Ranks that arrive last at a synchronisation leave it first, and one of
- * them may be polling that flag already. Then its line must come back before it can be written, which takes as long as
- * returning to the program and being called again. */
+/* Prefetches this rank's next flag for writing. Ranks that arrive last at a synchronisation leave it first,
+ * and one of them may be polling that flag already. Then its line must come back before it can be written,
+ * which takes as long as returning to the program and being called again. */
 static inline void prefetch_next_flag(const struct shared *b, uint64_t step)
 {
     const struct shared_flag *flag = &b->head->rank[b->comm->rank].flag[step % SHARED_DEPTH];
@@ -253,10 +259,10 @@ static inline bool is_next_barrier(const struct shared *b)
     return b->what == b->before && shared_is_barrier(b->what);
 }
 
-/* Between the post and the look. Of the last two of several ranks one must see the other: the third may be asleep. Of two
- * ranks the one that comes last would leave at once, one transfer of a line before the other, and look at the flag that the
- * other is about to write: so it waits until its own flag is written. Where the next call is a barrier again it gains by
- * leaving early. */
+/* Between the post and the look. Of the last two of several ranks one must see the other: the third may be
+ * asleep. Of two ranks the one that comes last would leave at once, one transfer of a line before the other,
+ * and look at the flag that the other is about to write: so it waits until its own flag is written. Where the
+ * next call is a barrier again it gains by leaving early. */
 static inline void order_post_and_poll(const struct shared *b)
 {
     if (b->comm->size == 2 && is_next_barrier(b))
@@ -265,9 +271,10 @@ static inline void order_post_and_poll(const struct shared *b)
         atomic_thread_fence(memory_order_seq_cst);
 }
 
-/* Called by the rank that arrived last. Yields where ranks share processors: it has done what the others wait for, and
- * would have to wait for one of them in the next call, if that is like the one after the previous barrier. A call in
- * which all ranks synchronise ends earlier if this rank continues: the others arrive later there. */
+/* Called by the rank that arrived last. Yields where ranks share processors: it has done what the others wait
+ * for, and would have to wait for one of them in the next call, if that is like the one after the previous
+ * barrier. A call in which all ranks synchronise ends earlier if this rank continues: the others arrive later
+ * there. */
 static inline void yield_after_last_arrival(const struct shared *b)
 {
     struct net *net = b->comm->proc->net;
@@ -275,10 +282,10 @@ static inline void yield_after_last_arrival(const struct shared *b)
         net_yield(net);
 }
 
-bool shared_synchronize(struct shared *b, uint64_t step, enum shared_method way)
+bool shared_synchronize(struct shared *b, uint64_t step, enum shared_method method)
 {
     struct wait w = {.b = b, .step = step};
-    shared_post_step(b, step, way);
+    shared_post_step(b, step, method);
     order_post_and_poll(b);
     if (all_arrived(&w)) {
         shared_wake(b, SHARED_EVERYONE);
@@ -287,7 +294,7 @@ bool shared_synchronize(struct shared *b, uint64_t step, enum shared_method way)
         shared_wait_until(b, all_arrived, &w);
         prefetch_next_flag(b, step + 1);
     }
-    if (unlikely(b->stranger))
+    if (unlikely(b->mismatched_rank))
         return false;
     b->safe = step - 1; /* who has begun a step in which all take part is done with those before */
     return true;
@@ -300,7 +307,8 @@ void shared_report_step(struct shared *b, uint64_t step)
     flags_wake_waiters(b);
 }
 
-/* Bits of history; no rank is farther ahead than half of them when it reports, so that what others still read is not shifted out. */
+/* Bits of history; no rank is farther ahead than half of them when it reports, so that what others still read
+ * is not shifted out. */
 #define DEVICE_HISTORY 16
 #define DEVICE_LEAD    7
 

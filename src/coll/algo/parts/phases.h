@@ -8,7 +8,8 @@
 
 #include "coll/sched/algorithm.h"
 
-/* Upper limit of the partners of a rank in one round of a barrier. With more partners than ranks a barrier has one round. */
+/* Upper limit of the partners of a rank in one round of a barrier. With more partners than ranks a barrier
+ * has one round. */
 #define BARRIER_PARTNERS_MAX 64
 
 /* A tree as one of its nodes sees it. Children are in the order of the ranks they stand for: child i and its
@@ -26,11 +27,13 @@ struct tree tree_chain(int rank, int size, int root);
 /* Broadcasts down the tree: every node ends with `count` items at `data`. segment 0: in one piece. */
 void tree_bcast(struct sched *s, const struct tree *t, struct loc data, int64_t count, int64_t segment);
 
-/* Reduces up the tree, in rank order (seen from the root): the root ends with the result at `out`. `in` may be `out`. */
+/* Reduces up the tree, in rank order (seen from the root): the root ends with the result at `out`. `in` may
+ * be `out`. */
 void tree_reduce(struct sched *s, const struct tree *t, bool commutative, struct loc in, struct loc out,
                  int64_t count, int64_t segment);
 
-/* Reduces the contributions of one group of an intercommunicator up its tree. Returns the result at the tree's root. */
+/* Reduces the contributions of one group of an intercommunicator up its tree. Returns the result at the
+ * tree's root. */
 struct loc group_reduce(const struct coll_shape *shape, struct sched *s, const struct tree *t);
 
 void tree_signal_up(struct sched *s, const struct tree *t);
@@ -64,13 +67,14 @@ static inline int fold_rank(const struct fold *f, int index)
 {
     return index < f->rem ? 2 * index : index + f->rem;
 }
-/* The even rank combines its neighbour's vector with its own; the odd one is idle until fold_generate_return. */
+/* The even rank combines its neighbour's vector with its own; the odd one is idle until
+ * fold_generate_return. */
 void fold_generate_reduce(struct sched *s, const struct fold *f, int rank, struct partial *p, int64_t count);
 /* The even rank sends the result at `data` to its neighbour. */
 void fold_generate_return(struct sched *s, const struct fold *f, int rank, struct loc data, int64_t count);
 
-/* An allreduce by an exchange among a power of two of ranks: folds in, lets those that speak exchange, folds out. `exchange`
- * finds its partial result in `p`, and leaves the whole result at `out`. */
+/* An allreduce by an exchange among a power of two of ranks: folds in, lets those that speak exchange, folds
+ * out. `exchange` finds its partial result in `p`, and leaves the whole result at `out`. */
 typedef void fold_exchange(struct sched *s, const struct fold *f, struct partial *p, struct loc out,
                            int64_t count);
 void fold_allreduce(const struct coll_shape *shape, struct sched *s, fold_exchange *exchange);
@@ -95,9 +99,9 @@ static inline int64_t part_size(int64_t count, int n, int i)
     return part_start(count, n, i + 1) - part_start(count, n, i);
 }
 
-/* The number of rounds to skip. In a vector shorter than a ring of ranks most parts are empty. If in a round both part
- * `give` and the part before it are empty, returns how many following rounds are equal; -1 if one is not empty.
- * Otherwise a few bytes on 10,000 ranks would cost each of them 20,000 empty rounds. */
+/* The number of rounds to skip. In a vector shorter than a ring of ranks most parts are empty. If in a round
+ * both part `give` and the part before it are empty, returns how many following rounds are equal; -1 if one
+ * is not empty. Otherwise a few bytes on 10,000 ranks would cost each of them 20,000 empty rounds. */
 static inline int ring_return_when_idle(int give, int take, int64_t count)
 {
     return give >= count && take >= count ? (int)(take - count) : -1;
@@ -139,7 +143,8 @@ static inline bool copy_if_single_rank(const struct coll_shape *shape, struct sc
     return shape->size == 1;
 }
 
-/* What a rank of a reduce_scatter works with: its input and output, its own block of the input, and the items of it. */
+/* What a rank of a reduce_scatter works with: its input and output, its own block of the input, and the items
+ * of it. */
 struct blocks {
     struct loc in, out, own;
     int64_t mine;
@@ -152,8 +157,8 @@ static inline struct blocks shape_blocks(const struct coll_shape *shape)
                            shape->starts[shape->rank + 1] - first};
 }
 
-/* Passes the parts of a vector round a ring: rank `rank` starts with part `first` at data + its offset, and ends with
- * all of them. start[] has size + 1 entries. */
+/* Passes the parts of a vector round a ring: rank `rank` starts with part `first` at data + its offset, and
+ * ends with all of them. start[] has size + 1 entries. */
 void ring_allgather(struct sched *s, int rank, int size, int first, struct loc data, int64_t count);
 
 #endif

@@ -53,8 +53,8 @@ void tree_bcast(struct sched *s, const struct tree *t, struct loc data, int64_t 
     sched_fence(s);
 }
 
-/* Receives and combines the children's results from right to left, so that each application but the last is `in op
- * inout`. The result of the last may have to be in `in`. */
+/* Receives and combines the children's results from right to left, so that each application but the last is
+ * `in op inout`. The result of the last may have to be in `in`. */
 static void reduce_children(struct sched *s, const struct tree *t, bool commutative, struct loc in,
                             struct loc children, int64_t stride, struct loc out, int64_t len)
 {
@@ -78,7 +78,8 @@ static void recv_children(struct sched *s, const struct tree *t, struct loc chil
         sched_recv(s, t->child[c], loc_add(children, c * stride), len);
 }
 
-/* Uses two sets of receive buffers and two of results: segment k+1 is received while k is reduced and k-1 is sent. */
+/* Uses two sets of receive buffers and two of results: segment k+1 is received while k is reduced and k-1 is
+ * sent. */
 void tree_reduce(struct sched *s, const struct tree *t, bool commutative, struct loc in, struct loc out,
                  int64_t count, int64_t segment)
 {
