@@ -1,4 +1,4 @@
-/* comm_state.c: opens and closes what a communicator keeps for its collectives.
+/* comm_state.c: opens and closes the state of a communicator's collectives.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/comm_state.h"
@@ -48,8 +48,8 @@ int coll_state_open(struct comm *c, struct coll_state **out)
         return err_set(MPI_ERR_NO_MEM, "out of memory for the collective state of a communicator");
     }
     state->comm = c;
-    /* A rank that dies at a flag leaves the others there. Where the job goes on without it, collectives are
-     * messages. */
+    /* The other ranks would wait for ever at the flag of a rank that dies. A job that continues after deaths
+     * uses messages. */
     state->one_node = !c->proc->net->lost && c->proc->net->area && state->node_count == 1;
     state->nodes = !c->proc->net->lost && state->node_count > 1;
     state->look_at_record = debug_coll ? debug_check_record : NULL;
@@ -66,7 +66,7 @@ static void coll_state_close(struct comm *c)
     if (!state)
         return;
     if (c->coll)
-        mismatch_check_comm(c); /* no call of this communicator will receive the messages that wait now */
+        mismatch_check_comm(c); /* later calls receive no messages of this communicator */
     tuning_close(state);
     for (const struct coll_executor *const *e = coll_executors; *e; e++)
         (*e)->close(state);

@@ -1,4 +1,4 @@
-/* comm_state.h: what a communicator keeps for its collectives: the cached selection, the nodes of its ranks,
+/* comm_state.h: the state of a communicator's collectives: the cached selection, the nodes of its ranks,
  * and the state of each executor.
  *
  * SPDX-License-Identifier: Apache-2.0 */

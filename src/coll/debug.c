@@ -26,19 +26,19 @@ static TUNABLE_WORDS(
 
 bool debug_coll;
 
-#define UNKNOWN UINT64_MAX /* this rank cannot know it, so it is not compared */
+#define UNKNOWN UINT64_MAX /* a value that this rank does not know and that is not compared */
 
 struct record {
     char name[32];
     char type[48];
     uint64_t op;    /* handle of a predefined one, 1 for the user's */
-    uint64_t bytes; /* of data: what must agree, however the type is written */
+    uint64_t bytes; /* bytes of data, which must be the same for any choice of datatypes */
     int64_t count;
     int32_t root;
     int32_t rank;
     int32_t rooted;
     uint32_t form;  /* enum coll_form */
-    uint64_t order; /* the number of the call among those of all forms */
+    uint64_t order; /* number of the call among the calls of all forms */
 };
 
 /* Both messages of one comparison; freed when they are complete. */
@@ -226,7 +226,7 @@ int debug_check(const struct coll_args *args, const struct call *call, bool wait
     cmp->pending = 1; /* until both are started */
     int rc = comparison_exchange(cmp, c, coll_make_tag(COLL_KIND_DEBUG, 0, call->form, number));
     if (rc)
-        return rc; /* what was started may still write into cmp, so it is left behind */
+        return rc; /* cmp is not freed, because a started receive may still write into it */
     cmp->detached = !wait && cmp->pending > 1;
     const bool left_alone = cmp->detached;
     on_message_finished(cmp);

@@ -165,7 +165,7 @@ bool coll_device_is_direct(const struct coll_args *args)
         return false;
     if (!kind_reduces(args->kind))
         return true;
-    /* One operand in host memory: to compute there costs less than to copy step by step. */
+    /* If one operand is in host memory, reducing there takes less time than copying step by step. */
     const bool has_result = args->kind != COLL_REDUCE || args->root == args->comm->rank;
     return !args->comm->remote && op_has_kernel(args->op, send->type) &&
            (args->in_place || is_side_on_device(args, send, true)) &&

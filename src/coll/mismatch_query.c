@@ -12,7 +12,7 @@
 #include "net/lost.h"
 
 #define PATIENCE_NS UINT64_C(1000000000)
-#define RECEIVERS   16 /* of one round of queries */
+#define RECEIVERS   16 /* receivers of one round of queries */
 
 static const struct coll_request *schedule_of_request(const struct request *r)
 {
@@ -20,11 +20,11 @@ static const struct coll_request *schedule_of_request(const struct request *r)
     return is ? container_of(r, struct coll_request, base) : NULL;
 }
 
-/* The schedule that this wait cannot end without, or NULL. */
+/* The schedule whose completion the wait needs, or NULL. */
 static const struct coll_request *find_awaited_schedule(const struct net_waiter *w)
 {
     const struct coll_request *found = NULL;
-    if (w->what == NET_FLAG) { /* of a request, or of something smaller */
+    if (w->what == NET_FLAG) { /* the flag is in a request, or in a smaller object that is no request */
         uint32_t magic;
         const struct request *r = container_of((const char *)w->of, struct request, complete);
         memcpy(&magic, (const char *)r + offsetof(struct request, obj.magic), sizeof(magic));
@@ -41,7 +41,7 @@ static bool is_awaited(const struct coll_request *r, struct comm *c, int rank, i
     return p2p_is_posted(r->base.p2p, comm_coll_envelope(c, rank, tag));
 }
 
-/* Lost if there is no room: a later one follows. */
+/* The query is dropped if there is no room: a later one follows. */
 static void send_query(const struct coll_request *r, struct comm *c, int rank, int tag)
 {
     struct peer *peer;
@@ -53,7 +53,7 @@ static void send_query(const struct coll_request *r, struct comm *c, int rank, i
         (void)peer_send(peer, &h, &q, sizeof(q));
 }
 
-/* To the ranks whose messages the steps since the last fence wait for. */
+/* Sends queries to the ranks whose messages the steps since the last fence wait for. */
 static void query_senders(const struct coll_request *r)
 {
     const struct sched *s = &r->plan->sched;

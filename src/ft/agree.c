@@ -5,12 +5,12 @@
 
 #include <string.h>
 
-/* The parts of data[]. */
-static uint64_t *agree_own_words(struct agree *a) /* contributed here */
+/* The parts of agree.data[]. */
+static uint64_t *agree_own_words(struct agree *a) /* the words that this process contributes */
 {
     return a->data;
 }
-static uint64_t *agree_sum(struct agree *a) /* AND of what is known in this epoch */
+static uint64_t *agree_sum(struct agree *a) /* the contributions received in this epoch, combined */
 {
     return a->data + a->nwords;
 }
@@ -22,10 +22,10 @@ static uint64_t *agree_set(struct agree *a, unsigned which)
 {
     return a->data + 3 * (size_t)a->nwords + which * (size_t)a->nbits;
 }
-#define HAVE(a)     agree_set(a, 0) /* whose contribution is in the sum */
+#define HAVE(a)     agree_set(a, 0) /* processes whose contribution is in the sum */
 #define DEAD(a)     agree_set(a, 1)
-#define GONE(a)     agree_set(a, 2) /* the dead of the decision */
-#define INFORMED(a) agree_set(a, 3) /* places that were sent the decision in this epoch */
+#define GONE(a)     agree_set(a, 2) /* processes that the decision names dead */
+#define INFORMED(a) agree_set(a, 3) /* processes that were sent the decision in this epoch */
 #define SETS        4
 
 static bool set_contains(const uint64_t *s, uint32_t i)
@@ -126,7 +126,7 @@ static bool subtree_is_here(struct agree *a, uint32_t place)
     return true;
 }
 
-/* ---- what is sent ---- */
+/* ---- messages ---- */
 
 static void agree_send_frame(struct agree *a, const struct agree_out *out, uint32_t to, enum agree_kind kind,
                              bool decision)
@@ -200,7 +200,7 @@ static void agree_advance(struct agree *a, const struct agree_out *out)
     agree_send_frame(a, out, parent, AGREE_UP, decision);
 }
 
-/* ---- what happens ---- */
+/* ---- events ---- */
 
 static void agree_contribute(struct agree *a)
 {
@@ -248,7 +248,7 @@ void agree_member_died(struct agree *a, uint32_t rank, const struct agree_out *o
 
 static void accept_decision(struct agree *a, const struct agree_message *m)
 {
-    if (a->decided) /* the same, confirmed by a new root */
+    if (a->decided) /* a new root has confirmed the same decision */
         return;
     memcpy(agree_result_words(a), m->data, a->nwords * sizeof(uint64_t));
     memcpy(GONE(a), m->data + a->nwords + a->nbits, a->nbits * sizeof(uint64_t));

@@ -23,14 +23,13 @@ static COUNTER(shrunk, "ft_shrinks", "Communicators created by MPIX_Comm_shrink.
 
 struct ft_request {
     struct request base;
-    struct comm *comm; /* retained */
-    int *flag;         /* agree: the user's */
-    MPI_Comm *handle;  /* shrink: the user's, or NULL */
-    struct comm *made;
-    int acked;    /* agree: deaths that were known to the program when it began */
-    bool single;  /* shrink: holds the part of the mask that only one may use */
-    bool scraped; /* shrink: every id that could be had was offered in the last round */
-    struct net_hook again;
+    struct comm *comm;     /* retained */
+    int *flag;             /* agree: the user's flag */
+    MPI_Comm *handle;      /* shrink: the user's handle, or NULL */
+    struct comm *made;     /* shrink: the new communicator */
+    bool single;           /* shrink: holds proc.context_busy */
+    bool scraped;          /* shrink: the last round offered all ids, including retired ones */
+    struct net_hook again; /* shrink: begins the next round */
 };
 
 static void ft_request_release(struct request *base)
@@ -177,8 +176,8 @@ static int ft_request_make(struct ft_request *r, const struct ft_round *round, c
     return rc;
 }
 
-/* What a shrinking agrees on: the context ids that are free everywhere, whether everyone could offer its ids,
- * and the highest epoch. */
+/* The words of a shrink: the context ids that are free at all members, whether all members could offer their
+ * ids, and the highest epoch. */
 enum { SHRINK_OFFERED = CONTEXT_SINGLE_WORDS, SHRINK_EPOCH, SHRINK_WORDS };
 
 static int shrink_retry_hook(struct net_hook *hook)

@@ -56,7 +56,7 @@ static int round_compare_by_name(const void *a, const void *b)
     return x->rank < y->rank ? -1 : x->rank > y->rank;
 }
 
-/* The two sides of an intercommunicator order their members by a name that is the same everywhere. */
+/* Orders the members of an intercommunicator by their names, which are the same at both sides. */
 static void sort_both_sides(struct net *net, struct ft_members *m)
 {
     struct {
@@ -118,7 +118,7 @@ static struct agree_out make_agree_output(struct ft_round *r)
     return (struct agree_out){send_to, r, r->scratch};
 }
 
-/* All living members have decided the agreements below this number: frees their results. */
+/* All living members have decided the agreements below this number: marks them as spent. */
 static void free_decided_rounds(struct ft *ft, uint32_t context, uint32_t number)
 {
     list_foreach(pos, &ft->rounds)
@@ -308,7 +308,7 @@ int ft_round_begin(struct comm *c, const uint64_t *words, uint32_t nwords, uint3
     r->number = c->agreements++;
     r->over = over;
     r->arg = arg;
-    c->unquiet = true; /* words about this agreement may come when the communicator is gone */
+    c->unquiet = true; /* messages of this agreement may arrive after the communicator is freed */
     round_start(r, all);
     free(all);
     return MPI_SUCCESS;
@@ -339,9 +339,8 @@ void ft_round_leave(struct comm *c)
 {
     const uint64_t nothing = 0;
     struct proc *p = c->proc;
-    if (!p->net
-             /* a farewell to a process of another job that has ended in the meantime could end this job */
-             ->lost) {
+    /* Without recovery a message to a process of another job that has ended would end this job. */
+    if (!p->net->lost) {
         ft_enter(p->ft);
         round_mark_freed(p->ft, c->context);
         ft_leave(p);
@@ -395,7 +394,7 @@ void ft_round_arrived(struct proc *p, struct peer *peer, const struct frame_head
         return;
     }
     if (c && number < c->agreements)
-        return; /* of one that all have decided */
+        return; /* an agreement that all members have decided */
     struct ft_early *e = malloc(sizeof(*e) + len);
     CHECK_MEMORY(e != NULL, "an agreement message that arrived before this process began the agreement");
     *e = (struct ft_early){.context = h->context, .number = number, .from = from, .len = len};

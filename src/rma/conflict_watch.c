@@ -10,7 +10,7 @@
  * A store of the target is a conflict when nothing can have put it in order with the operation:
  * - the operation, which ends with the epoch, had been reported to the target before the store; or
  * - the target has notified no process between the store and the end of the epoch;
- * - under a lock: the store happened between the call of the operation and its flush, by the clock of the node.
+ * - under a lock: the store happened between the call of the operation and its flush, by the node's clock.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <dlfcn.h>

@@ -23,8 +23,8 @@ static void allgather_neighbor_generate(const struct coll_shape *shape, struct s
     sched_recv(s, first, loc_make(BUF_RECV, first), 1);
     sched_send(s, first, loc_make(BUF_RECV, rank), 1);
     sched_fence(s);
-    /* Pairs begin at even ranks. What comes from the second partner lies one pair further to its side each
-     * time. */
+    /* Pairs begin at even ranks. The blocks received from the second partner are one pair further to its side
+     * each time. */
     int pair = rank - rank % 2, give = pair;
     int from_second = pair, from_first = pair, away = even ? -2 : 2;
     for (int k = 1; k < size / 2; k++) {

@@ -8,7 +8,7 @@
 static void doubling_exchange(struct sched *s, const struct fold *f, struct partial *p, struct loc out,
                               int64_t n)
 {
-    (void)out; /* partial_copy_to_result leaves it there */
+    (void)out; /* partial_copy_to_result copies the result to `out` */
     for (int mask = 1; mask < f->pof2; mask *= 2) {
         int partner = fold_rank(f, f->index ^ mask);
         sched_recv(s, partner, partial_peer_data(p), n);

@@ -114,8 +114,8 @@ struct hbarrier {
     struct transport *transport;
     struct mapping memory;
     _Atomic uint8_t *flags; /* [partner][lane], in `memory` */
-    /* [lane], in `memory`. METHOD_COUNTER: the counter at the first leader; at other leaders the previous value that
-     * their fetch-and-add returns. */
+    /* [lane], in `memory`. METHOD_COUNTER: the counter at the first leader; at other leaders the previous
+     * value that their fetch-and-add returns. */
     _Atomic uint64_t *counters;
     struct net_mem mem;
     struct net_key key;

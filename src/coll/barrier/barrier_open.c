@@ -1,6 +1,6 @@
-/* barrier_open.c: what a communicator needs for its barrier between nodes: who leads, who partner_at whom,
- * memory that others set flags in. Registering memory takes as long as hundreds of barriers, so it is done
- * once, for communicators that are used.
+/* barrier_open.c: opens the barrier between nodes of a communicator: leaders, their partners, and the memory
+ * of flags that partners set. Registering memory takes as long as hundreds of barriers, so it is done once,
+ * for communicators that are used.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -15,7 +15,7 @@
 #define FLAGS_SIZE  (HBARRIER_PARTNERS * HBARRIER_LANES)
 #define MEMORY_SIZE (FLAGS_SIZE + HBARRIER_LANES * sizeof(uint64_t))
 #define BLOCK_NONE  UINT64_MAX
-/* Their places and those of a dissemination are within HBARRIER_PARTNERS. */
+/* Limit of leaders that use a counter: their partners and those of a dissemination fit HBARRIER_PARTNERS. */
 #define COUNTER_LEADERS 96
 
 static COUNTER(no_group, "coll_switch_full",
@@ -188,7 +188,7 @@ static void barrier_describe_leader(struct hbarrier *w)
     if (!w->unit || w->leader != 0 || (!w->choice.named && !turns) ||
         w->unit->get(w->unit, &w->mine.group) == 0)
         return;
-    if (no_group.value == 0 && coll_is_forced(COLL_BARRIER)) /* not when it is only tried */
+    if (no_group.value == 0 && coll_is_forced(COLL_BARRIER)) /* not during a trial of the tuner */
         log_warn("%s: barriers of %s (%d nodes) are done by RDMA writes instead. This is said once; the "
                  "counter coll_switch_full counts such communicators.",
                  w->may_wire ? "There is no barrier network, or another job uses it"

@@ -1,17 +1,18 @@
-/* fast.c: the usual case of barrier_run.c without its detours: a blocking barrier by RDMA writes of leaders
- * that are alone on their nodes, each on a processor of its own, with no other barrier of the communicator
- * under way. What is written and read is the same, so some ranks may take this course and others not.
+/* fast.c: a short path of barrier_run.c for a blocking barrier by RDMA writes of leaders that are alone on
+ * their nodes, each on a processor of its own, with no other barrier of the communicator in progress. The
+ * writes and reads of memory are the same, so some ranks may use this path and others not.
  *
- * The partners mostly come within a microsecond. So their flags are polled a number of times with nothing in
- * between: a round of progress takes longer than a cache line needs from one processor to another. After that
- * the barrier goes on as any other, from where it stands.
+ * The flags of the partners are mostly set within a microsecond. So they are polled a number of times without
+ * progress in between: a round of progress takes longer than the transfer of a cache line between processors.
+ * After that barrier_run.c continues the barrier from its current round.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/counter.h"
 #include "coll/barrier/barrier_internal.h"
 
-#define POLLS    1024 /* about a microsecond */
-#define PROGRESS 64   /* barriers: others may wait for this rank meanwhile, for an answer or for room */
+#define POLLS 1024 /* about a microsecond */
+#define PROGRESS \
+    64 /* barriers between two rounds of progress: other ranks may wait for answers or credits of this rank */
 
 static COUNTER(quick, "coll_barrier_rdma_direct",
                "Barriers by RDMA writes, one rank per node, that polled the partners' flags directly, "

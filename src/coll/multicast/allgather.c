@@ -28,12 +28,12 @@ struct gathering {
     struct multicast *m;
     struct comm *comm;
     struct list link;     /* of multicast.runs */
-    char *all;            /* the blocks, by member and by place in its node */
+    char *all;            /* all blocks, ordered by node and by rank in the node */
     size_t block;         /* bytes */
-    size_t *start;        /* by member, and one more: where its blocks begin in all */
-    uint32_t members, me; /* me: of this node */
+    size_t *start;        /* by member: offset of its blocks in `all`; one more entry for the end */
+    uint32_t members, me; /* number of members (nodes); index of this node */
     struct net_group_want *want;
-    size_t at; /* sent of my node's blocks */
+    size_t at; /* bytes of this node's blocks that were sent */
 };
 
 static size_t bytes_of(const struct gathering *g, uint32_t member)

@@ -1,6 +1,6 @@
-/* bcast.c: the course of one broadcast by multicast. On the root's node the data reaches the leader, which
- * multicasts it; on other nodes leaders receive it and pass it on. A root returns when its packets are in the
- * window: acknowledgements come in the background [Liu04 7.2.2].
+/* bcast.c: runs broadcasts by multicast. On the root's node the data is sent to the leader, which multicasts
+ * the data; on other nodes the leader receives the data and broadcasts it within the node. A root returns
+ * when its packets are in the window: acknowledgements come in the background [Liu04 7.2.2].
  *
  * Blocking broadcasts of a communicator take turns at each rank, in the order in which they were called, and
  * so do nonblocking ones: each of the two forms has a channel of the group. Persistent ones may be started in
@@ -22,22 +22,22 @@ enum stage { STAGE_WAITING, STAGE_SEND, STAGE_FLUSH, STAGE_RECEIVE, STAGE_NODE, 
 
 struct multicast_run {
     struct request base;  /* first; unused by blocking calls */
-    struct net_hook hook; /* linked while a nonblocking one is under way */
-    struct list link;     /* of its turn */
-    struct list *turn;    /* multicast.runs or .requests; NULL: persistent */
+    struct net_hook hook; /* linked while a nonblocking or persistent call is in progress */
+    struct list link;     /* in *turn */
+    struct list *turn;    /* multicast.runs or .requests, in which calls run in order; NULL: persistent */
     struct multicast *m;
     struct comm *comm;
     enum stage stage;
     bool blocking, basic, is_root;
     bool on_node; /* the root is on this node */
     uint32_t channel;
-    struct net_group_want want; /* of the leader, unless the root is on this node */
-    int place;                  /* where the data comes from within the node */
+    struct net_group_want want; /* the leader's receive, unless the root is on this node */
+    int place;                  /* root of the broadcast within the node */
     char *data;
-    size_t bytes, at;
-    struct request *local; /* within the node; a persistent one is kept */
+    size_t bytes, at;      /* length of the data; bytes that were sent */
+    struct request *local; /* broadcast within the node; NULL: none, or blocking */
     int error;
-    /* The user's buffer, where the data does not lie packed. */
+    /* If the user's buffer is not contiguous: packed copy, and the user's buffer. */
     void *staged, *user;
     MPI_Count count;
     struct dtype *type;

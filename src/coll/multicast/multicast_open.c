@@ -1,6 +1,6 @@
-/* multicast_open.c: what a communicator needs for broadcasts or barriers by multicast: a communicator of each
- * node, one of the leaders of nodes, and the group that they join. It is made when it is first used, and
- * given back with the communicator.
+/* multicast_open.c: opens multicast for a communicator: a communicator of each node, a communicator of the
+ * leaders of nodes, and the multicast group that the leaders join. They are opened at the first use and
+ * closed with the communicator.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -104,7 +104,8 @@ static int multicast_join(struct multicast *m, const struct multicast_terms *ter
         .collectors = MIN(terms->collectors, members),
         .deliver = terms->deliver,
         .rules = net_group_make_rules(terms->window, terms->aggregate, terms->skew, terms->timeout_us),
-        .by_write = !net_thread_is_enabled(), /* it sleeps, and nobody rings for what is written */
+        .by_write =
+            !net_thread_is_enabled(), /* the progress thread sleeps, and an RDMA write rings no doorbell */
         .peer = get_member_peer,
         .arg = leaders};
     *card = (struct net_group_card){0};

@@ -25,7 +25,7 @@ static void bind_side_buffers(struct bound *b, const struct coll_side *side)
                         .types = side->types};
 }
 
-/* The bytes of one block, from the side that this rank knows. */
+/* The bytes of one block, from the side of the call that this rank has. */
 static MPI_Count block_bytes(const struct coll_args *args, const struct coll_shape *shape)
 {
     const struct coll_side *s = &args->send;

@@ -71,7 +71,7 @@ static void start_message(struct coll_request *r, const struct step *step)
     if (step->count > 0) {
         p = binding_get_place(&r->binding, step->buf[0], step->at[0], step->count);
         if (p.count == 0 || p.type->size == 0)
-            return; /* the other side knows it too */
+            return; /* the peer adds no message either */
     }
     const bool remote = PEER_IS_REMOTE(step->peer);
     struct comm *c = r->comm->remote && !remote ? r->comm->local_comm : r->comm;
@@ -100,7 +100,7 @@ static void do_copy(struct coll_request *r, const struct step *step)
     struct place from = binding_get_place(&r->binding, step->buf[0], step->at[0], step->count);
     struct place to = binding_get_place(&r->binding, step->buf[1], step->at[1], step->count);
     exec_record_error(r, dt_copy(from.at, from.count, from.type, to.at, to.count, to.type));
-    /* What a rank sends to itself, or lays down in its own block of a result, has two descriptions too. */
+    /* Data that a rank sends to itself has a send and a receive description, which may differ in length. */
     if (unlikely(from.count * from.type->size < to.count * to.type->size))
         exec_record_error(
             r, err_set(MPI_ERR_OTHER,
@@ -122,7 +122,7 @@ static void do_reduce(struct coll_request *r, const struct step *step)
     }
     if (out.at == right.at) {
         op_apply(r->op, left.at, out.at, out.count, out.type);
-    } else if (out.at == left.at) { /* the generator may ask this of operators that commute only */
+    } else if (out.at == left.at) { /* only for operators that commute (sched.h) */
         op_apply(r->op, right.at, out.at, out.count, out.type);
     } else if (!op_apply3(r->op, left.at, right.at, out.at, out.count, out.type)) {
         dt_copy(right.at, right.count, right.type, out.at, out.count, out.type);
@@ -151,7 +151,7 @@ static void exec_advance(struct coll_request *r)
     r->running = true;
     while (r->next < s->count) {
         if (unlikely(r->error) && is_failure_error(r->error)) {
-            r->next = s->count; /* the others hear of it too: nobody awaits a message from here on */
+            r->next = s->count; /* the other ranks learn of the failure too and await no further messages */
             break;
         }
         const struct step *step = &s->steps[r->next];
@@ -223,7 +223,7 @@ static int request_new(struct coll_state *state, const struct coll_args *args, c
     if (r) {
         state->spare = r->spare;
         if (unlikely(objmem_watch != NULL))
-            objmem_watch(r, sizeof(*r)); /* to the program it is a new one, from another call */
+            objmem_watch(r, sizeof(*r)); /* debugging tools shall see a new object */
     } else if (!(r = objmem_new(sizeof(*r)))) {
         plan_release(plan);
         return err_set(MPI_ERR_NO_MEM, "out of memory for a collective request");

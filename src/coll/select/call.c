@@ -23,8 +23,8 @@ static uint64_t side_bytes(const struct coll_side *side)
     return side->type ? (uint64_t)side->count * (uint64_t)side->type->size : 0;
 }
 
-/* The bytes of one block as every rank sees them. Of the vector variants only allgatherv's blocks are known
- * to all. */
+/* The bytes of one block, the same at every rank. Of the vector variants only allgatherv's blocks are known
+ * to all ranks. */
 static uint64_t block_bytes(const struct coll_args *args, const struct coll_shape *shape)
 {
     if (args->vector) {
@@ -183,7 +183,7 @@ void call_choose(struct call *call, const struct coll_choice *choice)
     int64_t item = kind_reduces(shape->kind) && args->send.type->size > 0 ? args->send.type->size : 1;
     shape->segment = MAX((int64_t)choice->segment / item, 1);
     if (shape->segment >= shape->count)
-        shape->segment = 0; /* one and the same plan for all that fits a segment */
+        shape->segment = 0; /* all counts that fit in one segment share a plan */
 }
 
 bool call_can_split(const struct call *call, const struct coll_algorithm *a)

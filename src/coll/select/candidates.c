@@ -1,8 +1,8 @@
-/* candidates.c: the schedules that may be worth trying for an operation and size, and what they cost by a
+/* candidates.c: lists the schedules to be measured for an operation and size, with their predicted times by a
  * model of start-up time, overhead of a message and time of a byte [Hoefler05 2.1; the usual equations of
- * each algorithm]. The numbers are round ones near those of softib on two x86-64 cores. They only have to
- * keep out what is hopeless: sizes and processors at which two good algorithms change places are what the
- * trial is for.
+ * each algorithm]. The numbers are round ones near those of softib on two x86-64 cores. They only exclude
+ * candidates that are much slower; measurements find the sizes at which one good algorithm becomes faster
+ * than another.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
@@ -14,15 +14,16 @@
 #define KI       1024u
 #define HOPELESS 3 /* a candidate that is predicted to be 3 times slower than the fastest is not tried */
 
-/* us; where ranks take turns on processors, a round takes until everybody has had a turn */
+/* Times in us. START_TURNS: where ranks take turns on processors, a round ends when every rank has had a
+ * turn. */
 #define START       1.5
 #define START_TURNS 15.0
 #define MESSAGE     0.4
 #define BYTE        0.0002
 
-/* rounds = one + by_log * log2(ranks) + by_rank * (ranks - 1); messages of the busiest rank; bytes that it
- * moves, in vectors or blocks: once + bytes_log * log2 + bytes_rank * (ranks - 1), + bytes_both * log2 *
- * ranks */
+/* rounds = one + by_log * log2(ranks) + by_rank * (ranks - 1); messages: of the rank that sends most, per
+ * other rank; bytes that this rank moves, in units of vectors or blocks: once + bytes_log * log2 + bytes_rank
+ * * (ranks - 1), + bytes_both * log2 * ranks */
 static const struct equation {
     enum coll_kind kind;
     const char *name;
@@ -80,7 +81,7 @@ double tuning_predict(const struct coll_choice *c, int ranks, uint64_t bytes, bo
                    BYTE * (double)bytes *
                        (e->once + e->bytes_log * log + e->bytes_rank * all + e->bytes_both * log * ranks);
     }
-    return start; /* nothing is known of it: try it */
+    return start; /* no equation: the candidate is always tried */
 }
 
 struct candidate_list {

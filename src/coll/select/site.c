@@ -86,7 +86,7 @@ static int site_add_rule(struct site *s, const struct coll_site_rule *rule)
 {
     if (s->count == RULES_MOST)
         return err_set(MPI_ERR_ARG, PREFIX "more than %d rules", RULES_MOST);
-    /* Doubled whenever it is full: at every power of two. */
+    /* The array is doubled when it is full: at every power of two. */
     if ((s->count & (s->count - 1)) == 0) {
         void *more = realloc(s->rule, (s->count ? 2 * s->count : 1) * sizeof(*rule));
         if (!more)

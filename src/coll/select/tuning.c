@@ -17,10 +17,10 @@
 #include "tune/setting.h"
 
 #define WARM            2      /* calls before a sample */
-#define FEWEST          3      /* calls of a sample at least, ... */
-#define MOST            256    /* ... and at most */
-#define SAMPLE_NS       200000 /* one sample, ... */
-#define SAMPLE_TURNS    500000 /* ... where ranks take turns on processors */
+#define FEWEST          3      /* fewest calls of a sample */
+#define MOST            256    /* most calls of a sample */
+#define SAMPLE_NS       200000 /* time of one sample */
+#define SAMPLE_TURNS    500000 /* time (ns) of one sample where ranks take turns on processors */
 #define SESSION_SAMPLES 96     /* samples of one session at most */
 #define APART           32     /* calls from one session to the next, at least */
 #define MEMORY          (16u << 20)
@@ -57,17 +57,18 @@ struct coll_budget {
 /* The state of one size class of an operation. */
 struct tuned {
     struct tune tune;
-    struct result result; /* the candidates, and what is known of them */
-    uint64_t bytes; /* that are measured: those of the program's call in which the first session began */
-    bool turns;     /* ranks take turns on processors */
+    struct result result; /* the candidates and their measured times */
+    /* size of the measured calls: that of the program's call in which the first session began */
+    uint64_t bytes;
+    bool turns; /* ranks take turns on processors */
     bool all_measured;
-    bool declined[TUNE_CANDIDATES]; /* by its executor, at all ranks */
-    int batch[TUNE_CANDIDATES];     /* calls of a sample; 0: not known */
+    bool declined[TUNE_CANDIDATES]; /* the candidate's executor has declined the call, at all ranks */
+    int batch[TUNE_CANDIDATES];     /* calls of a sample; 0: not known yet */
 };
 
 struct coll_tuning {
     struct {
-        uint32_t calls, next; /* blocking ones; the one that begins with a session */
+        uint32_t calls, next; /* blocking calls so far; number of the call that begins with a session */
         struct tuned *tuned;  /* NULL until the first session */
     } class[COLL_ALLREDUCE][TUNING_CLASSES];
     bool opened_multicast; /* the group was opened for a candidate */
@@ -310,7 +311,7 @@ static int tuning_begin(const struct call *user, int class, bool turns, bool ref
         (struct result){.shape = {user->state->comm->size, user->state->node_count, user->state->node_ranks},
                         .kind = user->args->kind,
                         .class = class};
-    t->bytes = user->where.bytes; /* the same at all ranks: rules go by it */
+    t->bytes = user->where.bytes; /* the same at all ranks, because rules depend on the bytes */
     t->turns = turns;
     int rc = list_candidates(user, t, refused);
     rc = rc ? rc : open_tuner(user, t);

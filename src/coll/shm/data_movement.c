@@ -193,7 +193,7 @@ static bool transfer_can_split(const struct transfer *t)
            (t->args->kind == COLL_GATHER || (t->b->comm->size == 2 && t->writer >= 0));
 }
 
-/* The memory into which it may write: that of the result, if it is contiguous. */
+/* The memory into which an owner may write: that of the result, if it is contiguous. */
 static void *transfer_result_memory(const struct transfer *t)
 {
     const struct coll_side *side = &t->args->recv;

@@ -8,11 +8,11 @@
 #include "coll/shm/block.h"
 #include "tune/setting.h"
 
-#define MEASURE_ALL   32 /* calls of a turn; */
-#define MEASURE_EVERY 4  /* later one call of this number */
+#define MEASURE_ALL   32 /* first calls of a turn, all of which are measured */
+#define MEASURE_EVERY 4  /* of later calls every fourth is measured */
 
-/* A decision is a turn and a method, a cost a turn and ns. A turn has TURN_BITS here: old words are
- * recognised. */
+/* A published decision is a turn and a method; a published cost is a turn and ns. The low TURN_BITS of the
+ * turn identify outdated words. */
 #define METHOD_BITS 2
 #define TURN_BITS   30
 #define TURN_MASK   ((1u << TURN_BITS) - 1)
@@ -80,7 +80,7 @@ struct shared_decision shared_method_begin(struct shared *b, enum coll_kind kind
     const uint32_t word = atomic_load_explicit(&b->head->decision[kind][class], memory_order_relaxed);
     struct shared_decision d = {.method = (enum shared_method)(word & ((1u << METHOD_BITS) - 1)),
                                 .turn = word >> METHOD_BITS};
-    if (d.method == METHOD_SPLIT && !may_split) /* of a call before */
+    if (d.method == METHOD_SPLIT && !may_split) /* an outdated decision, of an earlier call */
         d.method = METHOD_READ;
     if (d.turn != key->turn) {
         key->turn = d.turn;

@@ -13,15 +13,15 @@
 struct job {
     struct transfer t; /* first: the callbacks get this */
     struct dtype *type;
-    const char *in; /* my contribution; in place, the result's memory */
-    char *out;
-    char *copy;        /* my contribution, where the result would overwrite it; allocated */
-    bool plain;        /* elements in memory are as in a slot */
-    MPI_Count skip;    /* reduce_scatter: where my block begins in my contribution */
-    MPI_Count mine;    /* elements of the result that are mine */
-    bool there;        /* the root of two ranks: the other's elements may come to where the result is to be */
-    const char *own;   /* in place: where my elements of this piece are kept meanwhile */
-    MPI_Count from, n; /* elements that are being combined */
+    const char *in;    /* this rank's contribution; in place, the result's memory */
+    char *out;         /* the result */
+    char *copy;        /* copy of a contribution that the result would overwrite; allocated, or NULL */
+    bool plain;        /* elements have the same layout in memory as in a slot */
+    MPI_Count skip;    /* reduce_scatter: first element of this rank's block in its contribution */
+    MPI_Count mine;    /* elements of the result at this rank */
+    bool there;        /* root of two ranks: the other rank's elements may be read into the result's memory */
+    const char *own;   /* in place: copy of this rank's elements of the current piece */
+    MPI_Count from, n; /* first and number of the elements that are being combined */
 };
 
 static char *job_element(const struct job *j, const void *base, MPI_Count index)

@@ -10,7 +10,7 @@
 
 #define NONE UINT64_MAX
 
-/* A wait of one rank for the others. */
+/* The argument of a wait for the other ranks. */
 struct opening {
     struct shared_big *big;
     uint32_t ranks;

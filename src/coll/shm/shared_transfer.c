@@ -14,9 +14,8 @@
 
 static COUNTER(reads, "coll_reads", "Contributions to collectives read from the memory of another rank.");
 
-#define CHUNK_MIN 1024 /* with shorter pieces a schedule is better */
-#define HANDSHAKE \
-    400 /* ns that a rank whose memory is read waits beyond the reading, until it can be read again */
+#define CHUNK_MIN   1024 /* with shorter pieces a schedule is better */
+#define HANDSHAKE   400  /* ns from the end of a read until the owner of the memory may continue */
 #define PERIOD      8
 #define PERIOD_LONG 2
 #define LONG_CALL   2097152 /* bytes that all ranks of a long call move together */
@@ -135,8 +134,7 @@ static void report_read(struct transfer *t, uint64_t since, size_t steps, bool w
                              cost_of(t, clock_ns() - since, steps, waited), 1);
 }
 
-/* The same where ranks share processors: reports the time of the whole call, whatever this rank's part in
- * it. */
+/* Where ranks share processors: reports the time of the whole call, at readers and writers alike. */
 static void report_call(struct transfer *t, enum shared_method method)
 {
     if (t->entered && is_tuned(t) && is_single_method(t) && method == t->decision.method)
@@ -182,7 +180,7 @@ static void transfer_write_part(struct transfer *t, uint64_t step)
 {
     const struct shared *b = t->b;
     const int reader = t->reader == SHARED_EVERYONE ? 1 - b->comm->rank : t->reader;
-    const size_t mine = t->each ? (size_t)reader * t->bytes : 0; /* in what this rank has */
+    const size_t mine = t->each ? (size_t)reader * t->bytes : 0; /* offset in this rank's contribution */
     const size_t there = t->args->kind == COLL_GATHER ? (size_t)b->comm->rank * t->bytes : 0;
     const struct split_copy h = {.reader = reader,
                                  .step = step,
@@ -276,7 +274,7 @@ static void read_side(struct transfer *t, uint64_t last)
             split_copy_refuse(b, first);
         shared_report_step(b, last);
         return;
-    } else if (!waited) /* the writer runs ahead: its next flag may be on its way while this one is used */
+    } else if (!waited) /* the writer is ahead: fetch its next flag while this one is used */
         __builtin_prefetch(&b->head->rank[first_source].flag[(first + 1) % SHARED_DEPTH]);
     const uint64_t since = begin_measuring(t, first_source, first);
     uint64_t step = first;
@@ -349,8 +347,7 @@ static void run_both_sides(struct transfer *t, uint64_t last)
             break;
         transfer_step_done(t, step);
     }
-    transfer_copy_own(
-        t); /* ... of a long allgather that is read is in its place already, so that it counts either way */
+    transfer_copy_own(t); /* an allgather whose memory is read has its block in place; the time counts anyway */
     report_read(t, since, (size_t)(last - first + 1), true);
     b->step = last;
     if (last > b->reported && !is_short(t))

@@ -1,6 +1,7 @@
-/* short.c: short calls through the shared block, whose data fits a small slot. They do not take the general
- * path: the general path, for any size, type and number of steps, takes several times as long as passing one
- * cache line. Steps, slots and marks are the same as in the general path.
+/* short.c: short calls through the shared block, whose data fits a small slot. The general path
+ * (shared_transfer.c), for any size, type and number of steps, takes several times as long as the transfer of
+ * one cache line. Steps, slots and marks are the same as in the general path, so ranks may take different
+ * paths.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/copy.h"
@@ -55,7 +56,7 @@ static inline const char *slot_wait(struct shared *b, int r, uint64_t step, size
     struct shared_flag *flag = rank_flag(b, r, step);
     const uint64_t word = shared_pack_word(step, METHOD_SLOTS, b->marks);
     if (atomic_load_explicit(&flag->posted, memory_order_acquire) == word) {
-        /* It runs ahead: its next flag may be on its way while this one is used. */
+        /* Rank r is ahead: fetch its next flag while this one is used. */
         __builtin_prefetch(rank_flag(b, r, step + 1));
         if (b->comm->size == 2)
             b->safe = MAX(b->safe, step - 1);
@@ -331,7 +332,7 @@ static bool run_short(const struct coll_args *args, struct coll_state *state, in
     if (unlikely(state->short_limit[kind] == 0))
         state->short_limit[kind] = limit(state, kind);
     const size_t bytes = kind == COLL_BARRIER ? 0 : bytes_of(args, b);
-    /* Nothing and too much in one comparison; of a barrier there is always nothing. */
+    /* One comparison excludes 0 bytes and too many bytes; a barrier always has 0. */
     if (bytes - (kind != COLL_BARRIER) >= state->short_limit[kind] - 1u)
         return false;
     counter_add(&shared_runs, 1);

@@ -9,7 +9,7 @@ static COUNTER(
     helped, "coll_owner_copies",
     "Pieces of collectives copied by the rank that owns the data, while the receiving rank copied the rest.");
 
-#define FAILED ((uint64_t)1 << 63) /* in `wrote`: the owner cannot write, the reader has to read it all */
+#define FAILED ((uint64_t)1 << 63) /* in `wrote`: the owner cannot write, so the reader reads the rest */
 
 _Static_assert((SPLIT_MAX + SPLIT_CRUMB) * SPLIT_UNIT <= SHARED_SCRATCH, "a piece fits scratch memory");
 
@@ -104,8 +104,8 @@ static bool all_written(void *arg)
     return (uint32_t)wrote == w->units || wrote >= FAILED;
 }
 
-/* Claims everything that is left, and waits for what its owner has claimed before. Returns how many of those
- * units, the first ones, the owner could not write. */
+/* Claims all units that are left, and waits for the units that the owner has claimed. Returns the number of
+ * units that the owner claimed and could not write: the first ones. */
 static uint32_t close_claims(struct shared *b, struct shared_rank *owner, uint32_t all)
 {
     struct split_piece c;

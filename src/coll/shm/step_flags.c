@@ -1,7 +1,7 @@
-/* step_flags.c: posting, meeting and waiting in a shared block. Flags are written with release and read with
- * acquire. The rank that ends another's wait wakes it: in a meeting that is the last to arrive, which knows
- * it because it finds all others there (of two that arrive together at least one does, since both order their
- * post before their look).
+/* step_flags.c: posts flags, synchronises and waits in a shared block. Flags are written with release and
+ * read with acquire. The rank that ends the wait of another rank wakes it. In a synchronisation this is the
+ * last rank to arrive, which finds the flags of all others (of two ranks that arrive together at least one
+ * does, since both order their post before their poll).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
@@ -11,12 +11,12 @@
 
 /* Polls of a flag between two rounds of progress, if no other rank needs this processor. */
 #define SPINS       200
-#define SPINS_LATER 2 /* once it takes longer: messages of others are waiting to be handled, too */
+#define SPINS_LATER 2 /* polls between later rounds of progress, which handle messages of other ranks */
 
 struct wait {
     struct shared *b;
     uint64_t step;
-    int next; /* meeting: the ranks before it have arrived */
+    int next; /* first rank that has not arrived */
 };
 
 /* Describes a call: "rank 1 called MPI_Bcast with root 0 (16 bytes)". */
@@ -259,10 +259,10 @@ static inline bool is_next_barrier(const struct shared *b)
     return b->what == b->before && shared_is_barrier(b->what);
 }
 
-/* Between the post and the look. Of the last two of several ranks one must see the other: the third may be
- * asleep. Of two ranks the one that comes last would leave at once, one transfer of a line before the other,
- * and look at the flag that the other is about to write: so it waits until its own flag is written. Where the
- * next call is a barrier again it gains by leaving early. */
+/* Orders the post before the poll. Of the last two of several ranks at least one must find the other's flag,
+ * because a third rank may sleep. If there are two ranks, the last one would leave one transfer of a cache
+ * line before the other and poll the flag that the other is about to write; the full fence makes it wait
+ * until its own flag is written. If the next call is a barrier again, leaving early takes less time. */
 static inline void order_post_and_poll(const struct shared *b)
 {
     if (b->comm->size == 2 && is_next_barrier(b))
@@ -296,7 +296,7 @@ bool shared_synchronize(struct shared *b, uint64_t step, enum shared_method meth
     }
     if (unlikely(b->mismatched_rank))
         return false;
-    b->safe = step - 1; /* who has begun a step in which all take part is done with those before */
+    b->safe = step - 1; /* a rank that has begun a step of all ranks is done with the steps before */
     return true;
 }
 
@@ -307,8 +307,8 @@ void shared_report_step(struct shared *b, uint64_t step)
     flags_wake_waiters(b);
 }
 
-/* Bits of history; no rank is farther ahead than half of them when it reports, so that what others still read
- * is not shifted out. */
+/* Bits of history. No rank is farther ahead than half of them when it reports, so that no bit is shifted out
+ * that another rank still reads. */
 #define DEVICE_HISTORY 16
 #define DEVICE_LEAD    7
 
