@@ -79,8 +79,7 @@ static void record_fill(struct record *r, const struct coll_args *args, const st
     r->count = side->type ? side->count : 0;
     r->root = shape->root;
     r->rank = shape->rank;
-    r->rooted = args->kind == COLL_BCAST || args->kind == COLL_GATHER || args->kind == COLL_SCATTER ||
-                args->kind == COLL_REDUCE;
+    r->rooted = kind_has_root(args->kind);
     r->form = call->form;
     r->order = count_calls(args->comm);
 }

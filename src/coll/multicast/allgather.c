@@ -134,7 +134,8 @@ static bool gathering_is_sent(struct gathering *g)
     return g->at == bytes;
 }
 
-static void wait_until(struct gathering *g, bool (*ready)(void *), bool (*done)(struct gathering *))
+/* Waits until done(g), which advances the call; `ready` is true when done() can advance it. */
+static void wait_until(struct gathering *g, bool (*ready)(void *), bool (*done)(void *))
 {
     struct net *net = g->comm->proc->net;
     struct net_waiter w = {.ready = ready, .arg = g, .what = NET_MEMBERS, .of = g->comm};
@@ -143,12 +144,7 @@ static void wait_until(struct gathering *g, bool (*ready)(void *), bool (*done)(
     net_wait_end(net, &w);
 }
 
-static bool is_first_run(struct gathering *g)
-{
-    return is_my_turn(g);
-}
-
-static bool is_done(struct gathering *g)
+static bool is_exchanged(void *g)
 {
     return gathering_is_sent(g) && has_all_blocks(g);
 }
@@ -164,7 +160,7 @@ static int exchange_between_nodes(struct gathering *g)
         if (i != g->me)
             net_group_post_receive(g->m->group, &g->want[i]);
     }
-    wait_until(g, can_advance, is_done);
+    wait_until(g, can_advance, is_exchanged);
     for (uint32_t i = 0; i < g->members && !rc; i++)
         if (i != g->me && g->want[i].total != g->want[i].length)
             rc = err_set(MPI_ERR_TRUNCATE,
@@ -205,7 +201,7 @@ bool multicast_allgather(const struct call *call, int *rc)
     else
         dt_pack_all(args->send.type, args->send.count, args->send.buf, mine);
     list_append(&m->runs, &g.link);
-    wait_until(&g, is_my_turn, is_first_run); /* also within the node all go in the same order */
+    wait_until(&g, is_my_turn, is_my_turn); /* also within the node all go in the same order */
     *rc = gather_within_node(&g, mine);
     *rc = *rc ? *rc : exchange_between_nodes(&g);
     *rc = *rc ? *rc : broadcast_to_node(&g);

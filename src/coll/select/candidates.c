@@ -24,33 +24,26 @@
 /* rounds = one + by_log * log2(ranks) + by_rank * (ranks - 1); messages: of the rank that sends most, per
  * other rank; bytes that this rank moves, in units of vectors or blocks: once + bytes_log * log2 + bytes_rank
  * * (ranks - 1), + bytes_both * log2 * ranks */
+#define KIND(kind) (1u << COLL_##kind)
 static const struct equation {
-    enum coll_kind kind;
+    unsigned kinds;
     const char *name;
     double one, by_log, by_rank, messages, once, bytes_log, bytes_rank, bytes_both;
 } equations[] = {
-    {COLL_BCAST, "binomial", .by_log = 1, .bytes_log = 1},
-    {COLL_BCAST, "linear", .one = 1, .messages = 1, .bytes_rank = 1},
-    {COLL_BCAST, "scatter_ring", .by_log = 1, .by_rank = 1, .once = 2},
-    {COLL_GATHER, "linear", .one = 1, .messages = 1, .bytes_rank = 1},
-    {COLL_GATHER, "binomial", .by_log = 1, .bytes_rank = 1},
-    {COLL_SCATTER, "linear", .one = 1, .messages = 1, .bytes_rank = 1},
-    {COLL_SCATTER, "binomial", .by_log = 1, .bytes_rank = 1},
-    {COLL_ALLGATHER, "recursive_doubling", .by_log = 1, .bytes_rank = 1},
-    {COLL_ALLGATHER, "bruck", .by_log = 1, .bytes_rank = 1},
-    {COLL_ALLGATHER, "neighbor_exchange", .by_rank = 0.5, .bytes_rank = 1},
-    {COLL_ALLGATHER, "ring", .by_rank = 1, .bytes_rank = 1},
-    {COLL_ALLGATHER, "linear", .one = 1, .messages = 1, .bytes_rank = 1},
-    {COLL_ALLTOALL, "bruck", .by_log = 1, .bytes_both = 0.5},
-    {COLL_ALLTOALL, "linear", .one = 1, .messages = 1, .bytes_rank = 1},
-    {COLL_ALLTOALL, "pairwise", .by_rank = 1, .bytes_rank = 1},
-    {COLL_REDUCE, "binomial", .by_log = 1, .bytes_log = 1},
-    {COLL_REDUCE, "linear", .one = 1, .messages = 1, .bytes_rank = 1},
-    {COLL_REDUCE, "rabenseifner", .by_log = 2, .once = 2},
-    {COLL_ALLREDUCE, "recursive_doubling", .by_log = 1, .bytes_log = 1},
-    {COLL_ALLREDUCE, "reduce_bcast", .by_log = 2, .bytes_log = 2},
-    {COLL_ALLREDUCE, "rabenseifner", .by_log = 2, .once = 2},
-    {COLL_ALLREDUCE, "ring", .by_rank = 2, .once = 2},
+    {~0u, "linear", .one = 1, .messages = 1, .bytes_rank = 1},
+    {KIND(BCAST) | KIND(REDUCE), "binomial", .by_log = 1, .bytes_log = 1},
+    {KIND(GATHER) | KIND(SCATTER), "binomial", .by_log = 1, .bytes_rank = 1},
+    {KIND(BCAST), "scatter_ring", .by_log = 1, .by_rank = 1, .once = 2},
+    {KIND(REDUCE) | KIND(ALLREDUCE), "rabenseifner", .by_log = 2, .once = 2},
+    {KIND(ALLREDUCE), "recursive_doubling", .by_log = 1, .bytes_log = 1},
+    {KIND(ALLREDUCE), "reduce_bcast", .by_log = 2, .bytes_log = 2},
+    {KIND(ALLREDUCE), "ring", .by_rank = 2, .once = 2},
+    {KIND(ALLGATHER), "recursive_doubling", .by_log = 1, .bytes_rank = 1},
+    {KIND(ALLGATHER), "bruck", .by_log = 1, .bytes_rank = 1},
+    {KIND(ALLGATHER), "neighbor_exchange", .by_rank = 0.5, .bytes_rank = 1},
+    {KIND(ALLGATHER), "ring", .by_rank = 1, .bytes_rank = 1},
+    {KIND(ALLTOALL), "bruck", .by_log = 1, .bytes_both = 0.5},
+    {KIND(ALLTOALL), "pairwise", .by_rank = 1, .bytes_rank = 1},
 };
 
 /* The predicted time of a pipeline through all ranks. */
@@ -76,7 +69,7 @@ double tuning_predict(const struct coll_choice *c, int ranks, uint64_t bytes, bo
         return predict_chain(c, ranks, (double)bytes, start);
     for (size_t i = 0; i < COUNT_OF(equations); i++) {
         const struct equation *e = &equations[i];
-        if (e->kind == c->algorithm->kind && strcmp(e->name, c->algorithm->name) == 0)
+        if (e->kinds >> c->algorithm->kind & 1 && strcmp(e->name, c->algorithm->name) == 0)
             return start * (e->one + e->by_log * log + e->by_rank * all) + MESSAGE * e->messages * all +
                    BYTE * (double)bytes *
                        (e->once + e->bytes_log * log + e->bytes_rank * all + e->bytes_both * log * ranks);

@@ -79,17 +79,14 @@ static int own_block_index(const struct transfer *t)
     return t->args->kind == COLL_ALLGATHER && t->args->in_place ? t->b->comm->rank : 0;
 }
 
-static void pack_single_block(struct transfer *t, char *slot, size_t at, size_t len)
-{
-    side_pack(transfer_my_side(t), own_block_index(t), slot, at, len);
-}
-
-static void pack_each_block(struct transfer *t, char *slot, size_t at, size_t len)
+static void pack_blocks(struct transfer *t, char *slot, size_t at, size_t len)
 {
     const int me = t->b->comm->rank, size = t->b->comm->size;
-    for (int k = 1; k < size; k++)
-        side_pack(transfer_my_side(t), (me + k) % size, slot + transfer_offset(t, me, (me + k) % size, len),
-                  at, len);
+    const struct coll_side *side = transfer_my_side(t);
+    if (!t->each)
+        side_pack(side, own_block_index(t), slot, at, len);
+    for (int k = 1; k < size && t->each; k++)
+        side_pack(side, (me + k) % size, slot + transfer_offset(t, me, (me + k) % size, len), at, len);
 }
 
 /* The index of the block for data of rank r: r if there is one for each rank. */
@@ -139,7 +136,7 @@ static void copy_own_data(struct transfer *t, int from, int to)
                     (long long)(s->count * s->type->size), (long long)(r->count * r->type->size));
 }
 
-static void find_own_block(struct transfer *t)
+static void copy_own_block(struct transfer *t)
 {
     const int me = t->b->comm->rank;
     switch (t->args->kind) {
@@ -162,16 +159,11 @@ static void find_own_block(struct transfer *t)
     }
 }
 
-static const struct transfer_ops move_one = {.put = pack_single_block,
+static const struct transfer_ops move_ops = {.put = pack_blocks,
                                              .take = unpack_block,
                                              .fetch = fetch_block,
                                              .fetch_helped = fetch_block_split,
-                                             .own = find_own_block};
-static const struct transfer_ops move_each = {.put = pack_each_block,
-                                              .take = unpack_block,
-                                              .fetch = fetch_block,
-                                              .fetch_helped = fetch_block_split,
-                                              .own = find_own_block};
+                                             .own = copy_own_block};
 
 /* The memory that others may read: all blocks of this rank, if they are contiguous. */
 static const void *transfer_readable_memory(const struct transfer *t, int blocks)
@@ -214,7 +206,7 @@ bool shared_move_data(struct shared *b, const struct coll_args *args, size_t byt
     t.error = 0;
     t.writer = t.reader = SHARED_EVERYONE;
     t.each = args->kind == COLL_SCATTER || args->kind == COLL_ALLTOALL;
-    t.ops = t.each ? &move_each : &move_one;
+    t.ops = &move_ops;
     if (args->kind == COLL_BCAST || args->kind == COLL_SCATTER)
         t.writer = root;
     if (args->kind == COLL_GATHER)

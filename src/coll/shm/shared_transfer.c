@@ -347,7 +347,8 @@ static void run_both_sides(struct transfer *t, uint64_t last)
             break;
         transfer_step_done(t, step);
     }
-    transfer_copy_own(t); /* an allgather whose memory is read has its block in place; the time counts anyway */
+    transfer_copy_own(
+        t); /* an allgather whose memory is read has its block in place; the time counts anyway */
     report_read(t, since, (size_t)(last - first + 1), true);
     b->step = last;
     if (last > b->reported && !is_short(t))

@@ -110,7 +110,7 @@ static inline bool receive_parts(struct shared *b, int r, uint64_t step, char *t
     return from != NULL;
 }
 
-static inline char *side_block_copy(const struct coll_side *side, int index, size_t bytes)
+static inline char *side_block_at(const struct coll_side *side, int index, size_t bytes)
 {
     return (char *)side->buf + (size_t)index * bytes;
 }
@@ -121,56 +121,61 @@ static inline size_t slot_offset(const struct shared *b, int w, int r, size_t by
     return (size_t)(r > w ? r - w - 1 : r - w - 1 + b->comm->size) * bytes;
 }
 
-static inline size_t ranks_except_self(const struct shared *b)
-{
-    return (size_t)b->comm->size - 1;
-}
-
 /* Copies this rank's blocks for the others into its slot, in the order of their places. */
 static inline void copy_blocks_to_slot(const struct shared *b, const struct coll_side *side, char *slot,
                                        size_t bytes)
 {
     const int me = b->comm->rank;
     for (int r = me + 1; r < b->comm->size; r++, slot += bytes)
-        copy_bytes(slot, side_block_copy(side, r, bytes), bytes);
+        copy_bytes(slot, side_block_at(side, r, bytes), bytes);
     for (int r = 0; r < me; r++, slot += bytes)
-        copy_bytes(slot, side_block_copy(side, r, bytes), bytes);
+        copy_bytes(slot, side_block_at(side, r, bytes), bytes);
+}
+
+/* Blocks in a slot: one for each reader, or one for all. */
+static inline size_t slot_blocks(const struct shared *b, bool each)
+{
+    return each ? (size_t)b->comm->size - 1 : 1;
+}
+
+/* The root sends one block for all ranks, or another block for each. */
+static inline void move_from_root(const struct coll_args *a, struct shared *b, size_t bytes, bool each)
+{
+    const int me = b->comm->rank, root = a->root, other = 1 - root;
+    const size_t all = bytes * slot_blocks(b, each);
+    const struct coll_side *side = each ? &a->send : &a->recv;
+    if (me != root && each && b->comm->size > 2) {
+        const char *from = slot_wait(b, root, ++b->step, all);
+        if (likely(from != NULL))
+            copy_bytes(a->recv.buf, from + slot_offset(b, root, me, bytes), bytes);
+        return;
+    }
+    if (me != root) {
+        receive_parts(b, root, ++b->step, a->recv.buf, bytes);
+        return;
+    }
+    if (b->comm->size == 2) {
+        send_parts(b, other, side_block_at(side, each ? other : 0, bytes), bytes);
+    } else {
+        char *slot = slot_begin(b, SHARED_EVERYONE, all);
+        if (each)
+            copy_blocks_to_slot(b, side, slot, bytes);
+        else
+            copy_bytes(slot, side->buf, bytes);
+        slot_post(b, SHARED_EVERYONE);
+    }
+    if (each && !a->in_place)
+        copy_bytes(a->recv.buf, side_block_at(side, me, bytes), bytes);
 }
 
 static void short_bcast(const struct coll_args *a, struct shared *b, size_t bytes)
 {
-    if (b->comm->size == 2 && b->comm->rank == a->root) {
-        send_parts(b, 1 - a->root, a->recv.buf, bytes);
-    } else if (b->comm->rank == a->root) {
-        copy_bytes(slot_begin(b, SHARED_EVERYONE, bytes), a->recv.buf, bytes);
-        slot_post(b, SHARED_EVERYONE);
-    } else {
-        receive_parts(b, a->root, ++b->step, a->recv.buf, bytes);
-    }
+    move_from_root(a, b, bytes, false);
 }
 
 static void short_scatter(const struct coll_args *a, struct shared *b, size_t bytes)
 {
-    const int me = b->comm->rank, root = a->root;
-    if (me == root) {
-        if (b->comm->size == 2) {
-            send_parts(b, 1 - me, side_block_copy(&a->send, 1 - me, bytes), bytes);
-        } else {
-            copy_blocks_to_slot(b, &a->send, slot_begin(b, SHARED_EVERYONE, bytes * ranks_except_self(b)),
-                                bytes);
-            slot_post(b, SHARED_EVERYONE);
-        }
-        if (!a->in_place)
-            copy_bytes(a->recv.buf, side_block_copy(&a->send, me, bytes), bytes);
-        return;
-    }
-    if (b->comm->size == 2) {
-        receive_parts(b, root, ++b->step, a->recv.buf, bytes);
-        return;
-    }
-    const char *from = slot_wait(b, root, ++b->step, bytes * ranks_except_self(b));
-    if (likely(from != NULL))
-        copy_bytes(a->recv.buf, from + slot_offset(b, root, me, bytes), bytes);
+    move_from_root(a, b, bytes, true);
 }
 
 static void short_gather(const struct coll_args *a, struct shared *b, size_t bytes)
@@ -182,9 +187,9 @@ static void short_gather(const struct coll_args *a, struct shared *b, size_t byt
     }
     const uint64_t step = ++b->step;
     if (!a->in_place)
-        copy_bytes(side_block_copy(&a->recv, me, bytes), a->send.buf, bytes);
+        copy_bytes(side_block_at(&a->recv, me, bytes), a->send.buf, bytes);
     for (int r = 0; r < size; r++)
-        if (r != me && unlikely(!receive_parts(b, r, step, side_block_copy(&a->recv, r, bytes), bytes)))
+        if (r != me && unlikely(!receive_parts(b, r, step, side_block_at(&a->recv, r, bytes), bytes)))
             break;
 }
 
@@ -230,35 +235,36 @@ static void short_allreduce(const struct coll_args *a, struct shared *b, size_t 
         short_combine(a, b, b->step, a->in_place ? slot : a->send.buf, bytes);
 }
 
-static void short_allgather(const struct coll_args *a, struct shared *b, size_t bytes)
+/* Every rank sends one block to all ranks, or another block to each. */
+static inline void move_among_all(const struct coll_args *a, struct shared *b, size_t bytes, bool each)
 {
     const int me = b->comm->rank, size = b->comm->size;
-    char *own = side_block_copy(&a->recv, me, bytes);
-    copy_bytes(slot_begin(b, SHARED_EVERYONE, bytes), a->in_place ? own : a->send.buf, bytes);
+    const size_t all = bytes * slot_blocks(b, each);
+    const struct coll_side *side = a->in_place ? &a->recv : &a->send;
+    const char *own = side_block_at(side, each || a->in_place ? me : 0, bytes);
+    char *slot = slot_begin(b, SHARED_EVERYONE, all);
+    if (each)
+        copy_blocks_to_slot(b, side, slot, bytes);
+    else
+        copy_bytes(slot, own, bytes);
     if (unlikely(!shared_synchronize(b, b->step, METHOD_SLOTS)))
         return;
     for (int r = 0; r < size; r++)
         if (r != me)
-            copy_bytes(side_block_copy(&a->recv, r, bytes), shared_slot(b, r, b->step, bytes), bytes);
+            copy_bytes(side_block_at(&a->recv, r, bytes),
+                       shared_slot(b, r, b->step, all) + (each ? slot_offset(b, r, me, bytes) : 0), bytes);
     if (!a->in_place)
-        copy_bytes(own, a->send.buf, bytes);
+        copy_bytes(side_block_at(&a->recv, me, bytes), own, bytes);
+}
+
+static void short_allgather(const struct coll_args *a, struct shared *b, size_t bytes)
+{
+    move_among_all(a, b, bytes, false);
 }
 
 static void short_alltoall(const struct coll_args *a, struct shared *b, size_t bytes)
 {
-    const int me = b->comm->rank, size = b->comm->size;
-    copy_blocks_to_slot(b, a->in_place ? &a->recv : &a->send,
-                        slot_begin(b, SHARED_EVERYONE, bytes * ranks_except_self(b)), bytes);
-    if (unlikely(!shared_synchronize(b, b->step, METHOD_SLOTS)))
-        return;
-    for (int r = 0; r < size; r++)
-        if (r != me)
-            copy_bytes(side_block_copy(&a->recv, r, bytes),
-                       shared_slot(b, r, b->step, bytes * ranks_except_self(b)) +
-                           slot_offset(b, r, me, bytes),
-                       bytes);
-    if (!a->in_place)
-        copy_bytes(side_block_copy(&a->recv, me, bytes), side_block_copy(&a->send, me, bytes), bytes);
+    move_among_all(a, b, bytes, true);
 }
 
 static void short_barrier(const struct coll_args *a, struct shared *b, size_t bytes)
@@ -314,7 +320,7 @@ static __attribute__((noinline, cold)) uint16_t limit(const struct coll_state *s
     struct coll_where where = {.one_node = true, .bytes = 1, .node_count = 1};
     uint64_t most = state->shared->big ? MIN(state->shared->head->big_size, SHARED_SHORT) : SHARED_SMALL;
     if (kind == COLL_SCATTER || kind == COLL_ALLTOALL)
-        most /= ranks_except_self(state->shared);
+        most /= slot_blocks(state->shared, true);
     if (kind == COLL_ALLREDUCE && shape.size > SHARED_ALL_READ_RANKS)
         most = SHARED_ALL_READ_MAX;
     while (where.bytes <= most && (coll_select(&shape, &where, true).algorithm->needs & NEED_NODE))
