@@ -75,4 +75,22 @@ void agree_member_died(struct agree *a, uint32_t rank, const struct agree_out *o
 const uint64_t *agree_get_result(const struct agree *a);
 bool agree_is_gone(const struct agree *a, uint32_t rank);
 
+/* Retention of decided agreements, for members that have not received the decision. With its words, each
+ * process contributes the number of the first agreement on the communicator that it has not decided; the
+ * decision includes the minimum of these numbers. Every process that the decision does not name dead has
+ * contributed. So all living processes have decided all agreements below that number, however many agreements
+ * are in progress at once. A process retains no more agreements than the program has in progress.
+ *
+ * The last word of a contribution. Words are combined by maximum; the complement makes it a minimum. */
+static inline uint64_t agree_encode_first_open(uint32_t first_open)
+{
+    return ~(uint64_t)first_open;
+}
+
+/* The first agreement that a process may still need; valid once decided. */
+static inline uint32_t agree_decode_first_open(const struct agree *a)
+{
+    return (uint32_t)~agree_get_result(a)[a->nwords - 1];
+}
+
 #endif

@@ -8,7 +8,7 @@
 
 #include "base/counter.h"
 #include "base/err.h"
-#include "ft/revoke.h"
+#include "ft/round.h"
 #include "net/lost.h"
 #include "obj/context.h"
 #include "obj/epoch.h"

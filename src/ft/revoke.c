@@ -4,11 +4,12 @@
  * notify their new neighbours.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "ft/revoke.h"
+#include "ft/ft.h"
 
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "ft/round.h"
 #include "net/lost.h"
 #include "obj/context.h"
 #include "obj/epoch.h"

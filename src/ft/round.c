@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "ft/keep.h"
 #include "net/guest.h"
 #include "net/lost.h"
 #include "obj/epoch.h"
@@ -149,7 +148,7 @@ static void round_check_deaths(struct ft_round *r)
     r->is_reported = true;
     r->over(r, r->arg);
     if (r->number != FT_FAREWELL)
-        free_decided_rounds(r->proc->ft, r->context, keep_decode_first_open(r->agree));
+        free_decided_rounds(r->proc->ft, r->context, agree_decode_first_open(r->agree));
 }
 
 static void round_receive(struct ft_round *r, uint32_t from, const void *payload, size_t len)
@@ -304,7 +303,7 @@ int ft_round_begin(struct comm *c, const uint64_t *words, uint32_t nwords, uint3
         return rc;
     }
     memcpy(all, words, nwords * sizeof(*all));
-    all[nwords] = keep_encode_first_open(first_undecided_agreement(c->proc->ft, c));
+    all[nwords] = agree_encode_first_open(first_undecided_agreement(c->proc->ft, c));
     r->number = c->agreements++;
     r->over = over;
     r->arg = arg;

@@ -78,4 +78,9 @@ void ft_round_free(struct ft_round *r);
 /* Sends a frame to a process, at once or when there is room. A frame to a dead process is dropped. */
 void ft_send(struct proc *p, uint32_t number, const struct frame_header *h, const void *payload, size_t len);
 
+/* revoke.c. A revocation has arrived. c: NULL when this process has no such communicator. */
+void ft_revoke_arrived(struct proc *p, struct comm *c, uint32_t context, uint32_t from);
+void ft_revoke_apply_early(struct ft *ft, struct comm *c);
+void ft_revoke_resend_after_death(struct proc *p, uint32_t number);
+
 #endif

@@ -11,7 +11,7 @@
 #include "base/hash.h"
 #include "boot/boot.h"
 #include "boot/notice.h"
-#include "ft/revoke.h"
+#include "ft/round.h"
 #include "net/lost.h"
 #include "obj/context.h"
 #include "obj/errhandler.h"

@@ -2,13 +2,12 @@
  * any step, after any of the messages that the step sends. Messages between two processes keep their order; the news of a
  * death may come before or after what the dead one sent. Every process that decides, alive or not yet dead, decides the same; when
  * nothing can happen any more all who live have decided. Several agreements may be under way at once: a process forgets one when
- * a later decision permits it (ft/keep.h), and then answers no query about it.
+ * a later decision permits it (ft/agree.h), and then answers no query about it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
 #include "ft/agree.h"
-#include "ft/keep.h"
 #include "test.h"
 
 /* The first mistake ends the search. */
@@ -106,8 +105,8 @@ static void forget(struct world *w, uint32_t i)
 {
     uint32_t below = w->forgot[i];
     for (uint32_t k = below; k < w->begun[i]; k++)
-        if (machine(w, i, k)->decided && keep_decode_first_open(machine(w, i, k)) > below)
-            below = keep_decode_first_open(machine(w, i, k));
+        if (machine(w, i, k)->decided && agree_decode_first_open(machine(w, i, k)) > below)
+            below = agree_decode_first_open(machine(w, i, k));
     CHECK_TRUE(below <= first_open(w, i));
     for (; w->forgot[i] < below; w->forgot[i]++)
         memset(w->machines[i][w->forgot[i]], 0, MACHINE);
@@ -121,7 +120,7 @@ static void hear(struct world *w, const struct event *e, struct post *p, const s
     *m = (struct agree_message){.kind = l.kind, .epoch = l.epoch, .decided = l.decided};
     m->data[0] = l.words | ~31ull;
     m->data[1] = l.most;
-    m->data[2] = keep_encode_first_open(l.open);
+    m->data[2] = agree_encode_first_open(l.open);
     m->data[3] = l.have;
     m->data[4] = l.dead;
     p->round = l.round;
@@ -133,7 +132,7 @@ static void hear(struct world *w, const struct event *e, struct post *p, const s
 static int step(struct world *w, const struct event *e, int most)
 {
     uint64_t room[8] = {0},
-             words[WORDS] = {words_of(e->at), e->at + 1, keep_encode_first_open(first_open(w, e->at))};
+             words[WORDS] = {words_of(e->at), e->at + 1, agree_encode_first_open(first_open(w, e->at))};
     struct post p = {w, e->at, w->begun[e->at], most < 0 ? 1000 : most};
     struct agree_out out = {post, &p, (struct agree_message *)room};
     if (e->what == BEGIN) {
