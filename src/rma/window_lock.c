@@ -72,31 +72,35 @@ static bool is_lock_granted(void *arg)
     return ((struct win_peer *)arg)->granted;
 }
 
-static int lock_acquire(struct win_peer *p, int type, bool nocheck)
+/* Takes the lock by processor atomics. */
+static int near_lock_window(struct win_peer *p, int type)
 {
     struct rma *r = p->win->proc->rma;
-    if (!nocheck && p->slot) {
-        struct near_entry n;
-        near_begin_entry(&n, p->slot, type, is_one_sided(&p->at), r->proc->rank);
-        int rc = near_advance_entry(&n)
-                     ? MPI_SUCCESS
-                     : rma_wait_for(r, p->win, NULL, near_advance_entry, &n, true, &n.awaits);
-        if (rc)
-            return rc;
-    } else if (!nocheck && far_can_lock(p)) {
-        int rc = far_lock_window(p, type);
-        if (rc)
-            return rc;
-    } else if (!nocheck && unlikely(p->win->comm->broken)) {
+    struct near_entry n;
+    near_begin_entry(&n, p->slot, type, is_one_sided(&p->at), r->proc->rank);
+    if (near_advance_entry(&n))
+        return MPI_SUCCESS;
+    return rma_wait_for(r, p->win, NULL, near_advance_entry, &n, true, &n.awaits);
+}
+
+static int request_lock(struct win_peer *p, int type)
+{
+    if (unlikely(p->win->comm->broken))
         return win_report_lost(p->win, NULL); /* an earlier request may still wait at the target */
-    } else if (!nocheck) {
-        p->granted = false;
-        rma_send(p, RMA_LOCK, (uint16_t)type, 0, 0, NULL, 0);
-        int rc = rma_wait_for(r, p->win, NULL, is_lock_granted, p, false,
-                              &(struct net_named){"lock of a window's memory", NET_NOBODY, true});
-        if (rc)
-            return rc;
-    }
+    p->granted = false;
+    rma_send(p, RMA_LOCK, (uint16_t)type, 0, 0, NULL, 0);
+    return rma_wait_for(p->win->proc->rma, p->win, NULL, is_lock_granted, p, false,
+                        &(struct net_named){"lock of a window's memory", NET_NOBODY, true});
+}
+
+static int lock_acquire(struct win_peer *p, int type, bool nocheck)
+{
+    int rc = nocheck           ? MPI_SUCCESS
+             : p->slot         ? near_lock_window(p, type)
+             : far_can_lock(p) ? far_lock_window(p, type)
+                               : request_lock(p, type);
+    if (rc)
+        return rc;
     p->lock = type;
     p->lock_nocheck = nocheck;
     return MPI_SUCCESS;
