@@ -30,7 +30,7 @@ struct coll_args {
     struct comm *comm;
     struct coll_side send, recv;
     struct op *op;
-    int root; /* as the user gave it */
+    int root; /* the user's argument */
     bool in_place;
     bool vector; /* a v or w variant: blocks may differ */
 };
@@ -52,8 +52,8 @@ int coll_open(struct proc *p);
  * (lab/mechanisms/selection). Collective. */
 int coll_laboratory_created(struct comm *c) __attribute__((weak));
 
-/* FISHPLATE_COLL has changed while the program runs, at every rank: what communicators remember of the choice
- * is void. p may be NULL. */
+/* Called when FISHPLATE_COLL has changed at every rank while the program runs: communicators drop their
+ * cached choices. p may be NULL. */
 int coll_reselect_algorithms(struct proc *p);
 
 #endif

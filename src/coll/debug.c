@@ -31,7 +31,7 @@ bool debug_coll;
 struct record {
     char name[32];
     char type[48];
-    uint64_t op;    /* handle of a predefined one, 1 for the user's */
+    uint64_t op;    /* handle of a predefined operator; 1: user-defined */
     uint64_t bytes; /* bytes of data, which must be the same for any choice of datatypes */
     int64_t count;
     int32_t root;
@@ -213,7 +213,7 @@ int debug_check(const struct coll_args *args, const struct call *call, bool wait
     struct comm *c = args->comm->remote ? args->comm->local_comm : args->comm;
     struct coll_state *state = args->comm->coll;
     const uint32_t number =
-        coll_number_call(state, args, call->form, 0); /* everywhere, also where nobody listens */
+        coll_number_call(state, args, call->form, 0); /* at every rank, also if there is no other rank */
     state->past[call->form][number % COLL_PAST] = COLL_KIND_REPORTED;
     if (c->size == 1)
         return 0;

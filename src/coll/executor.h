@@ -32,8 +32,8 @@ extern const struct coll_executor *const coll_executors[];
 
 /* Runs the call by this choice if an executor fits and accepts it. */
 bool executor_try(struct call *call, const struct coll_choice *choice, struct request **request, int *rc);
-/* The same; if no executor accepts, continues with the next choices of the rules, the last of which always
- * fits. */
+/* Runs the call like executor_try(). If no executor accepts, continues with the next choices of the rules,
+ * the last of which always fits. */
 int executor_run(struct call *call, const struct coll_choice *choice, struct request **request);
 
 /* Called when all ranks may make another choice: executors drop the state that depends on the last choice. */

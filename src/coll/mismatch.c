@@ -13,7 +13,7 @@
 #include "obj/assembly.h"
 #include "obj/context.h"
 
-#define MESSAGES_MAX 4096 /* that are searched: a program may leave millions for later */
+#define MESSAGES_MAX 4096 /* unexpected messages that are searched: a program may have millions */
 
 /* The known properties of a call. */
 struct known {
@@ -127,8 +127,8 @@ static void check_message(void *arg, struct envelope env, const void *payload, u
         report(c, &mine, &theirs);
 }
 
-/* Checks the flags in shared memory, which are invisible to a rank that waits for a message and to one that
- * has left. */
+/* Checks the flags in shared memory, which a rank that waits for a message, or that has left the call, does
+ * not poll. */
 static void check_shared_flags(const struct comm *c)
 {
     const struct shared_head *head = c->coll->shared->head;

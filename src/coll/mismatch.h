@@ -82,7 +82,7 @@ struct coll_agreement {
 
 /* Checks now. Ends the job with a message that names both calls if they do not match. */
 void mismatch_check_all(struct proc *p);
-/* The same check for one communicator without calls in progress. */
+/* Checks one communicator without calls in progress. */
 void mismatch_check_comm(const struct comm *c);
 
 /* The communicator whose call this envelope names; NULL: none, or it is freed. */

@@ -309,7 +309,7 @@ static void on_comm_created(struct comm *c)
     ft_revoke_apply_early(c->proc->ft, c);
 }
 
-/* Waits in MPI_Finalize until no other process can need this one's replies. */
+/* Waits in MPI_Finalize until all living processes have called it and need no more replies. */
 static int ft_quiesce(struct proc *p)
 {
     int flag = 1, rc = ft_agree(p->world, &flag);

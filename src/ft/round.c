@@ -181,13 +181,13 @@ static struct ft_round *round_find(struct ft *ft, uint32_t context, uint32_t num
     return NULL;
 }
 
-/* Inside the functions below, callers may still use a round that is spent. */
+/* Between ft_enter() and ft_leave() callers may still use a round that is spent. */
 static void ft_enter(struct ft *ft)
 {
     ft->inside++;
 }
 
-/* Where a death ends the job, a process that has the decision has forwarded it already. */
+/* In a job that a death ends, a process with the decision has forwarded it already, so the round is freed. */
 static void ft_leave(struct proc *p)
 {
     struct ft *ft = p->ft;

@@ -5,7 +5,8 @@
  * a flag of that memory [Dijkstra65, between one process and the owner of the lock]:
  *
  *     single: mine = number;  if (target.bulk) take the lock     ... atomic ...     mine = 0
- *     bulk:   lock; target.bulk = 1; wait while another process's word == number   ... change ...   target.bulk = 0; unlock
+ *     bulk:   lock; target.bulk = 1; wait while another process's word == number;
+ *             ... change ...   target.bulk = 0; unlock
  *
  * Both the store and the load are sequentially consistent at both sides, so at least one of the two sees the
  * other. Single changes do not exclude one another, and never wait while the word is set, so the owner of the

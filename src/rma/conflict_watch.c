@@ -307,7 +307,7 @@ void watch_record_call(const struct rma_call *c, uint64_t offset)
         return;
     find_site(it.site, sizeof(it.site));
     it.began = clock_ns();
-    /* A get with a request is over when that is, which may be at once. */
+    /* A get with a request is complete when its request is, which may be at once. */
     watch_compare(w, &w->watch, &it, !(c->request && c->kind == RMA_IS_GET));
     if (it.epoch == PASSIVE || win_peer_find_or_create(w, c->rank, &to) != 0)
         return;

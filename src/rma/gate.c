@@ -7,8 +7,8 @@
 
 enum stage {
     STAGE_NEW,     /* its ticket is being taken */
-    STAGE_QUEUE,   /* others of its side are first */
-    STAGE_JOIN,    /* a reader: is another one of its side inside? */
+    STAGE_QUEUE,   /* earlier users of its side are first */
+    STAGE_JOIN,    /* a reader that checks whether another reader of its side is inside */
     STAGE_CONTEND, /* first of its side: the other side may be inside, or have the turn */
     STAGE_INSIDE,  /* a wait may call gate_next_step() again (net_waiter.ready): no further operations */
 };
@@ -73,7 +73,8 @@ static bool entry_reach_front(struct gate_entry *e, const uint64_t *seen, struct
         return entry_yield_turn(e, step);
     }
     if (seen[side_word_index(entry_other_side(e), GATE_WANT)] && seen[entry_own_word_index(e, GATE_INSIDE)])
-        return step_request_reread(step); /* a writer of the other side waits: let those inside leave first */
+        return step_request_reread(
+            step); /* a writer of the other side waits: the readers inside leave first */
     step_add_operation(step, true, entry_own_word_index(e, GATE_INSIDE), 1);
     e->stage = STAGE_JOIN;
     return step_request_reread(step);
@@ -112,7 +113,7 @@ void gate_leave(const struct gate_entry *e, struct gate_step *step)
 {
     *step = (struct gate_step){0};
     if (!e->one_side && e->shared)
-        step_add_operation(step, true, entry_own_word_index(e, GATE_INSIDE), UINT64_MAX); /* one less */
+        step_add_operation(step, true, entry_own_word_index(e, GATE_INSIDE), UINT64_MAX); /* subtracts 1 */
     else if (!e->one_side)
         step_add_operation(step, false, entry_own_word_index(e, GATE_WANT), 0);
     if (!e->shared)

@@ -10,9 +10,9 @@
  * - Within a side, tickets: `users` have arrived, `read` of them may read or have left, `write` of them have
  *   left. Users are served in the order of their arrival; consecutive readers share the gate.
  * - Between the sides, Peterson's algorithm for two: the next user of a side announces itself (a writer in
- *   `want`, the first reader in `inside`), gives the turn to the other side (`turn`), and waits while a user of
- *   the other side that excludes it is announced and has the turn. Only one user of a side is at this point,
- *   since readers enter one after the other.
+ *   `want`, the first reader in `inside`), gives the turn to the other side (`turn`), and waits while a user
+ *   of the other side that excludes it is announced and has the turn. Only one user of a side is at this
+ *   point, since readers enter one after the other.
  * - Later readers join those of their side that are inside, unless a writer of the other side wants to enter.
  *
  * Pure: each step names the words to change and to read, and takes the values that were read. window_lock.c

@@ -122,14 +122,14 @@ struct rma {
     struct net_hook mailbox_hook;     /* mailbox.c: serves requests in this process's mailbox */
     struct ids ids;                   /* struct rma_op by cookie */
     int queued;                       /* frames that wait for room */
-    char *scratch; /* for a frame that is being built; not used across anything that waits */
+    char *scratch; /* for a frame that is being built; not valid across a call that waits */
     bool debug;
 };
 
 /* An operation of the origin that waits for data from the target (get, get_accumulate, ...), or for an
  * adapter. */
 struct rma_op {
-    struct request base; /* first; only set up if the user requested it */
+    struct request base; /* first; set up only if the user's call returns a request */
     struct net_op transfer;
     struct net_mem mem;
     struct win_peer *to;
@@ -150,7 +150,7 @@ int win_error(const struct win *w, int errclass, const char *fmt, ...) PRINTF_LI
     __attribute__((cold));
 
 /* window_peers.c */
-int win_peer(struct win *w, int rank, struct win_peer **out); /* to be accessed: it is known */
+int win_peer(struct win *w, int rank, struct win_peer **out); /* for an access: the peer is `known` */
 int win_peer_find_or_create(struct win *w, int rank,
                             struct win_peer **out); /* to send frames to, or to wait for */
 void win_peers_close(struct win *w);
@@ -177,11 +177,11 @@ static inline bool win_peer_uses_adapter(const struct win_peer *p)
 /* wire.c */
 void rma_send(struct win_peer *to, enum rma_frame what, uint16_t aux, int32_t tag, uint64_t word,
               const void *payload, size_t len);
-/* The same from a user's call: waits while too many frames are queued. */
+/* Sends a frame from a user's call: waits while too many frames are queued. */
 void rma_send_throttled(struct win_peer *to, enum rma_frame what, uint16_t aux, int32_t tag, uint64_t word,
                         const void *payload, size_t len);
 void rma_wait_few_queued(struct rma *r);     /* waits while too much is queued */
-size_t rma_chunk(const struct win_peer *to); /* payload of one frame */
+size_t rma_chunk(const struct win_peer *to); /* bytes of payload of one frame */
 void rma_arrived(void *arg, struct peer *from, const struct frame_header *h, const void *payload, size_t len);
 
 /* Copies to or from memory of a window, which may be GPU memory. Returns 0 or an error class. */
@@ -201,7 +201,8 @@ int device_apply(const struct op *op, struct dtype *basic, const void *in, void 
                  size_t n);
 int device_swap(size_t size, const void *value, const void *compare, void *target, void *fetched);
 
-/* range.c: the address in my memory of a frame's offset, or NULL if it is outside of the window. */
+/* range.c: the address in this process's memory of a frame's offset, or NULL if it is outside of the
+ * window. */
 char *win_check_address(struct win *w, uint64_t offset, uint64_t len);
 bool win_attached(const struct win *w, uint64_t address, uint64_t len);
 
@@ -241,7 +242,7 @@ size_t mailbox_move(struct win_peer *p, bool put, const struct net_piece *pieces
  * Returns 0 or an error class. */
 int mailbox_share(struct win_peer *p, bool put, const struct net_piece *pieces, size_t count);
 
-/* operation.c: operations under way. */
+/* operation.c: operations in progress. */
 int op_new_under_way(const struct rma_call *c, const struct rma_side *into, struct win_peer *to,
                      struct rma_op **out);
 void op_add_piece(struct rma_op *o);                       /* a piece was requested or posted */
@@ -276,8 +277,8 @@ void wide_apply(struct win *w, const struct op *op, struct dtype *basic, const c
 void wide_swap(struct win *w, const void *value, const void *compare, uint64_t *target, void *fetched);
 bool wide_is_applicable(const struct rma_call *c, const struct win_peer *to, uint64_t offset);
 int wide_start(const struct rma_call *c, struct win_peer *to, uint64_t offset);
-/* Before an accumulate by frames or (wide) by the adapter: waits for those of the other kind that it must not
- * overtake. */
+/* Called before an accumulate by frames or (wide) by the adapter: waits for accumulates of the other kind
+ * that it must not overtake. */
 int wide_keep_order(const struct rma_call *c, struct win_peer *to, uint64_t offset, bool wide);
 void wide_close(struct win_peer *p);
 
@@ -331,11 +332,12 @@ int adapter_post(const struct win_peer *p, const struct adapter_request *r);
 /* Waits, making progress, until ready(arg). `unrung`: other processes change the memory that ready() reads
  * and ring no doorbell. */
 void rma_wait(struct rma *r, bool (*ready)(void *), void *arg, bool unrung, const char *name);
-/* The same for memory that `to` changes, or, if `to` is NULL, any member of the window. Returns an error if
- * `to`, or a member, has died. */
+/* Waits like rma_wait() for memory that `to` changes, or, if `to` is NULL, any member of the window. Returns
+ * an error if `to`, or a member, has died. */
 int rma_wait_for(struct rma *r, const struct win *w, const struct win_peer *to, bool (*ready)(void *),
                  void *arg, bool unrung, const struct net_named *what);
-int win_report_lost(const struct win *w, const struct win_peer *to) __attribute__((cold)); /* that error */
+int win_report_lost(const struct win *w, const struct win_peer *to)
+    __attribute__((cold)); /* the error of rma_wait_for() */
 
 /* dispatch.c */
 int check_rank(const struct win *w, int rank);

@@ -151,7 +151,8 @@ static uintptr_t program_place(uintptr_t place)
         return whose == PROGRAM ? place : 0;
     const int n = backtrace(frames, COUNT_OF(frames));
     int i = 0;
-    while (i < n && (uintptr_t)frames[i] != place) /* the handler, and what the system put between */
+    while (i < n && (uintptr_t)frames[i] !=
+                        place) /* skips the frames of the handler and of the kernel's signal trampoline */
         i++;
     for (; i < n; i++) {
         const uintptr_t caller = (uintptr_t)frames[i] - 1;
@@ -199,7 +200,7 @@ static void call_previous_handler(const struct sigaction *to, int sig, siginfo_t
     else if (to->sa_handler != SIG_DFL && to->sa_handler != SIG_IGN)
         to->sa_handler(sig);
     else
-        sigaction(sig, to, NULL); /* it happens again, and is not ours then */
+        sigaction(sig, to, NULL); /* the instruction faults again, with the default action */
 }
 
 /* Executes one instruction with the page writable. All signals but SIGTRAP and SIGSEGV are blocked meanwhile:
@@ -253,15 +254,15 @@ static void on_fault(int sig, siginfo_t *info, void *context)
         return;
     }
     if (!stores_lock()) {
-        /* The same instruction, in the next page; or a handler of the program's between our own lines: not
-         * seen. */
+        /* The present instruction also stores to the next page, or a signal handler of the program runs
+         * inside this file: not recorded. */
         const uintptr_t page = page_address(address);
         stores_protect(page, page + (uintptr_t)sysconf(_SC_PAGESIZE), true);
         if (watch.stepping)
             watch.step_hi = MAX(watch.step_hi, page + (uintptr_t)sysconf(_SC_PAGESIZE));
         return;
     }
-    s = stores_find(address); /* it may have gone */
+    s = stores_find(address); /* another thread may have closed it */
     if (s && watch.depth == 0 && !s->open && stores_has_stopped(s, address, context))
         return;
     stores_unlock();
@@ -297,7 +298,8 @@ static bool stores_install_handlers(void)
     struct sigaction fault = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     struct sigaction trap = {.sa_sigaction = on_trap_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     void *frames[4];
-    if (backtrace(frames, COUNT_OF(frames)) == 0) /* loads what it needs: a handler could not */
+    if (backtrace(frames, COUNT_OF(frames)) ==
+        0) /* loads the libraries that backtrace needs, which a handler cannot */
         return false;
     sigfillset(&fault.sa_mask);
     sigfillset(&trap.sa_mask);
@@ -308,7 +310,7 @@ static bool stores_install_handlers(void)
 static void stores_restore_handlers(void)
 {
     if (!handlers_are_ours())
-        return; /* the program's come after ours, and call them */
+        return; /* the program's handlers were installed later and call these */
     sigaction(SIGSEGV, &watch.before_fault, NULL);
     sigaction(SIGTRAP, &watch.before_trap, NULL);
 }

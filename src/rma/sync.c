@@ -131,7 +131,7 @@ static void send_flush_request(struct win_peer *p, enum rma_frame how, int type)
 int peer_complete_and_confirm(struct win_peer *p, enum rma_frame how, int type)
 {
     batch_run(p);
-    int rc = wait_for_peer(p, nothing_pending); /* before the lock goes */
+    int rc = wait_for_peer(p, nothing_pending); /* before the lock is released */
     if (!rc)
         send_flush_request(p, how, type);
     rc = rc ? rc : wait_for_peer(p, is_flushed);

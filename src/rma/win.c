@@ -159,7 +159,7 @@ int win_make(struct comm *parent, int flavor, void *memory, MPI_Aint size, MPI_A
     KILL_POINT(win_memory_opened);
     rc = win_agree_on_creation(w, parent, rc);
     KILL_POINT(win_agreed);
-    /* Mapping what the first one allocated can fail at one rank alone too. */
+    /* Mapping the memory that rank 0 allocated can fail at one rank alone, too. */
     if (!rc && flavor == MPI_WIN_FLAVOR_SHARED)
         rc = win_agree_on_creation(w, parent, win_memory_map_shared(w, parent));
     if (rc) {

@@ -73,7 +73,7 @@ int win_hints_used(const struct win *w, struct info **out)
     for (size_t i = 0; i < COUNT_OF(hints) && !rc; i++) {
         const char *value = w->info ? info_get(w->info, hints[i].key) : NULL;
         if (strcmp(hints[i].key, "fishplate_accumulate_by") == 0)
-            value = in_use[w->atomics]; /* as it is, not as it was wished */
+            value = in_use[w->atomics]; /* the means in use, not the value of the hint */
         rc = info_set(used, hints[i].key, value ? value : hints[i].preset);
     }
     if (!rc)

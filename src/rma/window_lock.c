@@ -131,7 +131,7 @@ static int peer_unlock(struct win_peer *p)
 {
     const int type = p->lock;
     int rc;
-    watch_forget_rank(p->win, p->rank); /* before others may enter */
+    watch_forget_rank(p->win, p->rank); /* before another rank may get the lock */
     p->lock = 0;
     if (p->lock_nocheck || p->slot || p->far) {
         rc = peer_finish(p, true);
@@ -173,8 +173,8 @@ void lock_stop_polling(struct win *w)
     w->hooked = false;
 }
 
-/* Polls locks that others wait for: ranks of this node and adapters of other nodes release them without a
- * message. */
+/* Polls the lock of this rank for `waiting` origins: ranks of this node and adapters of other nodes release
+ * it without a message. */
 static int lock_poll_waiters(struct net_hook *hook)
 {
     struct win *w = container_of(hook, struct win, hook);

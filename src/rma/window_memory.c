@@ -125,7 +125,7 @@ static void register_memory(struct win *w, const struct company *c)
 {
     struct win_target *mine = w->mine;
     if (!w->adapter || w->size == 0 || w->flavor == MPI_WIN_FLAVOR_DYNAMIC || mine->on_device ||
-        (w->flavor == MPI_WIN_FLAVOR_CREATE && w->proc->rma->debug)) /* transfer_fits */
+        (w->flavor == MPI_WIN_FLAVOR_CREATE && w->proc->rma->debug)) /* see transfer_fits() */
         return;
     if (w->adapter->ops->mem_register(w->adapter, w->memory, (size_t)w->size, &w->registration, &mine->key) ==
         0) {

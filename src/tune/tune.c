@@ -75,8 +75,8 @@ static bool is_affordable(const struct tune *t, const struct tune_candidate *c)
     return c->exams < 2 || expected_excess(t, c) <= t->budget;
 }
 
-/* The candidate to be examined now: of those that are due and affordable the one that has waited longest; or
- * -1. */
+/* The candidate to be examined now: of the candidates that are due and affordable the one that has waited
+ * longest; -1: none. */
 static int find_due_candidate(const struct tune *t, uint32_t allowed)
 {
     int next = -1;
@@ -90,7 +90,7 @@ static int find_due_candidate(const struct tune *t, uint32_t allowed)
     return next;
 }
 
-/* The others are examined anew, soon and in short runs: what they cost is not known any more. */
+/* Schedules short examinations of the other candidates, whose costs are out of date. */
 static void reset_other_candidates(struct tune *t)
 {
     for (unsigned i = 0; i < t->count; i++)
@@ -105,7 +105,8 @@ static void reset_other_candidates(struct tune *t)
 static void replace_best(struct tune *t, unsigned candidate)
 {
     struct tune_candidate *old = &t->candidate[t->best];
-    old->exams = (uint8_t)MIN(old->exams, 2); /* it is examined soon: the change may have been chance */
+    old->exams = (uint8_t)MIN(
+        old->exams, 2); /* the former best is examined soon again: the change may have been chance */
     schedule_examination(t, old);
     t->best = (uint8_t)candidate;
     t->changes++;
@@ -196,7 +197,7 @@ static unsigned best_allowed(const struct tune *t, uint32_t allowed)
     return (unsigned)MAX(best, 0);
 }
 
-/* A best that is excluded again and again is no use: learning goes on among the others. */
+/* If the best is not allowed TUNE_GAP times in a row, another candidate becomes the best. */
 static void check_excluded(struct tune *t, uint32_t allowed)
 {
     if (allowed >> t->best & 1) {

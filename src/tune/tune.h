@@ -35,7 +35,7 @@
 
 #define TUNE_CANDIDATES 8
 
-/* The constants; docs/tuning.md has what half and twice each of them changes. */
+/* The constants; docs/tuning.md measures half and twice the value of each. */
 #define TUNE_RUN     4    /* uses of the first examination of a candidate */
 #define TUNE_WINDOW  16   /* uses of the longest examination; the best is judged by windows of half as many */
 #define TUNE_GAP     16   /* uses between the first two examinations of a candidate */

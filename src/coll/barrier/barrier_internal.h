@@ -156,7 +156,7 @@ int hbarrier_set_partner_flag(struct hbarrier *w, int i, int lane);
 /* Sets the flags of this leader's partners of a round, or checks its own. */
 void hbarrier_write_round(struct hbarrier_run *r, int round);
 bool hbarrier_round_written(const struct hbarrier_run *r, int round);
-/* Waits until a run that has its lane is complete. */
+/* Waits until the run, which is in the list of its lane, is complete. */
 void hbarrier_wait(struct hbarrier_run *r);
 /* Counts a complete barrier by its method. */
 void hbarrier_count(const struct hbarrier *w, enum hbarrier_method method);
@@ -168,7 +168,7 @@ void hbarrier_send(struct hbarrier_run *r, int rank, const void *data, size_t by
 void hbarrier_recv(struct hbarrier_run *r, int rank, void *data, size_t bytes);
 
 /* Runs a blocking barrier by RDMA writes if that is possible without waiting in rounds: a cached selection
- * (state.h). */
+ * (comm_state.h). */
 bool hbarrier_run_fast(const struct coll_args *args, struct coll_state *state, int *rc);
 bool hbarrier_can_run_fast(const struct hbarrier *w);
 

@@ -47,8 +47,8 @@ static void merge_setups(struct hbarrier *w, int round)
     }
 }
 
-/* Synchronises after the group was joined: messages now say that their senders have joined. No rank may enter
- * the barrier before. */
+/* Synchronises after the group was joined: a message states that its sender has joined. No rank may enter the
+ * barrier before all have joined. */
 static void synchronize_join(struct hbarrier_run *r, int round)
 {
     struct hbarrier *w = r->w;
@@ -198,7 +198,7 @@ static void count_arrival(struct hbarrier_run *r)
     int rc = comm_get_peer(w->comm, w->leader_rank[0], &first);
     r->add = (struct net_op){.done = on_add_completed, .once = true};
     r->pending++;
-    w->busy = true; /* progress may come back here */
+    w->busy = true; /* progress may run other barriers of this communicator */
     while (!rc && (rc = first->ops->atomic(first, &one, previous, &w->mem,
                                            w->mine.counter.address + (uint64_t)r->lane * sizeof(uint64_t),
                                            &w->mine.counter.key, &r->add)) == ERR_AGAIN) {

@@ -84,7 +84,7 @@ bool hbarrier_run_fast(const struct coll_args *args, struct coll_state *state, i
         net_progress(w->net);
     if (unlikely(!can_skip_progress(w)))
         return false;
-    barrier_machine_next(m, &shape, true); /* nobody is expected */
+    barrier_machine_next(m, &shape, true); /* no other rank on this node */
     while (barrier_machine_next(m, &shape, true) == BARRIER_ROUND) {
         const int first = next;
         for (; next < w->partners && w->partner_at[next].round == m->round; next++) {
@@ -98,7 +98,7 @@ bool hbarrier_run_fast(const struct coll_args *args, struct coll_state *state, i
             return true;
         }
     }
-    barrier_machine_next(m, &shape, true); /* nobody is released */
+    barrier_machine_next(m, &shape, true); /* no other rank on this node */
     hbarrier_count(w, METHOD_WRITE);
     *rc = 0;
     return true;

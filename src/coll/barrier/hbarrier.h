@@ -13,7 +13,7 @@
 /* A barrier that is in progress or waits for an earlier one. */
 struct hbarrier_run {
     struct request base;  /* first; unused by blocking calls */
-    struct net_hook hook; /* linked while a nonblocking one is under way */
+    struct net_hook hook; /* linked while a nonblocking or persistent barrier is in progress */
     struct list link;     /* of its lane */
     struct hbarrier *w;
     struct comm *comm;

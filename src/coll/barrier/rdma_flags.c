@@ -12,7 +12,7 @@ int hbarrier_set_partner_flag(struct hbarrier *w, int i, int lane)
     const uint8_t turn = w->lane[lane].machine.turn;
     const uint64_t address = p->flag.address + (uint64_t)lane;
     int rc;
-    w->busy = true; /* progress may come back here */
+    w->busy = true; /* progress may run other barriers of this communicator */
     while ((rc = p->to->ops->put(p->to, &turn, NULL, address, &p->flag.key, 1, NULL)) == ERR_AGAIN)
         net_progress(w->net);
     w->busy = false;

@@ -8,7 +8,7 @@
 #include "coll/multicast/multicast_internal.h"
 #include "coll/barrier/barrier_internal.h"
 
-#define WINDOW    32 /* barriers that may be unacknowledged */
+#define WINDOW    32 /* multicasts of barriers that may be unacknowledged */
 #define AGGREGATE 8
 
 enum { TREE_FAN, TREE_TIMEOUT };

@@ -25,7 +25,7 @@ enum step_kind { STEP_SEND, STEP_RECV, STEP_COPY, STEP_REDUCE, STEP_FENCE };
 
 struct loc {
     enum sched_buf buf;
-    int64_t at; /* item */
+    int64_t at; /* index of the first item */
 };
 
 /* SEND, RECV: buf[0] is the data; no buffer is an empty message, a signal. COPY: buf[0] to buf[1].

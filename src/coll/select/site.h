@@ -18,7 +18,7 @@ struct site {
 
 /* Reads a rules file and adds to *out. MPI_ERR_ARG with a text that names the file and the line. */
 int site_read(const char *path, struct site *out);
-/* The same of a text, which is modified; `name` is used in error messages. */
+/* Parses rules from a text, which is modified; `name` is used in error messages. */
 int site_parse(char *text, const char *name, struct site *out);
 void site_free(struct site *s);
 

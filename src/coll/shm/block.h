@@ -270,8 +270,8 @@ static inline void shared_post_step(struct shared *b, uint64_t step, enum shared
 /* Waits until the rank has posted the step. Returns false if a rank turns out to be in another call:
  * b->mismatched_rank is that rank. */
 bool shared_wait(struct shared *b, int rank, uint64_t step);
-/* The same, or until more than `have` parts of its small slot are there: returns how many; 0 when it has
- * posted the whole. */
+/* Waits until the rank has posted the step (returns 0), or has written more than `have` parts of its small
+ * slot (returns their number). */
 uint64_t shared_wait_part(struct shared *b, int rank, uint64_t step, uint64_t have);
 /* True if the rank has posted the step; ignores marks. */
 bool shared_has_posted(const struct shared *b, int rank, uint64_t step);
@@ -282,7 +282,7 @@ void shared_accept(struct shared *b, uint64_t step);
 /* Called with the current steps posted, the first of which is `step`: waits until that reader accepts help
  * with them or is done with them. True if it accepts. */
 bool shared_wait_accepted(struct shared *b, int reader, uint64_t step);
-/* Posts, waits for everyone, and wakes everyone if this rank was the last. */
+/* Posts the step, waits for all ranks, and wakes them if this rank arrives last. */
 bool shared_synchronize(struct shared *b, uint64_t step, enum shared_method method);
 /* The method by which the data of a rank that has posted this step moves. */
 static inline enum shared_method shared_get_posted_method(const struct shared *b, int rank, uint64_t step)
@@ -300,7 +300,7 @@ int shared_mismatch(struct shared *b);
 /* Declares that this rank will not read anything of this step any more, and wakes ranks that wait for
  * that. */
 void shared_report_step(struct shared *b, uint64_t step);
-/* The same for a step without a big slot: reported now or within SHARED_LAG steps. */
+/* Reports a step without a big slot, at once or within SHARED_LAG steps. */
 static inline void shared_report_short_step(struct shared *b, uint64_t step)
 {
     if (slots_must_report(b->reported, step, SHARED_LAG))

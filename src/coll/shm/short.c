@@ -25,8 +25,8 @@ static inline void slot_prefetch(const char *slot, size_t bytes)
         cpu_prefetch_write(slot + at);
 }
 
-/* Prefetches the slot that this rank writes next if it continues in the same way. Not one that readers may
- * still need. */
+/* Prefetches the slot that this rank writes next if its next calls are like the last ones, unless readers may
+ * still need the slot. */
 static inline void prefetch_next_slot(struct shared *b, size_t bytes)
 {
     const uint64_t next = b->slot_step + b->slot_gap;
@@ -87,8 +87,7 @@ static void send_parts(struct shared *b, int reader, const char *from, size_t by
     slot_post(b, reader);
 }
 
-/* Copies the parts that rank r announces in this step, until it has posted all of it. Returns how many bytes
- * that were. */
+/* Copies the parts that rank r announces in this step, until it has posted all of it. Returns their bytes. */
 static size_t copy_announced_parts(struct shared *b, int r, uint64_t step, char *to)
 {
     const char *slot = shared_slot(b, r, step, SHARED_SMALL);
@@ -285,7 +284,8 @@ static inline size_t contiguous_bytes(const struct coll_side *side)
     return side->type && side->type->contiguous ? (size_t)(side->count * side->type->size) : 0;
 }
 
-/* The same for two sides: this rank's own block is in both, unless it is in place. */
+/* The contiguous bytes of a block of both sides, which both describe this rank's own block unless the call is
+ * in place; 0 if they differ. */
 static inline size_t contiguous_bytes_both(const struct coll_args *a, const struct coll_side *many,
                                            const struct coll_side *one)
 {

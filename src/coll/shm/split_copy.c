@@ -128,7 +128,7 @@ int split_copy_read(struct shared *b, int r, uint64_t from, char *to, size_t byt
     int rc = 0;
     while (!rc &&
            (split_claim_piece(&owner->claims, split_front, &c) || (left = close_claims(b, owner, all)) > 0)) {
-        if (left > 0) /* the owner failed at these */
+        if (left > 0) /* the owner could not write these units */
             c = (struct split_piece){end, left};
         const size_t at = (size_t)c.first * SPLIT_UNIT, len = piece_length(c, bytes);
         rc = shared_read(b, r, to + at, from + at, len);

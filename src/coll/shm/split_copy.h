@@ -44,7 +44,8 @@ void split_copy_accept(struct shared *b, uint64_t step, void *to, const void *mi
  * (may be NULL) is called for every part that was read here. */
 int split_copy_read(struct shared *b, int r, uint64_t from, char *to, size_t bytes, split_copy_part *use,
                     void *arg);
-/* The same without reading, because a rank is in another call: when this returns no rank writes any more. */
+/* Ends the copies without reading, because a rank is in another call: after the return no rank writes any
+ * more. */
 void split_copy_refuse(struct shared *b, uint64_t step);
 
 #endif

@@ -13,9 +13,9 @@
 #include <stdint.h>
 
 #define SPLIT_UNIT  4096 /* bytes; the last unit of a contribution may be shorter */
-#define SPLIT_MIN   4    /* units of a piece: a call of the kernel should be worth it, */
-#define SPLIT_MAX   30   /* and the other should not have to wait long for the end of a piece; */
-#define SPLIT_CRUMB 2    /* a rest of fewer units goes with the last piece */
+#define SPLIT_MIN   4    /* fewest units of a piece: a system call takes as long as copying a few */
+#define SPLIT_MAX   30   /* most units of a piece: the other rank may wait for its end */
+#define SPLIT_CRUMB 2    /* a rest of fewer units is added to the last piece */
 
 /* Units 0 .. front - 1 are claimed by the reader, units back .. all - 1 by the owner. */
 struct split {

@@ -145,8 +145,8 @@ void shared_wait_until(struct shared *b, bool (*ready)(void *), void *w)
     }
 }
 
-/* Reads the progress of the others, which is often beyond the requested step, so that the next read is
- * later. */
+/* Reads the `done` words of the others. They are often beyond the requested step, so that later steps need no
+ * read. */
 static void flag_read_progress(struct shared *b, int reader)
 {
     for (int r = 0; r < b->comm->size; r++)
@@ -188,7 +188,7 @@ static bool has_accepted_or_reported(void *arg)
 bool shared_wait_accepted(struct shared *b, int reader, uint64_t step)
 {
     struct wait w = {.b = b, .step = step, .next = reader};
-    /* The post comes before the look: see split_copy_refuse. */
+    /* Orders the post before the load of `accept`: see split_copy_refuse. */
     atomic_thread_fence(memory_order_seq_cst);
     if (!has_accepted_or_reported(&w))
         wait_for_readers(&w, has_accepted_or_reported);

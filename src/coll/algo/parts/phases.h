@@ -49,8 +49,8 @@ struct partial {
 };
 
 struct partial partial_start(const struct coll_shape *shape, struct loc in, struct loc buf0, struct loc buf1);
-struct loc partial_own_data(const struct partial *p);  /* to send from */
-struct loc partial_peer_data(const struct partial *p); /* to receive into */
+struct loc partial_own_data(const struct partial *p);  /* the location to send from */
+struct loc partial_peer_data(const struct partial *p); /* the location to receive into */
 /* Combines items [first, first + count) received with those in place. */
 void partial_merge(struct sched *s, struct partial *p, bool mine_first, int64_t first, int64_t count);
 /* Moves the range to buf[0] if it is in the other buffer. */
