@@ -1,5 +1,6 @@
-/* channel.c: the socket between two groups that connect: bytes of a stranger that has proved nothing, at the accepting and at the
- * connecting side, and messages after the handshake, with right and with wrong codes.
+/* channel.c: fuzzes the socket between two groups that connect: bytes of an unauthenticated process, at
+ * the accepting and at the connecting side, and messages after the handshake, with valid and invalid
+ * codes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "dyn/channel.h"
@@ -15,8 +16,8 @@ static struct net net;
 static struct proc proc = {.net = &net};
 static const uint8_t key[HANDSHAKE_KEY] = "fuzz";
 
-/* A socket whose other end has sent these bytes and closed. */
-static int channel_socket_with(const void *bytes, size_t len)
+/* Returns a socket whose other end has sent these bytes and is closed. */
+static int make_closed_socket(const void *bytes, size_t len)
 {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
@@ -29,7 +30,8 @@ static int channel_socket_with(const void *bytes, size_t len)
         done += (size_t)n;
     }
     shutdown(ends[1], SHUT_WR);
-    /* What is answered fits into the socket's buffer; closing it now would lose what was said on some kernels. */
+    /* The answer fits into the socket's buffer; closing the other end completely would lose the sent bytes
+     * on some kernels. */
     static int before = -1;
     if (before >= 0)
         close(before);
@@ -37,26 +39,27 @@ static int channel_socket_with(const void *bytes, size_t len)
     return ends[0];
 }
 
-static void test_greeting(struct fuzz_in *in, bool accepts)
+static void fuzz_greeting(struct fuzz_in *in, bool accepts)
 {
     struct channel c;
-    int fd = channel_socket_with(in->at, in->left);
-    FUZZ_CHECK(channel_open(&c, &proc, fd, true, accepts, key) != 0); /* nobody guesses the proof */
+    int fd = make_closed_socket(in->at, in->left);
+    FUZZ_CHECK(channel_open(&c, &proc, fd, true, accepts, key) !=
+               0); /* the input cannot contain a valid proof */
     FUZZ_CHECK(c.fd == -1);
 }
 
-/* Receives any bytes as a message: only sealed ones may be accepted. */
-static void test_message(struct fuzz_in *in)
+/* Receives the input as a message: only a sealed message may be accepted. */
+static void fuzz_message(struct fuzz_in *in)
 {
-    struct channel c = {.proc = &proc, .fd = channel_socket_with(in->at, in->left), .own_fd = true};
+    struct channel c = {.proc = &proc, .fd = make_closed_socket(in->at, in->left), .own_fd = true};
     void *data;
     size_t len;
     FUZZ_CHECK(channel_receive(&c, &data, &len) != 0);
     channel_close(&c);
 }
 
-/* Receives a sealed message unchanged, once; the second time its number is wrong. */
-static void test_sealed(struct fuzz_in *in)
+/* A sealed message is received unchanged once; the second time its number is invalid. */
+static void check_sealed_message(struct fuzz_in *in)
 {
     int ends[2];
     void *data = NULL;
@@ -88,13 +91,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     switch (what % 4) {
     case 0:
     case 1:
-        test_greeting(&in, what & 1);
+        fuzz_greeting(&in, what & 1);
         break;
     case 2:
-        test_message(&in);
+        fuzz_message(&in);
         break;
     default:
-        test_sealed(&in);
+        check_sealed_message(&in);
     }
     return 0;
 }

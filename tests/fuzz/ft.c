@@ -1,7 +1,8 @@
-/* ft.c: what a process hears of faults: frames that revoke communicators or belong to agreements, from any peer and about any
- * communicator, and the page of notices of deaths, which every process of the host can write; while this process revokes, agrees,
- * shrinks, and has communicators made and freed. The network is a stand-in. Nothing is sent to the dead, nobody but a member
- * revokes a communicator, and nobody is dead whom no notice names.
+/* ft.c: fuzzes the notifications of faults: frames that revoke communicators or belong to agreements, from
+ * any peer and about any communicator, and the page of death notices, which every process of the host can
+ * write; while this process revokes, agrees, shrinks, and creates and frees communicators. The network is
+ * simulated. Nothing is sent to dead processes, only members revoke a communicator, and only processes
+ * named by a notice are dead.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "ft/ft.h"
@@ -29,10 +30,11 @@ static const uint32_t node_of[SIZE];
 static struct boot boot = {.rank = 0, .size = SIZE, .node_of = node_of};
 static struct notice_page *page;
 static struct proc proc;
-/* All of them; the even ones; the first two, made and freed as the input selects. */
+/* Communicators of all ranks, of the even ranks, and of the first two ranks; the input creates and frees
+ * the last one. */
 static struct comm *comms[COMMS];
-static uint32_t noticed_dead;  /* bits: the ranks that a notice names */
-static bool may_revoke[COMMS]; /* a member has, or this process */
+static uint32_t noticed_dead;  /* bit mask of the ranks that a notice names */
+static bool may_revoke[COMMS]; /* a member or this process has revoked the communicator */
 static char *payload;
 static int flags[STEPS_MAX];
 static MPI_Comm handles[STEPS_MAX];
@@ -53,13 +55,13 @@ static int fake_poll(struct transport *t)
     (void)t;
     return 0;
 }
-static void fake_lost(struct transport *t, struct peer *gone)
+static void report_lost_peer(struct transport *t, struct peer *gone)
 {
     (void)t;
     FUZZ_CHECK(noticed_dead >> gone->rank & 1);
 }
 
-static struct comm *comm_new(int which, const uint32_t *numbers, int n)
+static struct comm *create_comm(int which, const uint32_t *numbers, int n)
 {
     struct group *g;
     struct comm *c;
@@ -73,18 +75,19 @@ static struct comm *comm_new(int which, const uint32_t *numbers, int n)
     return c;
 }
 
-static void comm_born(int which)
+static void register_comm(int which)
 {
     static const uint32_t all[] = {0, 1, 2, 3}, even[] = {0, 2}, two[] = {1, 0};
     static const struct {
         const uint32_t *numbers;
         int n;
     } members[COMMS] = {{all, 4}, {even, 2}, {two, 2}};
-    comm_new(which, members[which].numbers, members[which].n);
+    create_comm(which, members[which].numbers, members[which].n);
 }
 
-/* The thread that rings the doorbell for a new notice. This program polls the page itself, and starting and ending
- * a thread for each input took most of the time: on a loaded machine, 100 times as long as the input. */
+/* Replaces the thread that rings the doorbell for a new notice: this program polls the page itself, and
+ * starting and joining a thread for each input took most of the time (on a loaded machine 100 times as
+ * long as the input). */
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*body)(void *), void *arg);
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*body)(void *), void *arg)
 {
@@ -99,7 +102,8 @@ int __wrap_pthread_tryjoin_np(pthread_t thread, void **result)
     return 0;
 }
 
-/* Of old: nearly full, with the deaths of others. What is written next is at its end. */
+/* Fills the page almost completely with the deaths of other processes, so that the next notices are at its
+ * end. */
 static void fill_page(void)
 {
     const uint64_t world = hash_text(HASH_START, "another job");
@@ -114,8 +118,9 @@ static void fill_page(void)
 static void open_world(uint8_t bits)
 {
     static const struct transport_ops ops = {
-        .name = "fuzz", .send = fake_send, .poll = fake_poll, .lost = fake_lost};
-    page = calloc(1, sizeof(*page)); /* of its own, so that reading beyond it is seen */
+        .name = "fuzz", .send = fake_send, .poll = fake_poll, .lost = report_lost_peer};
+    page =
+        calloc(1, sizeof(*page)); /* allocated separately, so that a sanitizer detects reads past its end */
     if (!page)
         abort();
     atomic_store(&page->room, ROOM);
@@ -153,13 +158,13 @@ static void open_world(uint8_t bits)
         abort();
     noticed_dead = 0;
     memset(may_revoke, 0, sizeof(may_revoke));
-    comm_born(0);
-    comm_born(1);
+    register_comm(0);
+    register_comm(1);
     proc.world = comms[0];
 }
 
-/* A header near what is expected, unless the input wants something else. */
-static void frame(struct fuzz_in *in, uint8_t what)
+/* Delivers a frame with a plausible header, unless the input selects another one. */
+static void deliver_frame(struct fuzz_in *in, uint8_t what)
 {
     struct frame_header h;
     size_t len;
@@ -181,8 +186,8 @@ static void frame(struct fuzz_in *in, uint8_t what)
     payload = NULL;
 }
 
-/* What others may have written. There is no file behind the page, so that it cannot grow. */
-static void notice(struct fuzz_in *in, uint8_t what)
+/* Writes to the page as another process may. The page has no file, so it cannot grow. */
+static void write_notice(struct fuzz_in *in, uint8_t what)
 {
     if (what & 32) {
         if (notice_add(page, -1, notice_hash_job(job), what >> 6))
@@ -200,7 +205,7 @@ static void notice(struct fuzz_in *in, uint8_t what)
     net_progress(&net);
 }
 
-static void act(struct fuzz_in *in, int step)
+static void run_step(struct fuzz_in *in, int step)
 {
     const uint8_t what = fuzz_u8(in), which = (what >> 3) % COMMS;
     struct comm *c = comms[which];
@@ -208,10 +213,10 @@ static void act(struct fuzz_in *in, int step)
     case 0:
     case 1:
     case 2:
-        frame(in, what);
+        deliver_frame(in, what);
         break;
     case 3:
-        notice(in, what);
+        write_notice(in, what);
         break;
     case 4:
         if (c)
@@ -228,11 +233,11 @@ static void act(struct fuzz_in *in, int step)
         break;
     default:
         if (!comms[2])
-            comm_born(2);
+            register_comm(2);
     }
 }
 
-static void look(void)
+static void check_invariants(void)
 {
     for (int i = 0; i < COMMS; i++)
         FUZZ_CHECK(!comms[i] || !comm_is_revoked(comms[i]) || may_revoke[i]);
@@ -266,8 +271,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     open_world(fuzz_u8(&in));
     if (setjmp(fuzz_end) == 0)
         for (int i = 0; i < STEPS_MAX && in.left > 0; i++) {
-            act(&in, i);
-            look();
+            run_step(&in, i);
+            check_invariants();
         }
     free(payload);
     payload = NULL;

@@ -1,9 +1,8 @@
-/* fuzz.h: what fuzz targets share. A target is one function of bytes, LLVMFuzzerTestOneInput, driven by libFuzzer
- * or by driver.c. It may use anything but the network and files, and must leave nothing behind that the next input
- * sees.
- *
- * Code under test that ends the process with a sentence (die, err_panic, ib_fatal) has made its point: the linker
- * replaces that function by one that calls fuzz_refused, and the target goes on with the next input.
+/* fuzz.h: the framework of the fuzz targets. A target is one function of bytes, LLVMFuzzerTestOneInput,
+ * called by libFuzzer or by driver.c. It must not use the network or files, and must leave no state that
+ * the next input could see. Code under test that ends the process with an error message (die, err_panic,
+ * ib_fatal) has refused the input: the linker replaces that function by one that calls fuzz_refused, and
+ * the target continues with the next input.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_FUZZ_H
@@ -18,7 +17,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* A property that does not hold: both drivers report the input that shows it. */
+/* Aborts if the property does not hold: both drivers then report the input. */
 #define FUZZ_CHECK(cond)                                                        \
     do {                                                                        \
         if (!(cond)) {                                                          \
@@ -27,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
         }                                                                       \
     } while (0)
 
-/* if (setjmp(fuzz_end) == 0) { ... } */
+/* Usage: if (setjmp(fuzz_end) == 0) { ... } */
 static jmp_buf fuzz_end __attribute__((unused));
 
 static inline _Noreturn void fuzz_refused(void)
@@ -35,7 +34,7 @@ static inline _Noreturn void fuzz_refused(void)
     longjmp(fuzz_end, 1);
 }
 
-/* Reads an input from front to back; what is not there is zero. */
+/* Reads an input from front to back; bytes after its end are zero. */
 struct fuzz_in {
     const uint8_t *at;
     size_t left;
@@ -66,7 +65,8 @@ static inline uint16_t fuzz_u16(struct fuzz_in *in)
     return v;
 }
 
-/* A copy of exactly the rest or n bytes of it, so that reading beyond is seen; the caller frees it. */
+/* Returns a copy of the next n bytes, or of the rest, in memory of exactly that size, so that a sanitizer
+ * detects reads past the end. The caller frees the copy. */
 static inline char *fuzz_copy(struct fuzz_in *in, size_t n, size_t *len)
 {
     *len = n < in->left ? n : in->left;
@@ -77,7 +77,7 @@ static inline char *fuzz_copy(struct fuzz_in *in, size_t n, size_t *len)
     return copy;
 }
 
-/* The same, terminated. */
+/* Returns a copy of the bytes with a terminating zero. The caller frees the copy. */
 static inline char *fuzz_text(const uint8_t *data, size_t size)
 {
     char *text = malloc(size + 1);

@@ -62,7 +62,7 @@ def run(folder, name, args):
 
 
 def record(args, name, runs, processor, seconds, passed):
-    """A line for each target at once: a long run that is ended early leaves its figures."""
+    """Appends the line of a target at once, so that a long run that is ended early leaves its figures."""
     if args.record:
         with open(args.record, "a", encoding="utf-8") as f:
             f.write(f"{name} {runs} {processor:.0f} {seconds:.0f} {'passed' if passed else 'FAILED'}\n")

@@ -1,4 +1,4 @@
-/* hosts.c: host files, -hosts lists and Slurm's compressed lists, and the words of mpiexec's command line.
+/* hosts.c: fuzzes host files, -hosts lists, Slurm's compressed host lists, and the arguments of mpiexec.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "launcher/plan/hosts.h"
@@ -22,7 +22,7 @@ void __wrap_message_print(const char *fmt, ...)
     (void)fmt;
 }
 
-static void layout_of(struct options *o, struct hosts *h)
+static void lay_out_ranks(struct options *o, struct hosts *h)
 {
     struct app_spec app = {.n = 5};
     struct layout l = {0};
@@ -33,7 +33,7 @@ static void layout_of(struct options *o, struct hosts *h)
         FUZZ_CHECK(l.host_of[r] < h->n && l.node_of[r] < l.nnodes);
 }
 
-static void test_hostfile(const uint8_t *data, size_t size)
+static void fuzz_hostfile(const uint8_t *data, size_t size)
 {
     static int fd = -1;
     static char path[64];
@@ -49,11 +49,11 @@ static void test_hostfile(const uint8_t *data, size_t size)
         hosts_list(&o, &h);
         FUZZ_CHECK(h.n > 0);
         if (h.n < 100)
-            layout_of(&o, &h);
+            lay_out_ranks(&o, &h);
     }
 }
 
-static void test_slurm(const uint8_t *data, size_t size)
+static void fuzz_slurm_list(const uint8_t *data, size_t size)
 {
     char *text = fuzz_text(data, size);
     struct strings names = {0};
@@ -66,8 +66,8 @@ static void test_slurm(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    test_hostfile(data, size);
+    fuzz_hostfile(data, size);
     if (size < 200)
-        test_slurm(data, size);
+        fuzz_slurm_list(data, size);
     return 0;
 }

@@ -1,6 +1,7 @@
-/* ib.c: what another rank, or a stranger, sends over InfiniBand: HELLO datagrams, messages through lanes (frames,
- * credits, rings, closing), bytes in rings. Connections, credits, rings and the polling set are the real ones; the
- * adapter is a stand-in whose requests do nothing.
+/* ib.c: fuzzes the data that another rank, or a process outside the job, sends over InfiniBand: HELLO
+ * datagrams, messages through lanes (frames, credits, rings, closing), bytes in rings. Connections,
+ * credits, rings and the polling set are the production code; the adapter is simulated, and its requests
+ * do nothing.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/ib/channel/channel.h"
@@ -25,8 +26,8 @@ static struct ib_endpoint endpoints[PEERS], *by_id[PEERS];
 static struct net_port ports[RAILS];
 static struct ibv_context context, lane_context;
 static struct ibv_qp ud, qps[PEERS][IB_LANES + RAILS_MAX];
-static unsigned touched; /* every byte of every frame was read */
-static char *rx;         /* a message as it arrived, in memory of its own */
+static unsigned byte_sum;     /* sum of all bytes of all frames, so that every byte is read */
+static char *arrived_message; /* an arrived message in memory of exactly its size */
 
 _Noreturn void __wrap_ib_fatal(struct ib *i, const struct ib_endpoint *ep, const char *fmt, ...);
 _Noreturn void __wrap_ib_fatal(struct ib *i, const struct ib_endpoint *ep, const char *fmt, ...)
@@ -49,7 +50,7 @@ bool __wrap_ib_memory_is_registered(const struct ib *i, uint64_t address, size_t
     return address >= begin && address <= end && len <= end - address;
 }
 
-static struct ib_buffer *made; /* all that are in use, to be freed after the input */
+static struct ib_buffer *all_buffers; /* list of all buffers, freed after the input */
 
 struct ib_buffer *__wrap_ib_buffer_get(struct ib_pool *pool);
 struct ib_buffer *__wrap_ib_buffer_get(struct ib_pool *pool)
@@ -57,8 +58,8 @@ struct ib_buffer *__wrap_ib_buffer_get(struct ib_pool *pool)
     struct ib_buffer *b = calloc(1, sizeof(*b));
     b->data = calloc(1, pool->size);
     list_init(&b->link);
-    b->next = made;
-    made = b;
+    b->next = all_buffers;
+    all_buffers = b;
     return b;
 }
 
@@ -69,11 +70,11 @@ void __wrap_ib_buffer_put(struct ib_pool *pool, struct ib_buffer *b)
     FUZZ_CHECK(b != NULL);
 }
 
-static void free_all(void)
+static void free_all_buffers(void)
 {
-    while (made) {
-        struct ib_buffer *b = made;
-        made = b->next;
+    while (all_buffers) {
+        struct ib_buffer *b = all_buffers;
+        all_buffers = b->next;
         free(b->data);
         free(b);
     }
@@ -86,7 +87,7 @@ int __wrap_ib_lane_create(struct ib_lane *lane)
 {
     lane->qp = &qps[lane->endpoint->peer->rank][lane->index];
     *lane->qp = (struct ibv_qp){.context = &lane_context, .qp_context = lane};
-    if (!lane->work) /* freed with the pairs of rails, or after the input */
+    if (!lane->work) /* freed together with the pairs of rails, or after the input */
         lane->work = calloc(DEPTH, sizeof(*lane->work));
     lane->depth = DEPTH;
     lane->signal_every = DEPTH / 4;
@@ -134,7 +135,7 @@ void __wrap_ib_lane_report_refusal(struct ib_lane *lane, int rc);
 void __wrap_ib_lane_report_refusal(struct ib_lane *lane, int rc)
 {
     (void)lane;
-    FUZZ_CHECK(rc == 0); /* lane_post_send takes everything */
+    FUZZ_CHECK(rc == 0); /* lane_post_send never fails */
 }
 void __wrap_ib_lane_set_error(struct ib_lane *lane);
 void __wrap_ib_lane_set_error(struct ib_lane *lane)
@@ -160,7 +161,7 @@ void __wrap_ib_migration_check(struct ib *i, bool rested)
     (void)i, (void)rested;
 }
 
-/* ---- around it ---- */
+/* ---- other modules ---- */
 
 int __wrap_net_peer(struct net *n, uint32_t r, struct peer **out);
 int __wrap_net_peer(struct net *n, uint32_t r, struct peer **out)
@@ -198,17 +199,17 @@ void __wrap_regcache_sweep(struct regcache *c)
     (void)c;
 }
 
-static int no_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+static int refuse_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
     (void)qp, (void)wr, (void)bad;
     return 0;
 }
-static int no_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+static int refuse_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
     (void)qp, (void)wr, (void)bad;
-    return 1; /* as good as lost */
+    return 1; /* the caller treats the request as lost */
 }
-/* Done as soon as it is posted. */
+/* Completes each request as soon as it is posted. */
 static int lane_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
     struct ib_lane *lane = qp->qp_context;
@@ -217,17 +218,17 @@ static int lane_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_
     lane->tail = lane->head;
     return 0;
 }
-static int no_poll(struct ibv_cq *cq, int n, struct ibv_wc *wc)
+static int poll_nothing(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 {
     (void)cq, (void)n, (void)wc;
     return 0;
 }
-static int no_destroy_ah(struct ibv_ah *ah)
+static int ignore_destroy_ah(struct ibv_ah *ah)
 {
     (void)ah;
     return 0;
 }
-static struct ibv_ah *no_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+static struct ibv_ah *refuse_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
     static struct ibv_ah ah;
     (void)pd, (void)attr;
@@ -242,13 +243,13 @@ void __wrap_ib_device_fill_route(const struct ib_device *d, const struct ib_addr
     memset(out, 0, sizeof(*out));
 }
 
-static void ib_deliver(void *ctx, struct peer *from, const struct frame_header *h, const void *payload,
+static void read_frame(void *ctx, struct peer *from, const struct frame_header *h, const void *payload,
                        size_t len)
 {
     (void)ctx, (void)h;
     FUZZ_CHECK(from >= peers && from < peers + PEERS && len <= BUFFER);
     for (size_t i = 0; i < len; i++)
-        touched += ((const uint8_t *)payload)[i];
+        byte_sum += ((const uint8_t *)payload)[i];
 }
 
 /* ---- the world ---- */
@@ -256,10 +257,10 @@ static void ib_deliver(void *ctx, struct peer *from, const struct frame_header *
 static void open_world(uint8_t bits)
 {
     context = (struct ibv_context){
-        .ops = {.post_recv = no_post_recv, .post_send = no_post_send, .poll_cq = no_poll}};
+        .ops = {.post_recv = refuse_post_recv, .post_send = refuse_post_send, .poll_cq = poll_nothing}};
     lane_context = (struct ibv_context){.ops = {.post_send = lane_post_send}};
     ud = (struct ibv_qp){.context = &context};
-    net = (struct net){.rank = 0, .world = 7, .size = PEERS, .peers = table, .deliver = ib_deliver};
+    net = (struct net){.rank = 0, .world = 7, .size = PEERS, .peers = table, .deliver = read_frame};
     ib = (struct ib){.base = {.net = &net},
                      .events = &ib_events,
                      .messages = ib_messages,
@@ -280,8 +281,8 @@ static void open_world(uint8_t bits)
     }
     ib.device.used = &ports[0];
     ib.device.last_byte_last = bits & 1;
-    ib.device.verbs.create_ah = no_ah;
-    ib.device.verbs.destroy_ah = no_destroy_ah;
+    ib.device.verbs.create_ah = refuse_create_ah;
+    ib.device.verbs.destroy_ah = ignore_destroy_ah;
     ib.rules = (struct credit_rules){.scheme = (enum credit_scheme)(bits % 3), .first = 4, .most = 16};
     ib.ring_slots = SLOTS;
     ib.ring_slot_size = SLOT;
@@ -319,30 +320,30 @@ static void open_world(uint8_t bits)
     }
 }
 
-static void test_hello(struct fuzz_in *in, bool sound)
+static void fuzz_hello(struct fuzz_in *in, bool sound)
 {
     struct ib_buffer *b = ib_buffer_get(&ib.ud_pool);
     struct ib_hello h;
     size_t length = sound ? sizeof(h) : fuzz_u8(in);
     fuzz_bytes(in, &h, sizeof(h));
-    if (sound) /* one that comes from this job, so that the rest of it is checked */
+    if (sound) /* a HELLO of this job, so that its other members are checked */
         h.magic = IB_HELLO_MAGIC, h.version = IB_HELLO_VERSION, h.rail %= IB_RAILS_MAX, h.adapter = 0,
         h.job = h.to_job = 7, h.to = 0, h.from = 1 + h.from % (PEERS - 1), h.lanes = 1,
         h.scheme = (uint32_t)ib.rules.scheme, h.mine = 1 + h.mine % 4;
     memcpy(b->data + 40, &h, sizeof(h));
-    b->rail = h.up % RAILS; /* where it comes in */
+    b->rail = h.up % RAILS; /* the rail on which the datagram arrives */
     ib_hello_receive(&ib, b, (uint32_t)(40 + length));
     ib_failover_reopen_all(&ib);
 }
 
-/* A queue pair receives from the HELLO that connects it until it is destroyed. */
-static bool ib_receives(const struct ib_endpoint *ep)
+/* True from the HELLO that connects the queue pair until the queue pair is destroyed. */
+static bool can_receive(const struct ib_endpoint *ep)
 {
     return ep->lanes[0].qp && ep->conn.state != CONN_ASKING;
 }
 
-/* A peer's rails, mostly such as there can be. */
-static void rails_said(struct fuzz_in *in, struct ib_endpoint *ep)
+/* Sets the peer's rails, mostly to possible values. */
+static void fuzz_peer_rails(struct fuzz_in *in, struct ib_endpoint *ep)
 {
     struct ib_rails_message said = {.rails = fuzz_u8(in) % 10, .pairs = fuzz_u8(in) % 18};
     for (uint32_t i = 0; i < IB_RAILS_MAX; i++)
@@ -353,25 +354,25 @@ static void rails_said(struct fuzz_in *in, struct ib_endpoint *ep)
         said.pair[k] = (struct ib_pair_info){
             .generation = bits >> 4, .qpn = bits, .made = bits & 1, .joined = bits >> 1 & 1};
     }
-    if (ib_receives(ep))
+    if (can_receive(ep))
         ib_pairs_take_message(ep, &said);
 }
 
-static void test_message(struct fuzz_in *in, struct ib_endpoint *ep)
+static void fuzz_message(struct fuzz_in *in, struct ib_endpoint *ep)
 {
     struct ib_buffer *b = ib_buffer_get(&ib.large);
     size_t length;
-    rx = fuzz_copy(in, fuzz_u8(in), &length);
-    memcpy(b->data, rx, length);
-    free(rx);
-    rx = NULL;
-    if (length >= sizeof(struct ib_head) && fuzz_u8(in) % 4) /* mostly its turn */
+    arrived_message = fuzz_copy(in, fuzz_u8(in), &length);
+    memcpy(b->data, arrived_message, length);
+    free(arrived_message);
+    arrived_message = NULL;
+    if (length >= sizeof(struct ib_head) && fuzz_u8(in) % 4) /* mostly the expected sequence number */
         ((struct ib_head *)(void *)b->data)->seq = ep->expected;
-    if (ib_receives(ep))
+    if (can_receive(ep))
         ib_lane_receive_message(&ep->lanes[0], b, (uint32_t)length);
 }
 
-static void test_ring(struct fuzz_in *in, struct ib_endpoint *ep)
+static void fuzz_ring(struct fuzz_in *in, struct ib_endpoint *ep)
 {
     uint8_t at = fuzz_u8(in), n = fuzz_u8(in);
     for (uint32_t i = 0; i < n && ep->rx_memory; i++)
@@ -379,34 +380,34 @@ static void test_ring(struct fuzz_in *in, struct ib_endpoint *ep)
     ib_rings_poll(&ib);
 }
 
-static void ib_act(struct fuzz_in *in)
+static void run_step(struct fuzz_in *in)
 {
     uint8_t what = fuzz_u8(in);
     struct ib_endpoint *ep = &endpoints[1 + (what >> 4) % (PEERS - 1)];
     switch (what % 8) {
     case 0:
-        test_hello(in, false);
+        fuzz_hello(in, false);
         break;
     case 1:
-        test_hello(in, true);
+        fuzz_hello(in, true);
         break;
     case 2:
         ib_endpoint_open(ep);
         break;
     case 3:
-        test_ring(in, ep);
+        fuzz_ring(in, ep);
         break;
     case 4:
         ib_ring_count_candidate(ep);
         break;
     case 5:
         if (what & 8)
-            rails_said(in, ep);
-        else if (ib_receives(ep))
+            fuzz_peer_rails(in, ep);
+        else if (can_receive(ep))
             ib_lane_receive_immediate(&ep->lanes[0], ib_buffer_get(&ib.large), what & 64);
         break;
     default:
-        test_message(in, ep);
+        fuzz_message(in, ep);
     }
 }
 
@@ -416,9 +417,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     open_world(fuzz_u8(&in));
     if (setjmp(fuzz_end) == 0)
         while (in.left > 0)
-            ib_act(&in);
-    free(rx);
-    rx = NULL;
+            run_step(&in);
+    free(arrived_message);
+    arrived_message = NULL;
     for (uint32_t r = 0; r < PEERS; r++) {
         ib_resend_free(&endpoints[r], 0);
         ib_pairs_free(&endpoints[r]);
@@ -426,6 +427,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         for (uint8_t i = 0; i < IB_LANES; i++)
             free(endpoints[r].lanes[i].work);
     }
-    free_all();
+    free_all_buffers();
     return 0;
 }

@@ -1,5 +1,5 @@
-/* link.c: the bytes that arrive at mpiexec or an agent: framing, the handshake's messages, codes of frames, the
- * plan, the tree. What is accepted must encode to the bytes it was read from.
+/* link.c: fuzzes the bytes that arrive at mpiexec or an agent: framing, messages of the handshake, seals
+ * of frames, the plan, the tree. Accepted data must encode to the bytes that it was read from.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "launcher/remote/link.h"
@@ -8,13 +8,13 @@
 #include "launcher/plan/plan.h"
 #include "launcher/remote/tree.h"
 
-static void link_expect_equal(struct buf *again, const char *data, size_t len)
+static void expect_equal_bytes(struct buf *again, const char *data, size_t len)
 {
     FUZZ_CHECK(buf_size(again) <= len && memcmp(buf_head(again), data, buf_size(again)) == 0);
     buf_free(again);
 }
 
-static void test_greeting(const struct frame_head *h, const char *data)
+static void fuzz_greeting(const struct frame_head *h, const char *data)
 {
     struct hello hello;
     struct challenge challenge;
@@ -22,18 +22,18 @@ static void test_greeting(const struct frame_head *h, const char *data)
     if (h->type == FRAME_HELLO && proof_hello_decode(data, h->len, &hello)) {
         FUZZ_CHECK(strlen(hello.who) < WHO_MAX && strlen(hello.version) < VERSION_MAX);
         proof_hello_encode(&hello, &again);
-        link_expect_equal(&again, data, h->len);
+        expect_equal_bytes(&again, data, h->len);
     } else if (h->type == FRAME_CHALLENGE && proof_challenge_decode(data, h->len, &challenge)) {
         proof_challenge_encode(&challenge, &again);
-        link_expect_equal(&again, data, h->len);
+        expect_equal_bytes(&again, data, h->len);
     }
 }
 
-static void test_contents(const struct frame_head *h, const char *data)
+static void fuzz_contents(const struct frame_head *h, const char *data)
 {
     struct buf again = {0};
     uint32_t value;
-    test_greeting(h, data);
+    fuzz_greeting(h, data);
     link_u32(data, h->len, &value);
     struct plan *plan = plan_decode(data, h->len);
     if (plan) {
@@ -48,8 +48,8 @@ static void test_contents(const struct frame_head *h, const char *data)
     tree_free(spec);
 }
 
-/* With seals: a frame made without the key is rejected. */
-static void test_sealed(const struct frame_head *h, const char *frame, size_t size)
+/* With seals a frame that was made without the key is rejected. */
+static void check_seal(const struct frame_head *h, const char *frame, size_t size)
 {
     static const uint8_t key[SHA256_SIZE] = "a key that no input knows";
     struct seal seal;
@@ -68,15 +68,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     while (link_parse(bytes + at, len - at, max, &h) == LINK_FRAME) {
         FUZZ_CHECK(h.type >= FRAME_HELLO && h.type <= FRAME_LAST && h.len <= max);
         FUZZ_CHECK(h.len <= len - at - FRAME_HEADER);
-        test_contents(&h, bytes + at + FRAME_HEADER);
-        test_sealed(&h, bytes + at, len - at);
+        fuzz_contents(&h, bytes + at + FRAME_HEADER);
+        check_seal(&h, bytes + at, len - at);
         at += FRAME_HEADER + h.len;
     }
-    /* The same as if it were one frame's contents, so that lengths need not be guessed first. */
+    /* Decodes the input as the contents of one frame too, so that the fuzzer need not guess a length
+     * first. */
     h = (struct frame_head){FRAME_HELLO, 0, 0, len};
-    test_contents(&h, bytes);
+    fuzz_contents(&h, bytes);
     h.type = FRAME_CHALLENGE;
-    test_greeting(&h, bytes);
+    fuzz_greeting(&h, bytes);
     free(bytes);
     return 0;
 }

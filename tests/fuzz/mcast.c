@@ -1,6 +1,7 @@
-/* mcast.c: what arrives for a member of a multicast group: packets from anybody, packets sent again and acknowledgements over
- * connections, acknowledgements written into memory, while this member broadcasts, receives, and is a co-root. The network is
- * a stand-in. Every receive buffer is given back once, and a message is written nowhere but where it is wanted.
+/* mcast.c: fuzzes the data that arrives at a member of a multicast group: packets from any sender, packets
+ * resent and acknowledgements over connections, acknowledgements written to memory, while this member
+ * broadcasts, receives, and is a co-root. The network is simulated. Every receive buffer is returned once,
+ * and a message is written only to its receive buffer.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/err.h"
@@ -13,13 +14,13 @@ static struct net net;
 static struct transport transport;
 static struct peer peer[MEMBERS];
 static struct net_group *group;
-static char *buffer[RECEIVES]; /* as long as its packet, while it is not given back */
+static char *buffer[RECEIVES]; /* received packets, of exactly their length, until they are returned */
 static char slots[WINDOW + 1][PACKET];
 static char *next;
 static size_t next_length;
 static struct net_group_want wants[CHANNELS];
 static char *message[CHANNELS];
-static uint8_t mood; /* bit 0: connections refuse, bit 1: the send queue is full */
+static uint8_t fault_bits; /* bit 0: connections refuse frames, bit 1: the send queue is full */
 
 static size_t fake_packet_max(struct transport *t)
 {
@@ -41,7 +42,7 @@ static void *fake_slot(void *member, uint32_t i)
 static bool fake_busy(void *member, uint32_t i)
 {
     (void)member, (void)i;
-    return mood & 2;
+    return fault_bits & 2;
 }
 static int fake_multicast(void *member, uint32_t i, size_t len)
 {
@@ -57,7 +58,7 @@ static int fake_packets(void *member, struct net_packet *out, int most)
         return 0;
     while (i < RECEIVES && buffer[i])
         i++;
-    if (i == RECEIVES) { /* as an adapter does */
+    if (i == RECEIVES) { /* no receive buffer is posted: the packet is lost, as on an adapter */
         free(next);
         next = NULL;
         return 0;
@@ -67,7 +68,7 @@ static int fake_packets(void *member, struct net_packet *out, int most)
     *out = (struct net_packet){.data = buffer[i], .length = next_length, .handle = i};
     return 1;
 }
-static void fake_give_back(void *member, uint32_t handle)
+static void fake_return_buffer(void *member, uint32_t handle)
 {
     (void)member;
     FUZZ_CHECK(handle < RECEIVES && buffer[handle]);
@@ -90,14 +91,14 @@ static int fake_send(struct peer *to, uint64_t head, uint64_t from, uint64_t wor
     (void)to, (void)head, (void)from, (void)word;
     FUZZ_CHECK(len <= sizeof(copy));
     memcpy(copy, data, len);
-    return mood & 1 ? ERR_AGAIN : 0;
+    return fault_bits & 1 ? ERR_AGAIN : 0;
 }
 static int fake_put(struct peer *to, const void *local, const struct net_mem *mem, uint64_t remote,
                     const struct net_key *key, size_t len, struct net_op *op)
 {
     (void)to, (void)local, (void)mem, (void)key, (void)op;
     FUZZ_CHECK(remote >= 4096 && remote + len <= 4096 + MEMBERS * sizeof(struct group_note));
-    return mood & 1 ? ERR_AGAIN : 0;
+    return fault_bits & 1 ? ERR_AGAIN : 0;
 }
 static int fake_register(struct transport *t, const void *at, size_t len, struct net_mem *mem,
                          struct net_key *key)
@@ -111,7 +112,7 @@ static void fake_release(struct transport *t, struct net_mem *mem)
 {
     (void)t, (void)mem;
 }
-static int peer_of(void *arg, uint32_t member, struct peer **out)
+static int find_peer(void *arg, uint32_t member, struct peer **out)
 {
     (void)arg;
     FUZZ_CHECK(member < MEMBERS && member != ME);
@@ -128,7 +129,7 @@ static void open_world(uint8_t bits)
                                                          .busy = fake_busy,
                                                          .send = fake_multicast,
                                                          .poll = fake_packets,
-                                                         .give_back = fake_give_back,
+                                                         .give_back = fake_return_buffer,
                                                          .close = fake_close};
     static const struct transport_ops ops = {.name = "fuzz",
                                              .send = fake_send,
@@ -158,8 +159,8 @@ static void open_world(uint8_t bits)
                                           .rules =
                                               net_group_make_rules(WINDOW, 1 + (bits >> 2) % 3, bits & 16, 1),
                                           .by_write = true,
-                                          .peer = peer_of};
-    mood = 0;
+                                          .peer = find_peer};
+    fault_bits = 0;
     for (int i = 0; i < CHANNELS; i++) {
         message[i] = malloc(MESSAGE);
         wants[i] = (struct net_group_want){.complete = true};
@@ -175,8 +176,8 @@ static void poll_once(void)
     FUZZ_CHECK(group->room <= RECEIVES / 2);
 }
 
-/* Numbers, senders and the group are near what is expected, unless the input wants something else. */
-static char *packet_of(struct fuzz_in *in, size_t *length)
+/* Makes a packet with plausible sequence number, sender and group, unless the input selects others. */
+static char *make_packet(struct fuzz_in *in, size_t *length)
 {
     char *packet = fuzz_copy(in, fuzz_u8(in) % (PACKET + 8), length);
     struct group_head h;
@@ -189,34 +190,33 @@ static char *packet_of(struct fuzz_in *in, size_t *length)
     if (h.seq >> 24 != 0x55)
         h.seq %= 4 * WINDOW;
     h.channel %= CHANNELS;
-    h.total %=
-        2 * MESSAGE; /* the length of what is put aside: memory that the input must not choose freely */
+    h.total %= 2 * MESSAGE; /* bounds the memory for early packets, which the input must not choose freely */
     memcpy(packet, &h, sizeof(h));
     return packet;
 }
 
-static void test_frame(struct fuzz_in *in, uint8_t what)
+static void fuzz_frame(struct fuzz_in *in, uint8_t what)
 {
     struct frame_header h = {.kind = NET_FRAME_GROUP, .context = ID, .aux = fuzz_u8(in) % (MEMBERS + 1)};
     h.tag = fuzz_u8(in) % (MEMBERS + 1);
     h.flags = what & 64 ? GROUP_ACK : 0;
     size_t length;
-    next = h.flags ? fuzz_copy(in, sizeof(struct mcast_ack), &length) : packet_of(in, &length);
+    next = h.flags ? fuzz_copy(in, sizeof(struct mcast_ack), &length) : make_packet(in, &length);
     net_group_frame(&net, &peer[0], &h, next, length);
     free(next);
     next = NULL;
 }
 
-/* What a member, or a stranger with its key, writes into the memory of notes. */
-static void mcast_record(struct fuzz_in *in, uint8_t what)
+/* Writes to the memory of acknowledgements, as a member or another process with its key may. */
+static void fuzz_ack_memory(struct fuzz_in *in, uint8_t what)
 {
     struct group_note *at = &group->notes->note[fuzz_u8(in) % MEMBERS];
     fuzz_bytes(in, &at->ack, sizeof(at->ack));
     at->check = what & 64 ? group_note_checksum(ID, &at->ack) : fuzz_u8(in);
 }
 
-/* Several channels at once, each from one of two senders. */
-static void mcast_expect_value(unsigned what)
+/* Starts a receive on a channel; several channels are used at once, each from one of two senders. */
+static void start_receive(unsigned what)
 {
     struct net_group_want *w = &wants[what / 2 % CHANNELS];
     if (!w->complete)
@@ -228,7 +228,7 @@ static void mcast_expect_value(unsigned what)
     net_group_post_receive(group, w);
 }
 
-static void test_events(struct fuzz_in *in)
+static void fuzz_events(struct fuzz_in *in)
 {
     static const char data[MESSAGE];
     size_t at = MESSAGE;
@@ -237,16 +237,16 @@ static void test_events(struct fuzz_in *in)
         switch (what % 8) {
         case 0:
         case 1:
-            next = packet_of(in, &next_length);
+            next = make_packet(in, &next_length);
             break;
         case 2:
-            test_frame(in, what);
+            fuzz_frame(in, what);
             break;
         case 3:
-            mcast_record(in, what);
+            fuzz_ack_memory(in, what);
             break;
         case 4:
-            mcast_expect_value(what >> 3);
+            start_receive(what >> 3);
             break;
         case 5:
             at = at == MESSAGE ? 0 : at;
@@ -254,7 +254,7 @@ static void test_events(struct fuzz_in *in)
             FUZZ_CHECK(at <= MESSAGE);
             break;
         default:
-            mood = what >> 6;
+            fault_bits = what >> 6;
         }
         poll_once();
         free(next);
@@ -287,7 +287,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct fuzz_in in = {data, size};
     open_world(fuzz_u8(&in));
     if (setjmp(fuzz_end) == 0)
-        test_events(&in);
+        fuzz_events(&in);
     free(next);
     next = NULL;
     close_world();

@@ -1,6 +1,7 @@
-/* p2p.c: frames of another rank as the point-to-point engine gets them: headers, announcements, grants, offers, with
- * receives posted and sends waiting whose numbers the frames may name. The transport is a stand-in: gets write the
- * memory that the engine names, so that a length the engine should have refused is seen; puts read it.
+/* p2p.c: fuzzes the frames that the point-to-point engine receives from another rank: headers,
+ * announcements, grants, offers, with posted receives and waiting sends whose cookies the frames may
+ * contain. The transport is simulated: gets write to, and puts read from, the memory that the engine
+ * names, so that a sanitizer detects a length that the engine should have refused.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/err.h"
@@ -14,7 +15,7 @@ static struct transport transport;
 static struct peer peer, *table[2];
 static struct p2p *engine;
 static char *memory[MEMORY];
-static uint8_t mood; /* whether transfers fail */
+static uint8_t fault_bits; /* bit mask of transfers that fail */
 static char *payload;
 
 static int fake_send(struct peer *to, uint64_t head, uint64_t from, uint64_t word, const void *payload,
@@ -41,7 +42,7 @@ static int fake_put(struct peer *to, const void *local, const struct net_mem *me
 {
     (void)to, (void)remote, (void)key;
     FUZZ_CHECK(mem->handle && len > 0 && memchr(local, 0xee, len) == NULL);
-    op->done(op, mood & 1 ? MPI_ERR_OTHER : 0);
+    op->done(op, fault_bits & 1 ? MPI_ERR_OTHER : 0);
     return 0;
 }
 static int fake_get(struct peer *to, void *local, const struct net_mem *mem, uint64_t remote,
@@ -50,7 +51,7 @@ static int fake_get(struct peer *to, void *local, const struct net_mem *mem, uin
     (void)to, (void)remote, (void)key;
     FUZZ_CHECK(mem->handle && len > 0);
     memset(local, 1, len);
-    op->done(op, mood & 1 ? MPI_ERR_OTHER : 0);
+    op->done(op, fault_bits & 1 ? MPI_ERR_OTHER : 0);
     return 0;
 }
 static int fake_register(struct transport *t, const void *address, size_t len, struct net_mem *mem,
@@ -112,30 +113,31 @@ static void open_world(uint8_t bits)
     net.connected(net.deliver_ctx, &peer);
 }
 
-static struct envelope envelope_of(int source, int tag)
+static struct envelope make_envelope(int source, int tag)
 {
     return (struct envelope){.context = 5, .source = source, .tag = tag};
 }
 
-/* Two receives and two sends; each in memory of its own, so that writing beyond it is seen. */
-static void p2p_post(void)
+/* Posts two receives and two sends, each with memory of exactly its size, so that a sanitizer detects
+ * writes past the end. */
+static void post_requests(void)
 {
     struct request *r;
     struct dtype *byte = dtype_from(MPI_BYTE);
     for (int i = 0; i < MEMORY; i++)
         memory[i] = calloc(1, i % 2 ? LARGE : SMALL);
-    p2p_irecv(engine, memory[0], SMALL, byte, envelope_of(1, 1), &r);
-    p2p_irecv(engine, memory[1], LARGE, byte, envelope_of(1, 2), &r);
-    p2p_isend(engine, memory[2], SMALL, byte, &peer, envelope_of(0, 3), SEND_SYNCHRONOUS, &r);
-    p2p_isend(engine, memory[3], LARGE, byte, &peer, envelope_of(0, 4), SEND_STANDARD, &r);
+    p2p_irecv(engine, memory[0], SMALL, byte, make_envelope(1, 1), &r);
+    p2p_irecv(engine, memory[1], LARGE, byte, make_envelope(1, 2), &r);
+    p2p_isend(engine, memory[2], SMALL, byte, &peer, make_envelope(0, 3), SEND_SYNCHRONOUS, &r);
+    p2p_isend(engine, memory[3], LARGE, byte, &peer, make_envelope(0, 4), SEND_STANDARD, &r);
 }
 
-static void test_frames(struct fuzz_in *in)
+static void fuzz_frames(struct fuzz_in *in)
 {
     while (in->left > 0) {
         struct frame_header h;
         size_t len;
-        mood = fuzz_u8(in);
+        fault_bits = fuzz_u8(in);
         fuzz_bytes(in, &h, sizeof(h));
         payload = fuzz_copy(in, fuzz_u8(in), &len);
         if (h.context == 0)
@@ -151,9 +153,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fuzz_in in = {data, size};
     open_world(fuzz_u8(&in));
-    p2p_post();
+    post_requests();
     if (setjmp(fuzz_end) == 0)
-        test_frames(&in);
+        fuzz_frames(&in);
     free(payload);
     payload = NULL;
     p2p_close(engine);

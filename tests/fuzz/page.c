@@ -1,5 +1,5 @@
-/* page.c: pages that a program has written over, as `fishplate why` reads them: three ranks whose pages are sound but for
- * the bytes of the input, each with its place.
+/* page.c: fuzzes `fishplate why` with overwritten diagnosis pages: the pages of three ranks are valid
+ * except for the bytes of the input, each with its offset.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 enum { RANKS = 3 };
 
-static void page_make_consistent(struct sample *s, uint32_t rank)
+static void make_valid_page(struct sample *s, uint32_t rank)
 {
     struct page *p = &s->page;
     memset(s, 0, sizeof(*s));
@@ -38,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static struct sample *list[RANKS];
     struct look look = {.ranks = RANKS, .of = list};
     for (uint32_t r = 0; r < RANKS; r++)
-        page_make_consistent(&of[r], r);
+        make_valid_page(&of[r], r);
     for (size_t i = 0; i + 8 <= size; i += 8) {
         uint32_t at;
         memcpy(&at, data + i, sizeof(at));

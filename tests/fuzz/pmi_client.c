@@ -1,4 +1,4 @@
-/* pmi_client.c: what a launcher answers a rank: lines of PMI-1, the map of nodes, values in pieces.
+/* pmi_client.c: fuzzes the answers of a launcher to a rank: PMI-1 lines, the node map, values in chunks.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <sys/socket.h>
@@ -9,7 +9,7 @@
 #include "boot/pmi1_conn.h"
 #include "fuzz.h"
 
-static void test_lines(const uint8_t *data, size_t size)
+static void fuzz_lines(const uint8_t *data, size_t size)
 {
     int ends[2];
     if (size > 60000 || socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
@@ -28,7 +28,7 @@ static void test_lines(const uint8_t *data, size_t size)
     pmi1_conn_close(&c);
 }
 
-static void pmi_client_map(const char *text)
+static void fuzz_node_map(const char *text)
 {
     uint32_t node_of[64], again[64], nnodes, nagain;
     for (uint32_t size = 1; size <= 64; size += 21) {
@@ -44,7 +44,7 @@ static void pmi_client_map(const char *text)
     }
 }
 
-static void test_value(const char *text, size_t size)
+static void fuzz_value(const char *text, size_t size)
 {
     size_t whole, len;
     void *val;
@@ -58,9 +58,9 @@ static void test_value(const char *text, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = fuzz_text(data, size), *free_text = fuzz_text(data, size), escaped[200];
-    test_lines(data, size);
-    pmi_client_map(text);
-    test_value(text, strlen(text));
+    fuzz_lines(data, size);
+    fuzz_node_map(text);
+    fuzz_value(text, strlen(text));
     pmi_escape(text, escaped, sizeof(escaped));
     FUZZ_CHECK(strpbrk(escaped, " \n") == NULL);
     pmi_unescape(free_text);

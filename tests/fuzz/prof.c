@@ -1,5 +1,6 @@
-/* prof.c: records of the profiler, as `fishplate prof --read` reads them and writes its reports from them. A report
- * takes 100 times as long as reading its record, so three of four inputs are written, as one of the three, chosen by their bytes.
+/* prof.c: fuzzes the profiler's records, which `fishplate prof --read` reads to write its reports. A
+ * report takes 100 times as long as reading its record, so only three of four inputs are reported, each by
+ * one of the three reports, selected by its bytes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tools/fishplate/prof.h"

@@ -1,4 +1,4 @@
-/* rdmacm.c: the messages of softib's connection manager, alone and as they arrive through a socket in pieces.
+/* rdmacm.c: fuzzes the messages of softib's connection manager, singly and in pieces through a socket.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "softib/rdmacm/link.h"
@@ -14,7 +14,7 @@ void softib_secret(const char *purpose, uint8_t out[SOFTIB_SECRET_BYTES])
     memset(out, 7, SOFTIB_SECRET_BYTES);
 }
 
-static void check(const struct message *m)
+static void check_message(const struct message *m)
 {
     FUZZ_CHECK(m->type >= MESSAGE_REQUEST && m->type <= MESSAGE_DISCONNECT);
     FUZZ_CHECK(m->private_len <= MESSAGE_PRIVATE_MAX && m->node < MESSAGE_MAX_NODES);
@@ -22,18 +22,18 @@ static void check(const struct message *m)
                (m->qp_num < 1u << 24 && m->mtu >= IBV_MTU_256 && m->mtu <= IBV_MTU_4096));
 }
 
-static void parse(const uint8_t *data)
+static void parse_message(const uint8_t *data)
 {
     struct message m;
     uint8_t again[MESSAGE_BYTES];
     if (!message_decode(data, &m))
         return;
-    check(&m);
+    check_message(&m);
     message_encode(&m, again);
     FUZZ_CHECK(memcmp(data, again, MESSAGE_BYTES) == 0);
 }
 
-static void receive(const uint8_t *data, size_t size, bool tcp)
+static void receive_in_pieces(const uint8_t *data, size_t size, bool tcp)
 {
     int fd[2];
     struct cm_link l;
@@ -46,7 +46,7 @@ static void receive(const uint8_t *data, size_t size, bool tcp)
         r = link_receive(&l, &m);
         FUZZ_CHECK(l.got <= sizeof(l.in));
         if (r == LINK_MESSAGE)
-            check(&m);
+            check_message(&m);
     }
     close(fd[0]);
 }
@@ -56,10 +56,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size >= MESSAGE_BYTES) {
         uint8_t *copy = malloc(MESSAGE_BYTES);
         memcpy(copy, data, MESSAGE_BYTES);
-        parse(copy);
+        parse_message(copy);
         free(copy);
     }
-    receive(data, size, false);
-    receive(data, size, true);
+    receive_in_pieces(data, size, false);
+    receive_in_pieces(data, size, true);
     return 0;
 }

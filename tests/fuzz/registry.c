@@ -1,8 +1,10 @@
-/* registry.c: how a process that joins a softib fabric finds the registry: names of sockets, which every user can bind, lead
- * to a file, which anybody can make. What is adopted is the file that was meant, whole, sealed and of this version.
+/* registry.c: fuzzes the search of a joining process for the registry of a softib fabric: socket names,
+ * which every user can bind, refer to a file, which every user can create. Only the right file is
+ * accepted: complete, sealed and of this version.
  *
- * An input is one byte of flags, the three words of a registry's head, then lines of /proc/net/unix. In these `#`
- * stands for where the file is and `@` alone for the beginning of a member's name.
+ * An input is one byte of flags, the three words of a registry's head, then lines of /proc/net/unix. In
+ * these lines `#` stands for the pid and descriptor of the file, and a single `@` for the beginning of a
+ * member's name.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -39,7 +41,7 @@ static int make_file(uint8_t flags, uint32_t magic, uint32_t bytes, uint32_t slo
     return fd;
 }
 
-static bool registry_right(int fd, uint32_t magic, uint32_t bytes, uint32_t slots)
+static bool is_valid_file(int fd, uint32_t magic, uint32_t bytes, uint32_t slots)
 {
     struct stat st;
     return !fstat(fd, &st) && st.st_size == (off_t)sizeof(struct registry) && magic == SHM_MAGIC &&
@@ -47,8 +49,8 @@ static bool registry_right(int fd, uint32_t magic, uint32_t bytes, uint32_t slot
            (fcntl(fd, F_GET_SEALS) & SHARED_SEALS) == SHARED_SEALS;
 }
 
-/* The lines, with what only we know filled in; whether one of them names the file as a member would. */
-static FILE *lines_of(struct fuzz_in *in, int fd, char **text, size_t *len, bool *named)
+/* Expands the placeholders in the lines; `named`: true if a line names the file as a member would. */
+static FILE *make_lines(struct fuzz_in *in, int fd, char **text, size_t *len, bool *named)
 {
     char here[64], start[64], whole[160];
     FILE *out = open_memstream(text, len);
@@ -82,15 +84,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint32_t bytes = flags & (WRONG_BYTES | WRONG_SIZE) ? head[1] : (uint32_t)sizeof(struct registry);
     uint32_t slots = flags & ANY_SLOTS ? head[2] : 3;
     int fd = make_file(flags, magic, bytes, slots);
-    FILE *list = lines_of(&in, fd, &text, &len, &named);
+    FILE *list = make_lines(&in, fd, &text, &len, &named);
     int found = list ? registry_find_in(list, KEY) : -1;
     if (found >= 0) {
         struct stat mine, theirs;
         FUZZ_CHECK(!fstat(fd, &mine) && !fstat(found, &theirs));
-        FUZZ_CHECK(mine.st_ino != theirs.st_ino || registry_right(fd, magic, bytes, slots));
+        FUZZ_CHECK(mine.st_ino != theirs.st_ino || is_valid_file(fd, magic, bytes, slots));
         close(found);
     } else {
-        FUZZ_CHECK(!named || !registry_right(fd, magic, bytes, slots));
+        FUZZ_CHECK(!named || !is_valid_file(fd, magic, bytes, slots));
     }
     if (list)
         fclose(list);

@@ -1,5 +1,5 @@
-/* remote.c: frames that agents report with, from any host and rank, as launcher/remote/remote.c understands them. The job and
- * the tree around it are stand-ins that check what reaches them.
+/* remote.c: fuzzes the reports of agents, from any host and rank, as launcher/remote/remote.c interprets
+ * them. The job and the tree are replaced by functions that check their arguments.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "launcher/remote/remote.c"
@@ -12,7 +12,7 @@ static const struct tree_events *events;
 static void *events_ctx;
 static uint32_t host_of[RANKS] = {0, 1, 1, 2, 2};
 
-static void remote_expect_known(const struct job_host *host, uint32_t rank)
+static void expect_known_rank(const struct job_host *host, uint32_t rank)
 {
     FUZZ_CHECK(host >= host->job->hosts && host < host->job->hosts + HOSTS);
     FUZZ_CHECK(rank < RANKS && host_of[rank] == (uint32_t)(host - host->job->hosts));
@@ -21,21 +21,21 @@ static void remote_expect_known(const struct job_host *host, uint32_t rank)
 void job_on_started(void *host, uint32_t rank, pid_t pid)
 {
     (void)pid;
-    remote_expect_known(host, rank);
+    expect_known_rank(host, rank);
 }
 void job_on_failed(void *host, uint32_t rank, int status, const char *why)
 {
-    remote_expect_known(host, rank);
+    expect_known_rank(host, rank);
     FUZZ_CHECK(status >= 0 && status <= 255 && strlen(why) < 1u << 20);
 }
 void job_on_exited(void *host, uint32_t rank, int status)
 {
     (void)status;
-    remote_expect_known(host, rank);
+    expect_known_rank(host, rank);
 }
 void job_on_output(void *host, uint32_t rank, int fd, const char *data, size_t len)
 {
-    remote_expect_known(host, rank);
+    expect_known_rank(host, rank);
     FUZZ_CHECK((fd == 1 || fd == 2) && (len == 0 || data[0] == data[0]) &&
                (len == 0 || data[len - 1] == data[len - 1]));
 }
@@ -45,7 +45,7 @@ void job_on_pmi(void *host, uint32_t rank, const char *data, size_t len)
 }
 void job_on_stdin_empty(void *host, uint32_t rank)
 {
-    remote_expect_known(host, rank);
+    expect_known_rank(host, rank);
 }
 void query_handle_answer(struct job *j, uint32_t host, uint32_t question, const char *data, size_t len)
 {
@@ -94,7 +94,7 @@ void plan_encode(const struct plan *p, struct buf *out)
     (void)p, (void)out;
 }
 
-static void remote_setup(struct job *j, struct job_host *hosts, struct layout *layout)
+static void set_up_job(struct job *j, struct job_host *hosts, struct layout *layout)
 {
     static struct plan any;
     static struct plan *plans[HOSTS] = {&any, &any, &any};
@@ -114,11 +114,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static struct job_host hosts[HOSTS];
     static struct layout layout;
     struct fuzz_in in = {data, size};
-    remote_setup(&j, hosts, &layout);
+    set_up_job(&j, hosts, &layout);
     ((struct remote *)events_ctx)->job = &j;
     while (in.left > 0) {
         struct frame_head h = {.type = (enum frame)(fuzz_u8(&in) % (FRAME_LAST + 2)),
-                               .host = fuzz_u8(&in) % HOSTS, /* the tree knows no others */
+                               .host = fuzz_u8(&in) % HOSTS, /* the tree has only these hosts */
                                .rank = fuzz_u8(&in)};
         char *payload = fuzz_copy(&in, fuzz_u8(&in), &h.len);
         events->frame(events_ctx, &h, payload);

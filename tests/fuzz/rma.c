@@ -1,5 +1,6 @@
-/* rma.c: frames of another rank for a window of this one: puts, gets, accumulates and their answers, locks, epochs, notes. The
- * window's memory has exactly its size, so that a piece outside of it is seen; answers may be no longer than a frame.
+/* rma.c: fuzzes the frames of another rank for a window of this rank: puts, gets, accumulates and their
+ * answers, locks, epochs, notifications. The window's memory has exactly its size, so that a sanitizer
+ * detects accesses outside of it; answers must not exceed a frame.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "rma/rma.h"
@@ -23,7 +24,7 @@ static struct win win;
 static struct win_slot slot;
 static struct win_target mine;
 static struct win_peer *from;
-static struct rma_op *op; /* its answer may come, and then it goes away by itself */
+static struct rma_op *op; /* a get whose answer may arrive, which frees it */
 static uint64_t cookie;
 static char *payload, *into;
 
@@ -72,8 +73,8 @@ static void open_world(uint8_t bits)
     proc.rma->wins[context_id_of(CONTEXT)] = &win;
 }
 
-/* A get that waits for its answer, which a frame may bring. */
-static void rma_query(void)
+/* Starts a get that waits for its answer, which a frame of the input may bring. */
+static void start_get(void)
 {
     struct rma_call c = {.kind = RMA_IS_GET, .win = &win};
     into = calloc(1, INTO);
@@ -91,7 +92,7 @@ static void rma_query(void)
     cookie = op->cookie;
 }
 
-static void test_frames(struct fuzz_in *in)
+static void fuzz_frames(struct fuzz_in *in)
 {
     while (in->left > 0) {
         struct frame_header h;
@@ -129,9 +130,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fuzz_in in = {data, size};
     open_world(fuzz_u8(&in));
-    rma_query();
+    start_get();
     if (setjmp(fuzz_end) == 0)
-        test_frames(&in);
+        fuzz_frames(&in);
     free(payload);
     payload = NULL;
     close_world();

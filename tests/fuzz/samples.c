@@ -1,5 +1,5 @@
-/* samples.c: samples that an agent sends of the ranks of its host, as `fishplate ps` reads it: bytes of one sample after the
- * other. What is believed must come out the same when it is written and read again.
+/* samples.c: fuzzes the samples that an agent sends about the ranks of its host, which `fishplate ps`
+ * reads. An accepted sample must not change when it is written and read again.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "fuzz.h"
 #include "sample.h"
 
-static void read_all(const uint8_t *data, size_t size)
+static void read_samples(const uint8_t *data, size_t size)
 {
     static struct sample one, again;
     static char bytes[SAMPLE_WIRE_MAX];
@@ -29,7 +29,7 @@ static void read_all(const uint8_t *data, size_t size)
 }
 
 /* Builds a valid sample, some bytes of which the input replaces. */
-static size_t samples_is_consistent(uint8_t *bytes, size_t room)
+static size_t make_valid_sample(uint8_t *bytes, size_t room)
 {
     static struct sample s;
     struct page *p = &s.page;
@@ -51,10 +51,10 @@ static size_t samples_is_consistent(uint8_t *bytes, size_t room)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static uint8_t bytes[SAMPLE_WIRE_MAX];
-    const size_t n = samples_is_consistent(bytes, sizeof(bytes));
-    read_all(data, size);
+    const size_t n = make_valid_sample(bytes, sizeof(bytes));
+    read_samples(data, size);
     for (size_t i = 0; i + 2 <= size && n > 0; i += 2)
         bytes[data[i] % n] = data[i + 1];
-    read_all(bytes, n);
+    read_samples(bytes, n);
     return 0;
 }

@@ -1,4 +1,5 @@
-/* settings.c: texts that users give: values of every tunable, FISHPLATE_COLL, and the file of rules that it may name.
+/* settings.c: fuzzes texts of users: values of every tunable, FISHPLATE_COLL, and the file of rules that
+ * it may name.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/err.h"
@@ -7,7 +8,7 @@
 #include "coll/select/site.h"
 #include "fuzz.h"
 
-static void one(struct tunable *t, const char *text)
+static void set_tunable(struct tunable *t, const char *text)
 {
     char shown[256];
     int64_t before = t->value;
@@ -19,10 +20,10 @@ static void one(struct tunable *t, const char *text)
     }
     tunable_format(t, shown, sizeof(shown));
     if (t->type == TUNABLE_IS_STRING)
-        t->text = ""; /* the text is freed below */
+        t->text = ""; /* the tunable must not keep the text, which is freed below */
 }
 
-static void collectives(const char *text)
+static void fuzz_collective_rules(const char *text)
 {
     struct coll_shape shape = {.kind = COLL_ALLREDUCE, .size = 4, .count = 1, .commutative = true};
     struct coll_where where = {.bytes = 100};
@@ -36,7 +37,7 @@ static void collectives(const char *text)
     coll_select_open();
 }
 
-static void site(char *text)
+static void fuzz_rule_file(char *text)
 {
     struct site s = {0};
     int rc = site_parse(text, "rules", &s);
@@ -54,10 +55,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct fuzz_in in = {data, size};
     struct tunable *t = tunables_get(fuzz_u8(&in) % tunables_count());
     char *text = fuzz_text(in.at, in.left);
-    one(t, text);
+    set_tunable(t, text);
     if (!strchr(text, '@')) /* no files */
-        collectives(text);
-    site(text);
+        fuzz_collective_rules(text);
+    fuzz_rule_file(text);
     free(text);
     return 0;
 }

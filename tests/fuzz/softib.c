@@ -1,12 +1,12 @@
-/* softib.c: softib's frame header, and the text that describes a fabric. What sockets do with frames is fuzzed by
- * tests/softib/fuzz_wire.c, requests that are posted by fuzz_post.c.
+/* softib.c: fuzzes softib's frame header and the text that describes a fabric. tests/softib/fuzz_wire.c
+ * fuzzes frames on sockets, fuzz_post.c posted requests.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fabric/fabric.h"
 #include "net/frame.h"
 #include "fuzz.h"
 
-static void test_header(const uint8_t *data)
+static void fuzz_header(const uint8_t *data)
 {
     struct frame f;
     uint8_t again[FRAME_BYTES];
@@ -19,7 +19,7 @@ static void test_header(const uint8_t *data)
     FUZZ_CHECK(memcmp(data, again, FRAME_BYTES) == 0);
 }
 
-static void text_of(const uint8_t *data, size_t size)
+static void fuzz_fabric_text(const uint8_t *data, size_t size)
 {
     struct fabric f;
     char err[256] = "", *text = fuzz_text(data, size);
@@ -37,9 +37,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size >= FRAME_BYTES) {
         uint8_t *copy = malloc(FRAME_BYTES);
         memcpy(copy, data, FRAME_BYTES);
-        test_header(copy);
+        fuzz_header(copy);
         free(copy);
     }
-    text_of(data, size);
+    fuzz_fabric_text(data, size);
     return 0;
 }

@@ -1,5 +1,6 @@
-/* topology.c: the text files of the simulator: switches and cables, and the numbers of a machine. What was read must be whole:
- * every node is reached from every switch, and the multicast tree reaches every node once.
+/* topology.c: fuzzes the text files of the simulator: switches and cables, and the figures of a machine.
+ * An accepted topology must be complete: every node is reachable from every switch, and the multicast tree
+ * reaches every node once.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -9,7 +10,7 @@
 #include "lab/sim/machine.h"
 #include "lab/sim/topo.h"
 
-static void topology_expect_all_reached(const struct graph *g)
+static void expect_all_reachable(const struct graph *g)
 {
     struct topo t;
     FUZZ_CHECK(topo_make(&t, g, g->nodes, 2, 1));
@@ -26,7 +27,7 @@ static void topology_expect_all_reached(const struct graph *g)
         }
 }
 
-static void one_multicast_each(const struct graph *g)
+static void expect_one_multicast_each(const struct graph *g)
 {
     uint32_t nodes = 0, roots = 0;
     for (uint32_t s = 0; s < g->switches; s++) {
@@ -49,8 +50,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     why[0] = 0;
     if (graph_read(&g, in, why, sizeof(why))) {
-        topology_expect_all_reached(&g);
-        one_multicast_each(&g);
+        expect_all_reachable(&g);
+        expect_one_multicast_each(&g);
         graph_free(&g);
     } else {
         FUZZ_CHECK(why[0] && g.cable == NULL);

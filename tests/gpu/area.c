@@ -13,7 +13,7 @@
 const char *const area_names[AREA_NAMES] = {"host",   "device", "pool",       "managed",
                                             "pinned", "VMM",    "VMM pieces", "private VMM"};
 
-bool area_start(void)
+bool area_load_cuda(void)
 {
     void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!driver) {
@@ -37,12 +37,12 @@ static void area_require(cuda_result result, const char *what, enum area_kind ki
     exit(1);
 }
 
-static size_t whole_units(size_t size)
+static size_t round_up_to_units(size_t size)
 {
     return (size + PROGRAM_UNIT - 1) / PROGRAM_UNIT * PROGRAM_UNIT;
 }
 
-struct area area_new(enum area_kind kind, size_t size)
+struct area area_alloc(enum area_kind kind, size_t size)
 {
     struct area a = {.size = size, .kind = kind};
     cuda_result rc = CUDA_OK;
@@ -64,13 +64,13 @@ struct area area_new(enum area_kind kind, size_t size)
         rc = cu.alloc_host(&host, bytes);
         break;
     case AREA_VMM:
-        p = program_map(whole_units(bytes), whole_units(bytes), CUDA_HANDLE_POSIX_FD);
+        p = program_map(round_up_to_units(bytes), round_up_to_units(bytes), CUDA_HANDLE_POSIX_FD);
         break;
     case AREA_VMM_PIECES:
-        p = program_map(whole_units(bytes), PROGRAM_UNIT, CUDA_HANDLE_POSIX_FD);
+        p = program_map(round_up_to_units(bytes), PROGRAM_UNIT, CUDA_HANDLE_POSIX_FD);
         break;
     case AREA_VMM_PRIVATE:
-        p = program_map(whole_units(bytes), whole_units(bytes), 0);
+        p = program_map(round_up_to_units(bytes), round_up_to_units(bytes), 0);
         break;
     default:
         host = malloc(bytes);
@@ -83,25 +83,25 @@ struct area area_new(enum area_kind kind, size_t size)
 void area_free(struct area *a)
 {
     if (a->kind == AREA_POOL || a->kind >= AREA_VMM)
-        cu.synchronize(); /* unlike for other memory, the driver does not wait for copies that are under way */
+        cu.synchronize(); /* for this kind the driver does not wait for copies in flight */
     if (a->kind == AREA_HOST)
         free(a->at);
     else if (a->kind >= AREA_VMM)
-        program_unmap((cuda_pointer)a->at, whole_units(a->size ? a->size : 1));
+        program_unmap((cuda_pointer)a->at, round_up_to_units(a->size ? a->size : 1));
     else
         area_require(a->kind == AREA_PINNED ? cu.free_host(a->at) : cu.free((cuda_pointer)a->at), "release",
                      a->kind);
     a->at = NULL;
 }
 
-static bool is_reachable(const struct area *a)
+static bool is_host_accessible(const struct area *a)
 {
     return a->kind != AREA_DEVICE && a->kind != AREA_POOL && a->kind < AREA_VMM;
 }
 
 void area_write(const struct area *a, size_t at, const void *from, size_t size)
 {
-    if (is_reachable(a))
+    if (is_host_accessible(a))
         memcpy(a->at + at, from, size);
     else if (size)
         area_require(cu.to_device((cuda_pointer)a->at + at, from, size), "a copy", a->kind);
@@ -109,7 +109,7 @@ void area_write(const struct area *a, size_t at, const void *from, size_t size)
 
 void area_read(const struct area *a, size_t at, void *to, size_t size)
 {
-    if (is_reachable(a))
+    if (is_host_accessible(a))
         memcpy(to, a->at + at, size);
     else if (size)
         area_require(cu.to_host(to, (cuda_pointer)a->at + at, size), "a copy", a->kind);

@@ -1,5 +1,5 @@
-/* collectives.c: every collective in its blocking, nonblocking and persistent form, with buffers in memory
- * of all kinds, compared byte by byte with the same call in host memory.
+/* collectives.c: every collective in its blocking, nonblocking and persistent form, with buffers in all
+ * kinds of memory; the results are compared byte by byte with those of the same call in host memory.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>
@@ -9,7 +9,7 @@
 
 #include "area.h"
 
-#define GUARD     64 /* bytes around each buffer that nothing may change */
+#define GUARD     64 /* bytes before and after each buffer that must not change */
 #define RANKS_MAX 16
 
 enum form { BLOCKING, NONBLOCKING, PERSISTENT, FORMS };
@@ -18,7 +18,7 @@ static const char *const forms[FORMS] = {"blocking", "nonblocking", "persistent"
 static int rank, size, errors;
 static unsigned seeds;
 
-/* One call: counts of blocks, and what it moves. */
+/* The arguments of one call. */
 struct call {
     const void *send;
     void *recv;
@@ -33,8 +33,9 @@ struct call {
     MPI_Datatype types[RANKS_MAX];
 };
 
-/* Persistent requests run twice: the second time with the result of the first in their buffers. */
-static void collectives_finish(const struct call *c, MPI_Request *request)
+/* Completes a request. Persistent requests run twice, the second time with the result of the first run in
+ * their buffers. */
+static void complete_request(const struct call *c, MPI_Request *request)
 {
     if (c->form == BLOCKING)
         return;
@@ -58,7 +59,7 @@ static void collectives_finish(const struct call *c, MPI_Request *request)
             MPI_##iname(__VA_ARGS__, c->comm, &request);                      \
         else                                                                  \
             MPI_##name##_init(__VA_ARGS__, c->comm, MPI_INFO_NULL, &request); \
-        collectives_finish(c, &request);                                      \
+        complete_request(c, &request);                                        \
     }
 
 DEFINE(bcast, Bcast, Ibcast, c->recv, c->count, c->type, c->root)
@@ -130,8 +131,9 @@ static const struct {
 };
 #define CALLS (sizeof(calls) / sizeof(*calls))
 
-/* Not commutative: twice the left operand plus the right one, for each of the two integers of an element. */
-static void collectives_fold(void *in, void *inout, int *count, MPI_Datatype *type)
+/* An operator that is not commutative: twice the left operand plus the right one, for both integers of an
+ * element. */
+static void fold_operator(void *in, void *inout, int *count, MPI_Datatype *type)
 {
     MPI_Aint lb, extent;
     MPI_Type_get_extent(*type, &lb, &extent);
@@ -146,7 +148,7 @@ static void collectives_fold(void *in, void *inout, int *count, MPI_Datatype *ty
 enum { PLAIN, HOLES, BLOCKS, LAYOUTS };
 static MPI_Datatype moved[LAYOUTS], reduced[LAYOUTS];
 static MPI_Op ops[LAYOUTS];
-static MPI_Comm grid; /* a line: its ends have a neighbour that is MPI_PROC_NULL */
+static MPI_Comm grid; /* a one-dimensional grid; the neighbour beyond each end is MPI_PROC_NULL */
 
 static void make_types(void)
 {
@@ -162,7 +164,7 @@ static void make_types(void)
     ops[HOLES] = MPI_MAXLOC;
     MPI_Type_vector(2, 1, 2, MPI_UNSIGNED, &reduced[BLOCKS]);
     MPI_Type_commit(&reduced[BLOCKS]);
-    MPI_Op_create(collectives_fold, 0, &ops[BLOCKS]);
+    MPI_Op_create(fold_operator, 0, &ops[BLOCKS]);
     MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &(int){0}, 0, &grid);
 }
 
@@ -175,8 +177,9 @@ static void free_types(void)
     MPI_Comm_free(&grid);
 }
 
-/* Blocks of different sizes, a gap between each two. alltoallv: what a rank sends depends on both ranks. */
-static void collectives_describe(struct call *c, int traits, MPI_Aint extent)
+/* Sets counts and displacements: blocks of different sizes with gaps; in alltoallv the size depends on
+ * both ranks. */
+static void set_arrays(struct call *c, int traits, MPI_Aint extent)
 {
     int send_at = 0, recv_at = 0;
     const int n = traits & NEIGHBORS ? 2 : size;
@@ -195,8 +198,8 @@ static void collectives_describe(struct call *c, int traits, MPI_Aint extent)
     }
 }
 
-static void collectives_compare(const struct area *got, const struct area *wanted, const char *what,
-                                const char *buffer)
+static void compare_areas(const struct area *got, const struct area *wanted, const char *what,
+                          const char *buffer)
 {
     char *bytes = malloc(got->size);
     area_read(got, 0, bytes, got->size);
@@ -210,8 +213,8 @@ static void collectives_compare(const struct area *got, const struct area *wante
     free(bytes);
 }
 
-static void collectives_run_test(size_t which, enum form form, int layout, int count,
-                                 enum area_kind send_kind, enum area_kind recv_kind, int in_place)
+static void run_call(size_t which, enum form form, int layout, int count, enum area_kind send_kind,
+                     enum area_kind recv_kind, int in_place)
 {
     const int traits = calls[which].traits;
     struct call c = {.count = count,
@@ -223,10 +226,10 @@ static void collectives_run_test(size_t which, enum form form, int layout, int c
     MPI_Aint lb, extent;
     char what[160];
     MPI_Type_get_extent(c.type, &lb, &extent);
-    collectives_describe(&c, traits, extent);
+    set_arrays(&c, traits, extent);
     const size_t room = (size_t)(extent * (size + 1) * (count + 4)) + 2 * GUARD;
-    struct area send = area_new(send_kind, room), recv = area_new(recv_kind, room);
-    struct area host_send = area_new(AREA_HOST, room), host_recv = area_new(AREA_HOST, room);
+    struct area send = area_alloc(send_kind, room), recv = area_alloc(recv_kind, room);
+    struct area host_send = area_alloc(AREA_HOST, room), host_recv = area_alloc(AREA_HOST, room);
     const unsigned seed = 100 * ++seeds + (unsigned)rank;
     area_fill(&send, seed);
     area_fill(&host_send, seed);
@@ -241,16 +244,16 @@ static void collectives_run_test(size_t which, enum form form, int layout, int c
     c.send = here ? MPI_IN_PLACE : host_send.at + GUARD;
     c.recv = host_recv.at + GUARD;
     calls[which].run(&c);
-    collectives_compare(&send, &host_send, what, "send");
-    collectives_compare(&recv, &host_recv, what, "receive");
+    compare_areas(&send, &host_send, what, "send");
+    compare_areas(&recv, &host_recv, what, "receive");
     area_free(&send);
     area_free(&recv);
     area_free(&host_send);
     area_free(&host_recv);
 }
 
-/* Runs the call with every kind of memory in turn, different at each rank. */
-static void test_all(int count, int layouts)
+/* Runs every call with every kind of memory in turn; ranks use different kinds at the same time. */
+static void test_all_calls(int count, int layouts)
 {
     for (size_t which = 0; which < CALLS; which++)
         for (int form = 0; form < FORMS; form++)
@@ -260,16 +263,16 @@ static void test_all(int count, int layouts)
                 const unsigned turn = seeds + (unsigned)(form + layout);
                 const enum area_kind from = (enum area_kind)((turn + (unsigned)rank) % AREA_KINDS);
                 const enum area_kind to = (enum area_kind)((turn / 3 + 2 * (unsigned)rank + 1) % AREA_KINDS);
-                collectives_run_test(which, (enum form)form, layout, count, AREA_DEVICE, AREA_DEVICE, 0);
-                collectives_run_test(which, (enum form)form, layout, count, from, to, 0);
+                run_call(which, (enum form)form, layout, count, AREA_DEVICE, AREA_DEVICE, 0);
+                run_call(which, (enum form)form, layout, count, from, to, 0);
                 if (calls[which].traits & IN_PLACE)
-                    collectives_run_test(which, (enum form)form, layout, count, AREA_HOST,
-                                         to == AREA_HOST ? AREA_DEVICE : to, 1);
+                    run_call(which, (enum form)form, layout, count, AREA_HOST,
+                             to == AREA_HOST ? AREA_DEVICE : to, 1);
             }
 }
 
-/* The two groups of an intercommunicator: what one has is reduced at the other. */
-static void test_between_groups(void)
+/* Reductions on an intercommunicator: the data of each group is reduced at the other group. */
+static void test_intercommunicator(void)
 {
     MPI_Comm half, both;
     int sum = 0, wanted = 0;
@@ -277,7 +280,7 @@ static void test_between_groups(void)
         return;
     MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
     MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - rank % 2, 1, &both);
-    struct area in = area_new(AREA_DEVICE, sizeof(int)), out = area_new(AREA_DEVICE, sizeof(int));
+    struct area in = area_alloc(AREA_DEVICE, sizeof(int)), out = area_alloc(AREA_DEVICE, sizeof(int));
     area_write(&in, 0, &rank, sizeof(rank));
     MPI_Allreduce(in.at, out.at, 1, MPI_INT, MPI_SUM, both);
     area_read(&out, 0, &sum, sizeof(sum));
@@ -298,15 +301,15 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (!area_start()) {
+    if (!area_load_cuda()) {
         MPI_Finalize();
         return 77;
     }
     make_types();
-    test_all(1, LAYOUTS);
-    test_all(60, LAYOUTS);
-    test_all(40000, 1);
-    test_between_groups();
+    test_all_calls(1, LAYOUTS);
+    test_all_calls(60, LAYOUTS);
+    test_all_calls(40000, 1);
+    test_intercommunicator();
     free_types();
     MPI_Finalize();
     return errors ? 1 : 0;

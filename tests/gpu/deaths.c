@@ -1,6 +1,6 @@
-/* deaths.c: a rank is killed while a GPU copies between its memory and that of another rank. The other one
- * gets the message or an error, and the living ranks exchange GPU memory afterwards. softcuda leaves
- * copies unfinished as long as SOFTCUDA_LAZY says so.
+/* deaths.c: a rank is killed while a GPU copies between its memory and that of another rank. The other
+ * rank gets the message or an error, and the living ranks exchange GPU memory afterwards. softcuda delays
+ * copies as SOFTCUDA_LAZY requires.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "ft/ft.h"
@@ -17,18 +17,18 @@ static void hold_copies(bool held)
     setenv("SOFTCUDA_LAZY", held ? "1000000000" : "2", 1);
 }
 
-/* Calls MPI until this rank has started one more copy. */
-static void await_copy(MPI_T_pvar_handle started, unsigned long long before)
+/* Calls MPI until this rank has started another copy. */
+static void wait_for_copy_start(MPI_T_pvar_handle started, unsigned long long before)
 {
     int flag;
     while (counter(started) == before)
         MPI_Iprobe(MPI_ANY_SOURCE, 99, now, &flag, MPI_STATUS_IGNORE);
 }
 
-/* The living ranks. */
+/* All living ranks exchange GPU memory around a ring. */
 static void exchange_in_ring(void)
 {
-    struct area out = area_new(AREA_DEVICE, BYTES), in = area_new(AREA_DEVICE, BYTES);
+    struct area out = area_alloc(AREA_DEVICE, BYTES), in = area_alloc(AREA_DEVICE, BYTES);
     char *expected = malloc(BYTES), *seen = malloc(BYTES);
     const int right = (rank + 1) % victim, left = (rank + victim - 1) % victim;
     area_fill(&out, (unsigned)rank);
@@ -44,10 +44,10 @@ static void exchange_in_ring(void)
     area_free(&in);
 }
 
-/* Rank 0 copies from the memory of the victim, which dies meanwhile. */
-static void sender_dies(void)
+/* Rank 0 copies from the memory of the victim, which dies during the copy. */
+static void test_sender_dies(void)
 {
-    struct area a = area_new(AREA_DEVICE, BYTES);
+    struct area a = area_alloc(AREA_DEVICE, BYTES);
     MPI_Request request;
     int go = 1;
     if (rank == victim) {
@@ -59,7 +59,7 @@ static void sender_dies(void)
         const unsigned long long before = counter(mapgets);
         hold_copies(true);
         MPI_Irecv(a.at, BYTES, MPI_BYTE, victim, 2, now, &request);
-        await_copy(mapgets, before);
+        wait_for_copy_start(mapgets, before);
         MPI_Send(&go, 1, MPI_INT, victim, 3, now);
         EXPECT_DEATH(MPI_Recv(&go, 1, MPI_INT, victim, 4, now, MPI_STATUS_IGNORE));
         hold_copies(false);
@@ -70,16 +70,16 @@ static void sender_dies(void)
     area_free(&a);
 }
 
-/* The victim copies from the memory of rank 0, and dies. */
-static void receiver_dies(void)
+/* The victim copies from the memory of rank 0 and dies during the copy. */
+static void test_receiver_dies(void)
 {
-    struct area a = area_new(AREA_DEVICE, BYTES);
+    struct area a = area_alloc(AREA_DEVICE, BYTES);
     if (rank == victim) {
         MPI_Request request;
         const unsigned long long before = counter(mapgets);
         hold_copies(true);
         MPI_Irecv(a.at, BYTES, MPI_BYTE, 0, 2, now, &request);
-        await_copy(mapgets, before);
+        wait_for_copy_start(mapgets, before);
         die();
     }
     if (rank == 0)
@@ -88,16 +88,16 @@ static void receiver_dies(void)
     area_free(&a);
 }
 
-/* The victim copies into the memory of rank 0, and dies. */
-static void writer_dies(void)
+/* The victim copies to the memory of rank 0 and dies during the copy. */
+static void test_writer_dies(void)
 {
-    struct area device = area_new(AREA_DEVICE, BYTES), host = area_new(AREA_HOST, BYTES);
+    struct area device = area_alloc(AREA_DEVICE, BYTES), host = area_alloc(AREA_HOST, BYTES);
     if (rank == victim) {
         MPI_Request request;
         const unsigned long long before = counter(mapputs);
         hold_copies(true);
         MPI_Isend(host.at, BYTES, MPI_BYTE, 0, 2, now, &request);
-        await_copy(mapputs, before);
+        wait_for_copy_start(mapputs, before);
         die();
     }
     if (rank == 0)
@@ -109,10 +109,10 @@ static void writer_dies(void)
 
 int main(int argc, char **argv)
 {
-    static void (*const phases[])(void) = {sender_dies, receiver_dies, writer_dies};
+    static void (*const phases[])(void) = {test_sender_dies, test_receiver_dies, test_writer_dies};
     counters_begin();
     mpitest_begin(&argc, &argv);
-    if (!area_start()) {
+    if (!area_load_cuda()) {
         MPI_Finalize();
         return 77;
     }

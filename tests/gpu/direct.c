@@ -1,12 +1,12 @@
-/* direct.c: which collective calls run on GPU memory as it is, by the library's counters: large ones, if
- * the data of all ranks of a node is in GPU memory. Sums and broadcasts in random order, between ranks
- * that choose their memory in each call, are right in any case.
+/* direct.c: which collective calls run directly on GPU memory, as the library's counters show: large ones,
+ * if the data of all ranks of a node is in GPU memory. Sums and broadcasts in random order, with ranks
+ * that choose the kind of memory in each call, are correct in all cases.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "area.h"
 #include "counters.h"
 
-#define COUNT 600000 /* of 4 bytes: more than GPU_COLL_MIN */
+#define COUNT 600000 /* elements of 4 bytes: more than GPU_COLL_MIN */
 #define CALLS 60     /* more than the history of shared_all_on_device */
 
 static MPI_T_pvar_handle staged, direct;
@@ -31,11 +31,11 @@ static void expect_numbers(const struct area *a, int factor, int first)
     free(numbers);
 }
 
-static void sum(enum area_kind kind, bool expect_direct, bool blocking)
+static void test_sum(enum area_kind kind, bool expect_direct, bool blocking)
 {
     const int size = mpitest_size;
     const unsigned long long staged_before = counter(staged), direct_before = counter(direct);
-    struct area in = area_new(kind, COUNT * sizeof(int)), out = area_new(kind, COUNT * sizeof(int));
+    struct area in = area_alloc(kind, COUNT * sizeof(int)), out = area_alloc(kind, COUNT * sizeof(int));
     MPI_Request request;
     write_numbers(&in, mpitest_rank);
     if (blocking) {
@@ -53,11 +53,11 @@ static void sum(enum area_kind kind, bool expect_direct, bool blocking)
 }
 
 /* Reduces to a root, the only rank with a result. */
-static void sum_at_root(void)
+static void test_sum_at_root(void)
 {
     const unsigned long long before = counter(direct);
-    struct area in = area_new(AREA_DEVICE, COUNT * sizeof(int)),
-                out = area_new(AREA_DEVICE, COUNT * sizeof(int));
+    struct area in = area_alloc(AREA_DEVICE, COUNT * sizeof(int)),
+                out = area_alloc(AREA_DEVICE, COUNT * sizeof(int));
     for (int root = 0; root < mpitest_size; root++) {
         write_numbers(&in, mpitest_rank + root);
         MPI_Reduce(in.at, mpitest_rank == root ? out.at : NULL, COUNT, MPI_INT, MPI_SUM, root,
@@ -70,12 +70,12 @@ static void sum_at_root(void)
     area_free(&out);
 }
 
-/* Broadcasts with changing roots, which do not wait for the others; these learn later in which memory the
- * data was. */
-static void broadcasts(void)
+/* Broadcasts with changing roots: a root does not wait for the other ranks, which learn later in which
+ * kind of memory the data was. */
+static void test_broadcasts(void)
 {
-    struct area areas[2] = {area_new(AREA_HOST, COUNT * sizeof(int)),
-                            area_new(AREA_DEVICE, COUNT * sizeof(int))};
+    struct area areas[2] = {area_alloc(AREA_HOST, COUNT * sizeof(int)),
+                            area_alloc(AREA_DEVICE, COUNT * sizeof(int))};
     for (int i = 0; i < CALLS; i++) {
         const unsigned bits = (unsigned)i * 2654435761u >> 8;
         const struct area *a = &areas[i % 10 == 0 ? 1 : bits >> mpitest_rank & 1];
@@ -92,19 +92,19 @@ int main(int argc, char **argv)
 {
     counters_begin();
     mpitest_begin(&argc, &argv);
-    if (!area_start()) {
+    if (!area_load_cuda()) {
         MPI_Finalize();
         return 77;
     }
     staged = counter_open("coll_device_staged_bytes");
     direct = counter_open("coll_device_direct_calls");
-    sum(AREA_HOST, false, true); /* shared memory is ready from now on */
-    sum(AREA_DEVICE, true, true);
-    sum(AREA_DEVICE, true, false);
-    sum(mpitest_rank == 0 && mpitest_size > 1 ? AREA_HOST : AREA_DEVICE, mpitest_size == 1, true);
-    sum(AREA_DEVICE, true, true);
-    sum_at_root();
-    broadcasts();
+    test_sum(AREA_HOST, false, true); /* afterwards the communicator uses shared memory */
+    test_sum(AREA_DEVICE, true, true);
+    test_sum(AREA_DEVICE, true, false);
+    test_sum(mpitest_rank == 0 && mpitest_size > 1 ? AREA_HOST : AREA_DEVICE, mpitest_size == 1, true);
+    test_sum(AREA_DEVICE, true, true);
+    test_sum_at_root();
+    test_broadcasts();
     const int rc = mpitest_end();
     counters_end();
     return rc;

@@ -1,6 +1,6 @@
-/* faults.c: what programs see if the GPU library fails in the middle of a job, on softcuda, whose calls
- * fail on demand (SOFTCUDA_FAIL): the result of a slower path, or an error at the ranks concerned; never a
- * crash or a wait without end.
+/* faults.c: failures of the GPU driver in the middle of a job, with softcuda, whose calls fail on demand
+ * (SOFTCUDA_FAIL): the call uses a slower path or returns an error at the affected ranks; it never crashes
+ * or hangs.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <sys/wait.h>
@@ -9,7 +9,7 @@
 #include "area.h"
 #include "mpitest.h"
 
-#define COUNT 600000 /* of 4 bytes: more than GPU_COLL_MIN */
+#define COUNT 600000 /* elements of 4 bytes: more than GPU_COLL_MIN */
 #define BYTES (COUNT * sizeof(int))
 
 static void fail_calls(const char *functions)
@@ -36,11 +36,11 @@ static void expect_numbers(const struct area *a, int factor)
     free(numbers);
 }
 
-/* Checks a sum while these functions fail at rank 0: the result is right, or every rank gets an error if
- * `fails`. */
-static void sum(const char *functions, int fails)
+/* Checks a sum while these functions fail at rank 0: the result is correct or, if `fails`, every rank gets
+ * an error. */
+static void test_sum(const char *functions, int fails)
 {
-    struct area in = area_new(AREA_DEVICE, BYTES), out = area_new(AREA_DEVICE, BYTES);
+    struct area in = area_alloc(AREA_DEVICE, BYTES), out = area_alloc(AREA_DEVICE, BYTES);
     write_numbers(&in);
     if (mpitest_rank == 0)
         fail_calls(functions);
@@ -63,9 +63,9 @@ static void sum(const char *functions, int fails)
 }
 
 /* A large message of rank 0 whose sender fails: both ranks return an error, and the next message arrives. */
-static void both_fail(const struct area *a, int count)
+static void test_both_sides_fail(const struct area *a, int count)
 {
-    struct area good = area_new(AREA_DEVICE, BYTES);
+    struct area good = area_alloc(AREA_DEVICE, BYTES);
     const int rc = mpitest_rank == 0
                        ? MPI_Send(a->at, count, MPI_INT, 1, 1, MPI_COMM_WORLD)
                        : MPI_Recv(a->at, count, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -80,27 +80,27 @@ static void both_fail(const struct area *a, int count)
     area_free(&good);
 }
 
-static void device_is_lost(void)
+static void test_device_is_lost(void)
 {
-    struct area a = area_new(AREA_DEVICE, BYTES);
+    struct area a = area_alloc(AREA_DEVICE, BYTES);
     fail_calls("cuMemcpyAsync,cuMemcpy2DAsync_v2,cuIpcOpenMemHandle_v2");
-    both_fail(&a, COUNT);
+    test_both_sides_fail(&a, COUNT);
     area_free(&a);
 }
 
-static void buffer_spans_two_allocations(void)
+static void test_buffer_spans_two_allocations(void)
 {
-    struct area whole = area_new(AREA_DEVICE, BYTES), part = area_new(AREA_DEVICE, BYTES - 4096);
-    both_fail(mpitest_rank == 0 ? &part : &whole, COUNT);
-    both_fail(mpitest_rank == 1 ? &part : &whole, COUNT);
+    struct area whole = area_alloc(AREA_DEVICE, BYTES), part = area_alloc(AREA_DEVICE, BYTES - 4096);
+    test_both_sides_fail(mpitest_rank == 0 ? &part : &whole, COUNT);
+    test_both_sides_fail(mpitest_rank == 1 ? &part : &whole, COUNT);
     area_free(&whole);
     area_free(&part);
 }
 
-/* The receiver learns of the message after the sender has freed its memory. */
-static void memory_is_freed_under_way(void)
+/* The receiver gets the announcement after the sender has freed the memory of the message. */
+static void test_memory_freed_in_flight(void)
 {
-    struct area a = area_new(AREA_DEVICE, BYTES);
+    struct area a = area_alloc(AREA_DEVICE, BYTES);
     MPI_Request request = MPI_REQUEST_NULL;
     int rc;
     if (mpitest_rank == 0) {
@@ -116,8 +116,8 @@ static void memory_is_freed_under_way(void)
     EXPECT(rc != MPI_SUCCESS);
 }
 
-/* A child that ends by exit runs the library's destructors; the parent goes on. */
-static void child_exits(void)
+/* A forked child that calls exit runs the library's destructors, without an effect on the parent. */
+static void test_child_exits(void)
 {
     const pid_t child = fork();
     int status = -1;
@@ -125,32 +125,33 @@ static void child_exits(void)
         _exit(0);
     waitpid(child, &status, 0);
     EXPECT_EQ(status, 0);
-    sum("", 0);
+    test_sum("", 0);
 }
 
 int main(int argc, char **argv)
 {
     mpitest_begin(&argc, &argv);
-    if (!area_start()) {
+    if (!area_load_cuda()) {
         MPI_Finalize();
         return 77;
     }
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    sum("", 0); /* shared memory is ready from now on */
-    sum("cuMemAlloc_v2", 0);
-    sum("cuMemHostAlloc", 0);
-    sum("cuModuleLoadData", 0);
-    sum("cuIpcGetMemHandle", 0);
-    sum("cuIpcOpenMemHandle_v2", 0);
-    sum("cuLaunchKernel", 1);
-    sum("", 0);
-    device_is_lost();
-    buffer_spans_two_allocations();
-    memory_is_freed_under_way();
-    child_exits();
+    test_sum("", 0); /* afterwards the communicator uses shared memory */
+    test_sum("cuMemAlloc_v2", 0);
+    test_sum("cuMemHostAlloc", 0);
+    test_sum("cuModuleLoadData", 0);
+    test_sum("cuIpcGetMemHandle", 0);
+    test_sum("cuIpcOpenMemHandle_v2", 0);
+    test_sum("cuLaunchKernel", 1);
+    test_sum("", 0);
+    test_device_is_lost();
+    test_buffer_spans_two_allocations();
+    test_memory_freed_in_flight();
+    test_child_exits();
     int total = 0;
     MPI_Allreduce(&mpitest_failures, &total, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    fail_calls("cuCtxPushCurrent_v2,cuStreamSynchronize"); /* the program has destroyed its contexts */
+    fail_calls(
+        "cuCtxPushCurrent_v2,cuStreamSynchronize"); /* as after the program has destroyed its contexts */
     MPI_Finalize();
     return total > 0;
 }

@@ -1,4 +1,4 @@
-/* files.c: reads and writes of files with buffers in memory of all kinds, compared with the same accesses
+/* files.c: reads and writes of files with buffers in all kinds of memory, compared with the same accesses
  * in host memory.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -19,7 +19,7 @@ enum form { INDEPENDENT, COLLECTIVE, NONBLOCKING, NONBLOCKING_COLLECTIVE, SPLIT,
 static const char *const forms[FORMS] = {"independent", "collective", "nonblocking", "nonblocking collective",
                                          "split"};
 
-static int files_move(enum form form, int write, MPI_File file, void *buffer, int count, MPI_Datatype type)
+static int access_file(enum form form, int write, MPI_File file, void *buffer, int count, MPI_Datatype type)
 {
     MPI_Request q;
     MPI_Status s;
@@ -56,9 +56,9 @@ static int files_move(enum form form, int write, MPI_File file, void *buffer, in
     return bytes;
 }
 
-/* Writes `count` elements and reads one more: the last element of the buffer stays as it is. */
-static void files_run_test(const char *name, enum area_kind kind, enum form form, const char *representation,
-                           int count, MPI_Datatype type)
+/* Writes `count` elements and reads one more: the last element of the buffer must not change. */
+static void test_access(const char *name, enum area_kind kind, enum form form, const char *representation,
+                        int count, MPI_Datatype type)
 {
     MPI_Aint lb, extent;
     MPI_File file;
@@ -67,8 +67,8 @@ static void files_run_test(const char *name, enum area_kind kind, enum form form
     MPI_Type_get_extent(type, &lb, &extent);
     MPI_Type_size(type, &bytes);
     const size_t room = (size_t)(extent * (count + 2)) + 2 * GUARD;
-    struct area out[2] = {area_new(kind, room), area_new(AREA_HOST, room)};
-    struct area in[2] = {area_new(kind, room), area_new(AREA_HOST, room)};
+    struct area out[2] = {area_alloc(kind, room), area_alloc(AREA_HOST, room)};
+    struct area in[2] = {area_alloc(kind, room), area_alloc(AREA_HOST, room)};
     const unsigned seed = 100 * ++seeds + (unsigned)rank;
     char *found = malloc(room);
     for (int i = 0; i < 2; i++) {
@@ -79,8 +79,8 @@ static void files_run_test(const char *name, enum area_kind kind, enum form form
             MPI_Abort(MPI_COMM_WORLD, 1);
         MPI_File_set_size(file, 0);
         MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, representation, MPI_INFO_NULL);
-        wrote[i] = files_move(form, 1, file, out[i].at + GUARD, count, type);
-        got[i] = files_move(form, 0, file, in[i].at + GUARD, count + 1, type);
+        wrote[i] = access_file(form, 1, file, out[i].at + GUARD, count, type);
+        got[i] = access_file(form, 0, file, in[i].at + GUARD, count + 1, type);
         MPI_File_close(&file);
     }
     snprintf(what, sizeof(what), "%s, %s memory, %s, %d elements of %d bytes", forms[form], area_names[kind],
@@ -102,13 +102,13 @@ static void files_run_test(const char *name, enum area_kind kind, enum form form
     free(found);
 }
 
-/* All ranks write one file in blocks of turns, through aggregators. */
-static void test_together(const char *name, enum area_kind kind)
+/* All ranks write interleaved blocks of one file through aggregators. */
+static void test_collective_blocks(const char *name, enum area_kind kind)
 {
     enum { COUNT = 4096 };
     MPI_Datatype turns;
     MPI_File file;
-    struct area out = area_new(kind, COUNT * 8), in = area_new(kind, COUNT * 8);
+    struct area out = area_alloc(kind, COUNT * 8), in = area_alloc(kind, COUNT * 8);
     char *wanted = malloc(COUNT * 8), *found = malloc(COUNT * 8);
     MPI_Type_vector(COUNT, 1, size, MPI_DOUBLE, &turns);
     MPI_Type_commit(&turns);
@@ -141,7 +141,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (!area_start()) {
+    if (!area_load_cuda()) {
         MPI_Finalize();
         return 77;
     }
@@ -157,11 +157,11 @@ int main(int argc, char **argv)
     MPI_Type_commit(&columns);
     for (int kind = 0; kind < AREA_KINDS; kind++) {
         for (int form = 0; form < FORMS; form++) {
-            files_run_test(own, (enum area_kind)kind, (enum form)form, "native", 50, columns);
-            files_run_test(own, (enum area_kind)kind, (enum form)form, "external32", 300, MPI_DOUBLE);
-            files_run_test(own, (enum area_kind)kind, (enum form)form, "native", 100000, MPI_DOUBLE);
+            test_access(own, (enum area_kind)kind, (enum form)form, "native", 50, columns);
+            test_access(own, (enum area_kind)kind, (enum form)form, "external32", 300, MPI_DOUBLE);
+            test_access(own, (enum area_kind)kind, (enum form)form, "native", 100000, MPI_DOUBLE);
         }
-        test_together(name, (enum area_kind)kind);
+        test_collective_blocks(name, (enum area_kind)kind);
     }
     unlink(own);
     MPI_Barrier(MPI_COMM_WORLD);

@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 
-ROWS, COLUMNS, STEPS = 64, 100000, 20  # of one rank; a row has 800,000 bytes
+ROWS, COLUMNS, STEPS = 64, 100000, 20  # per rank; a row has 800,000 bytes
 WORLD, DOUBLE, SUM, IGNORE = (ctypes.c_void_p(n) for n in (0x101, 0x214, 0x21, 0))
 P = ctypes.c_void_p
 mpi = ctypes.CDLL(sys.argv[1], ctypes.RTLD_GLOBAL)
@@ -25,7 +25,7 @@ def rank_and_size():
 
 
 def exchange(pointer, row_bytes, up, down):
-    """Rows 1 and ROWS go to the neighbours' rows ROWS + 1 and 0."""
+    """Sends rows 1 and ROWS to the neighbours' rows ROWS + 1 and 0."""
     for source, target, to, origin in ((1, ROWS + 1, up, down), (ROWS, 0, down, up)):
         mpi.MPI_Sendrecv(P(pointer + source * row_bytes), COLUMNS, DOUBLE, to, 7, P(pointer + target * row_bytes), COLUMNS, DOUBLE,
                          origin, 7, WORLD, IGNORE)

@@ -1,5 +1,5 @@
-/* host.c: what the kind of memory costs messages in host memory: 8 bytes from a rank to itself, to be
- * counted by callgrind (docs/gpu.md). Argument `cuda`: the program has loaded the driver library and has
+/* host.c: the cost of the memory kind check for messages in host memory: 8 bytes from a rank to itself,
+ * counted by callgrind (docs/gpu.md). Argument `cuda`: the program loads the driver library and allocates
  * GPU memory. Not a test.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -10,7 +10,7 @@
 
 #define MESSAGES 1000
 
-void host_exchange(char *out, char *in); /* callgrind counts inside it, see docs/gpu.md */
+void host_exchange(char *out, char *in); /* callgrind counts inside this function, see docs/gpu.md */
 
 __attribute__((noinline, visibility("default"))) void host_exchange(char *out, char *in)
 {
@@ -25,9 +25,9 @@ int main(int argc, char **argv)
     static char out[8], in[8];
     MPI_Init(&argc, &argv);
     if (argc > 1 && strcmp(argv[1], "cuda") == 0) {
-        if (!area_start())
+        if (!area_load_cuda())
             return 77;
-        area_new(AREA_DEVICE, 8);
+        area_alloc(AREA_DEVICE, 8);
     }
     for (int turn = 0; turn < 10; turn++)
         MPI_Sendrecv(out, 8, MPI_BYTE, 0, 0, in, 8, MPI_BYTE, 0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE);

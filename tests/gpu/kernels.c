@@ -1,5 +1,6 @@
-/* kernels.c: the kernels of src/gpu/kernels.cu against the loops of src/dt: every operator with every type
- * that GPUs know, and blocks of derived datatypes. Also a benchmark: `kernels bench` prints GB/s.
+/* kernels.c: compares the kernels of src/gpu/kernels.cu with the loops of src/dt: every operator with
+ * every type that GPUs support, and blocks of derived datatypes. Also a benchmark: `kernels bench` prints
+ * GB/s.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -33,7 +34,8 @@ static bool is_floating(enum dt_num num)
     return num == NUM_F32 || num == NUM_F64 || num == NUM_C32 || num == NUM_C64;
 }
 
-/* Integers: any bits. Floating point: small integers, so that no result depends on rounding, and zeroes. */
+/* Integers get random bits. Floating-point numbers get small integers and zeros, so that no result depends
+ * on rounding. */
 static void fill_operand(char *to, size_t type, unsigned seed)
 {
     srand(seed);
@@ -60,14 +62,13 @@ static void compare_reduction(const char *kernel, op_kernel *loop, size_t type, 
         fill_operand(a, type, 1);
         fill_operand(b, type, 2);
     } else {
-        for (size_t i = 0; i < bytes;
-             i += 4) { /* pairs: numbers of few bits, so that many values are equal */
+        for (size_t i = 0; i < bytes; i += 4) { /* pairs: small numbers, so that many values are equal */
             const int values[] = {rand() % 3, rand() % 3};
             memcpy(a + i, &values[0], 4);
             memcpy(b + i, &values[1], 4);
         }
     }
-    memcpy(expected, b, bytes); /* padding stays as it is */
+    memcpy(expected, b, bytes); /* padding does not change */
     loop(a, expected, expected, COUNT);
     EXPECT_EQ(gpu_copy((void *)x, a, bytes), 0);
     EXPECT_EQ(gpu_copy((void *)y, b, bytes), 0);
@@ -88,7 +89,7 @@ static void compare_reduction(const char *kernel, op_kernel *loop, size_t type, 
     free(found);
 }
 
-static void reductions_agree_with_the_host(void)
+static void test_reductions(void)
 {
     char kernel[32];
     int run = 0;
@@ -98,7 +99,7 @@ static void reductions_agree_with_the_host(void)
             snprintf(kernel, sizeof(kernel), "%s_%s", names[op], types[t].name);
             if (!loop)
                 continue;
-            if (types[t].num == NUM_FL) { /* the host's work */
+            if (types[t].num == NUM_FL) { /* has no kernel: the host computes it */
                 cuda_pointer x = program_alloc(1024);
                 EXPECT_EQ(gpu_reduce(kernel, (void *)x, (void *)x, (void *)x, 1, 16), ERR_AGAIN);
                 program_free(x);
@@ -112,7 +113,7 @@ static void reductions_agree_with_the_host(void)
 }
 
 /* {float, int}, {double, int}, ...: values and indices of which many are equal. */
-static void pairs_agree_with_the_host(void)
+static void test_pairs(void)
 {
     struct pair {
         double v;
@@ -154,14 +155,14 @@ static void pairs_agree_with_the_host(void)
                           TYPES, others[i].size, others[i].alignment);
 }
 
-static void unaligned_operands_are_left_to_the_host(void)
+static void test_unaligned_operands(void)
 {
     cuda_pointer x = program_alloc(1024);
     EXPECT_EQ(gpu_reduce("sum_F64", (void *)(x + 4), (void *)x, (void *)x, 2, 8), ERR_AGAIN);
     program_free(x);
 }
 
-static void blocks_are_gathered_and_scattered(void)
+static void test_gather_and_scatter(void)
 {
     struct gpu_segment *segments = gpu_get_staging();
     char *host = malloc(1 << 20), *dense = gpu_get_staging(), *back = calloc(1, 1 << 20);
@@ -184,7 +185,7 @@ static void blocks_are_gathered_and_scattered(void)
     EXPECT_EQ(gpu_copy((void *)y, back, 1 << 20), 0);
     EXPECT_EQ(gpu_scatter((void *)y, dense, segments, count), 0);
     EXPECT_EQ(gpu_copy(back, (void *)y, 1 << 20), 0);
-    size_t at = 0; /* holes are still zero */
+    size_t at = 0; /* gaps must still be zero */
     for (size_t k = 0; k < count; k++) {
         for (; at < (size_t)segments[k].offset; at++)
             EXPECT_EQ(back[at], 0);
@@ -200,7 +201,7 @@ static void blocks_are_gathered_and_scattered(void)
     free(back);
 }
 
-static void test_bench(void)
+static void run_benchmark(void)
 {
     const size_t bytes = (size_t)256 << 20;
     cuda_pointer x = program_alloc(bytes), y = program_alloc(bytes);
@@ -235,12 +236,12 @@ int main(int argc, char **argv)
 {
     program_open();
     if (argc > 1 && strcmp(argv[1], "bench") == 0) {
-        test_bench();
+        run_benchmark();
     } else {
-        TEST_RUN(reductions_agree_with_the_host);
-        TEST_RUN(pairs_agree_with_the_host);
-        TEST_RUN(unaligned_operands_are_left_to_the_host);
-        TEST_RUN(blocks_are_gathered_and_scattered);
+        TEST_RUN(test_reductions);
+        TEST_RUN(test_pairs);
+        TEST_RUN(test_unaligned_operands);
+        TEST_RUN(test_gather_and_scatter);
     }
     gpu_close();
     return test_result();

@@ -1,6 +1,5 @@
-/* kinds.c: what a program can query about GPU memory: mpi_memory_alloc_kinds in the info of
- * MPI_COMM_WORLD, of sessions, windows and files, and mpi-ext.h. With the argument `off` GPU memory is
- * off.
+/* kinds.c: queries about GPU memory: mpi_memory_alloc_kinds in the info of MPI_COMM_WORLD, of sessions,
+ * windows and files, and mpi-ext.h. With the argument `off` GPU support is off.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi-ext.h>

@@ -1,6 +1,6 @@
 /* mappings.c: memory that the program maps itself (VMM): another allocation at the same address, buffers
- * that end where nothing is mapped, descriptors of messages under way. And messages longer than their
- * receives.
+ * that extend beyond the mapping, and the descriptors of messages in flight. Also messages longer than
+ * their receives.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <dirent.h>
@@ -14,7 +14,7 @@
 
 #define BYTES   1500000
 #define TURNS   6
-#define PENDING 300 /* messages at the same time */
+#define PENDING 300 /* messages in flight at the same time */
 #define MANY    300 /* messages, one after the other */
 
 static cuda_pointer reserve(size_t size)
@@ -47,12 +47,12 @@ static void expect_pattern(const struct area *a, size_t size, unsigned seed)
     free(seen);
 }
 
-/* Sends from rank 0 to rank 1 whose memory at one side was unmapped and mapped again. */
-static void another_allocation_at_the_address(int side, enum area_kind other)
+/* Messages from rank 0 to rank 1 whose memory at one side was unmapped and mapped again. */
+static void test_new_allocation_at_address(int side, enum area_kind other)
 {
     const size_t size = 2 * PROGRAM_UNIT;
     const cuda_pointer address = reserve(size);
-    struct area there = area_new(other, BYTES), mapped = {(char *)address, BYTES, AREA_VMM};
+    struct area there = area_alloc(other, BYTES), mapped = {(char *)address, BYTES, AREA_VMM};
     const struct area *mine = mpitest_rank == side ? &mapped : &there;
     for (unsigned turn = 0; turn < TURNS; turn++) {
         map_at(address, size);
@@ -70,12 +70,12 @@ static void another_allocation_at_the_address(int side, enum area_kind other)
     area_free(&there);
 }
 
-/* The buffer of rank `side` continues behind its last mapping. */
-static void buffer_is_partly_mapped(int side)
+/* The buffer of rank `side` extends beyond its last mapping. */
+static void test_partly_mapped_buffer(int side)
 {
     const cuda_pointer address = reserve(4 * PROGRAM_UNIT);
     const int count = (int)(3 * PROGRAM_UNIT);
-    struct area whole = area_new(AREA_DEVICE, (size_t)count);
+    struct area whole = area_alloc(AREA_DEVICE, (size_t)count);
     char *const at = mpitest_rank == side ? (char *)address : whole.at;
     map_at(address, 2 * PROGRAM_UNIT);
     const int rc = mpitest_rank == 0 ? MPI_Send(at, count, MPI_BYTE, 1, 1, MPI_COMM_WORLD)
@@ -97,9 +97,9 @@ static int count_descriptors(void)
     return count;
 }
 
-static void many_messages(enum area_kind from, enum area_kind to)
+static void test_descriptors_of_many_messages(enum area_kind from, enum area_kind to)
 {
-    struct area a = area_new(mpitest_rank == 0 ? from : to, BYTES / 2);
+    struct area a = area_alloc(mpitest_rank == 0 ? from : to, BYTES / 2);
     int before = 0;
     for (int i = 0; i < MANY; i++) {
         if (i == 10)
@@ -109,16 +109,16 @@ static void many_messages(enum area_kind from, enum area_kind to)
         else
             MPI_Recv(a.at, BYTES / 2, MPI_BYTE, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
-    EXPECT(count_descriptors() <= before + 1); /* the last message of the sender may be under way */
+    EXPECT(count_descriptors() <= before + 1); /* the sender's last message may be in flight */
     area_free(&a);
 }
 
 /* The program can open files while many messages wait for their receives. */
-static void many_messages_at_once(void)
+static void test_descriptors_of_pending_messages(void)
 {
     MPI_Request requests[PENDING];
     struct rlimit old;
-    struct area a = area_new(AREA_VMM, BYTES / 2);
+    struct area a = area_alloc(AREA_VMM, BYTES / 2);
     getrlimit(RLIMIT_NOFILE, &old);
     struct rlimit few = {(rlim_t)count_descriptors() + PENDING / 2, old.rlim_max};
     area_fill(&a, mpitest_rank == 0 ? 5 : 6);
@@ -142,10 +142,10 @@ static void many_messages_at_once(void)
     area_free(&a);
 }
 
-/* As in host memory, a receive that is too short is filled, and returns an error. */
-static void message_is_truncated(enum area_kind from, enum area_kind to)
+/* As in host memory, a receive that is too short is filled and returns an error. */
+static void test_truncated_message(enum area_kind from, enum area_kind to)
 {
-    struct area a = area_new(mpitest_rank == 0 ? from : to, mpitest_rank == 0 ? BYTES : BYTES - 400001);
+    struct area a = area_alloc(mpitest_rank == 0 ? from : to, mpitest_rank == 0 ? BYTES : BYTES - 400001);
     area_fill(&a, 7 + (unsigned)mpitest_rank);
     if (mpitest_rank == 0) {
         EXPECT_EQ(MPI_Send(a.at, BYTES, MPI_BYTE, 1, 3, MPI_COMM_WORLD), MPI_SUCCESS);
@@ -160,21 +160,21 @@ static void message_is_truncated(enum area_kind from, enum area_kind to)
 int main(int argc, char **argv)
 {
     mpitest_begin(&argc, &argv);
-    if (!area_start()) {
+    if (!area_load_cuda()) {
         MPI_Finalize();
         return 77;
     }
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    another_allocation_at_the_address(0, AREA_DEVICE);
-    another_allocation_at_the_address(1, AREA_HOST);
-    another_allocation_at_the_address(1, AREA_POOL);
-    buffer_is_partly_mapped(0);
-    buffer_is_partly_mapped(1);
-    many_messages(AREA_VMM, AREA_DEVICE);
-    many_messages(AREA_HOST, AREA_VMM);
-    many_messages_at_once();
+    test_new_allocation_at_address(0, AREA_DEVICE);
+    test_new_allocation_at_address(1, AREA_HOST);
+    test_new_allocation_at_address(1, AREA_POOL);
+    test_partly_mapped_buffer(0);
+    test_partly_mapped_buffer(1);
+    test_descriptors_of_many_messages(AREA_VMM, AREA_DEVICE);
+    test_descriptors_of_many_messages(AREA_HOST, AREA_VMM);
+    test_descriptors_of_pending_messages();
     for (int from = 0; from < AREA_NAMES; from++)
         for (int to = 0; to < AREA_NAMES; to++)
-            message_is_truncated((enum area_kind)from, (enum area_kind)to);
+            test_truncated_message((enum area_kind)from, (enum area_kind)to);
     return mpitest_end();
 }

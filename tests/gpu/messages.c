@@ -1,6 +1,6 @@
-/* messages.c: every call that sends or receives a message, between memory of all kinds, in several sizes
- * and datatypes. Each receive buffer is compared byte by byte with what MPI_Unpack of the same data gives
- * in host memory.
+/* messages.c: every call that sends or receives a message, between all kinds of memory, in several sizes
+ * and datatypes. Each receive buffer is compared byte by byte with the result of MPI_Unpack of the same
+ * data in host memory.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>
@@ -10,9 +10,9 @@
 
 #include "area.h"
 
-#define TAG     7
-#define GUARD   64 /* bytes around each buffer that nothing may change */
-#define LARGEST 1200000
+#define TAG         7
+#define GUARD       64 /* bytes before and after each buffer that must not change */
+#define MESSAGE_MAX 1200000
 
 static int rank, size, errors;
 static unsigned seeds;
@@ -20,7 +20,7 @@ static unsigned seeds;
 enum layout { BYTES, COLUMNS, BLOCKS, LAYOUTS };
 static const char *const layouts[LAYOUTS] = {"bytes", "columns", "blocks"};
 
-/* A datatype whose `count` elements carry about `bytes` bytes. */
+/* Creates a datatype whose `count` elements have about `bytes` bytes of data. */
 static MPI_Datatype make_type(enum layout layout, size_t bytes, int *count)
 {
     MPI_Datatype type;
@@ -42,7 +42,7 @@ static MPI_Datatype make_type(enum layout layout, size_t bytes, int *count)
     return type;
 }
 
-/* One message: rank `from` sends, rank `to` receives (the same one in MPI_COMM_SELF). */
+/* One message: rank `from` sends, rank `to` receives (from == to: on MPI_COMM_SELF). */
 struct message {
     const void *out;
     void *in;
@@ -143,7 +143,7 @@ static void test_partitioned(const struct message *m)
 }
 
 /* Both ranks send at the same time and check what they receive. */
-static void messages_exchange(const struct message *m)
+static void test_exchange(const struct message *m)
 {
     const int peer = rank == m->from ? m->to : m->from;
     if (rank == m->from || rank == m->to)
@@ -159,11 +159,11 @@ static const struct {
     {"blocking", test_blocking, 0},       {"synchronous", test_synchronous, 0},
     {"nonblocking", test_nonblocking, 0}, {"matched", test_matched, 0},
     {"persistent", test_persistent, 0},   {"buffered", test_buffered, 0},
-    {"partitioned", test_partitioned, 0}, {"exchange", messages_exchange, 1},
+    {"partitioned", test_partitioned, 0}, {"exchange", test_exchange, 1},
 };
 #define CALLS (sizeof(calls) / sizeof(*calls))
 
-static MPI_Aint messages_span(MPI_Datatype type, int count)
+static MPI_Aint buffer_span(MPI_Datatype type, int count)
 {
     MPI_Aint lb, extent, true_lb, true_extent;
     MPI_Type_get_extent(type, &lb, &extent);
@@ -171,8 +171,8 @@ static MPI_Aint messages_span(MPI_Datatype type, int count)
     return count ? true_lb + true_extent + (count - 1) * extent : 0;
 }
 
-static void messages_check(const struct area *in, unsigned before, unsigned sent, const struct message *m,
-                           const char *what)
+static void check_receive_buffer(const struct area *in, unsigned before, unsigned sent,
+                                 const struct message *m, const char *what)
 {
     char *wanted = malloc(in->size), *got = malloc(in->size), *data = malloc(in->size), *packed;
     int bytes, position = 0;
@@ -197,15 +197,14 @@ static void messages_check(const struct area *in, unsigned before, unsigned sent
     free(packed);
 }
 
-static void messages_run_test(size_t c, enum area_kind from, enum area_kind to, enum layout layout,
-                              size_t bytes)
+static void test_call(size_t c, enum area_kind from, enum area_kind to, enum layout layout, size_t bytes)
 {
     struct message m = {.from = 0, .to = size - 1};
     char what[128];
     m.type = make_type(layout, bytes, &m.count);
-    const size_t room = (size_t)messages_span(m.type, m.count) + 2 * GUARD;
+    const size_t room = (size_t)buffer_span(m.type, m.count) + 2 * GUARD;
     const unsigned sent = ++seeds, before = ++seeds;
-    struct area out = area_new(from, room), in = area_new(to, room);
+    struct area out = area_alloc(from, room), in = area_alloc(to, room);
     area_fill(&out, sent);
     area_fill(&in, before);
     m.out = out.at + GUARD;
@@ -214,32 +213,33 @@ static void messages_run_test(size_t c, enum area_kind from, enum area_kind to, 
              area_names[to], layouts[layout], bytes);
     calls[c].run(&m);
     if (rank == m.to || (calls[c].both && rank == m.from))
-        messages_check(&in, before, sent, &m, what);
+        check_receive_buffer(&in, before, sent, &m, what);
     area_free(&out);
     area_free(&in);
     MPI_Type_free(&m.type);
 }
 
 /* MPI_Sendrecv_replace, MPI_Pack and MPI_Unpack on device memory. */
-static void in_place(enum area_kind kind, size_t bytes)
+static void test_replace_and_pack(enum area_kind kind, size_t bytes)
 {
     struct message m = {.from = 0, .to = size - 1};
     m.type = make_type(COLUMNS, bytes, &m.count);
-    const size_t room = (size_t)messages_span(m.type, m.count) + 2 * GUARD;
+    const size_t room = (size_t)buffer_span(m.type, m.count) + 2 * GUARD;
     const unsigned seed = ++seeds, packing = ++seeds;
-    struct area a = area_new(kind, room), packed = area_new(kind, 2 * bytes + 100), b = area_new(kind, room);
+    struct area a = area_alloc(kind, room), packed = area_alloc(kind, 2 * bytes + 100),
+                b = area_alloc(kind, room);
     int position = 0;
     area_fill(&a, seed + (unsigned)rank * 1000);
     area_fill(&b, packing);
     MPI_Pack(a.at + GUARD, m.count, m.type, packed.at, (int)packed.size, &position, MPI_COMM_WORLD);
     position = 0;
     MPI_Unpack(packed.at, (int)packed.size, &position, b.at + GUARD, m.count, m.type, MPI_COMM_WORLD);
-    messages_check(&b, packing, seed + (unsigned)rank * 1000, &m, "pack and unpack");
+    check_receive_buffer(&b, packing, seed + (unsigned)rank * 1000, &m, "pack and unpack");
     const int next = (rank + 1) % size, previous = (rank + size - 1) % size;
     MPI_Sendrecv_replace(a.at + GUARD, m.count, m.type, next, TAG, previous, TAG, MPI_COMM_WORLD,
                          MPI_STATUS_IGNORE);
-    messages_check(&a, seed + (unsigned)rank * 1000, seed + (unsigned)previous * 1000, &m,
-                   "sendrecv_replace");
+    check_receive_buffer(&a, seed + (unsigned)rank * 1000, seed + (unsigned)previous * 1000, &m,
+                         "sendrecv_replace");
     area_free(&a);
     area_free(&b);
     area_free(&packed);
@@ -248,16 +248,16 @@ static void in_place(enum area_kind kind, size_t bytes)
 
 int main(int argc, char **argv)
 {
-    static const size_t sizes[] = {1, 8, 5000, 100000, LARGEST};
-    char *room = malloc(2 * LARGEST);
+    static const size_t sizes[] = {1, 8, 5000, 100000, MESSAGE_MAX};
+    char *room = malloc(2 * MESSAGE_MAX);
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (!area_start()) {
+    if (!area_load_cuda()) {
         MPI_Finalize();
         return 77;
     }
-    MPI_Buffer_attach(room, 2 * LARGEST);
+    MPI_Buffer_attach(room, 2 * MESSAGE_MAX);
     for (size_t s = 0; s < sizeof(sizes) / sizeof(*sizes); s++)
         for (int from = 0; from < AREA_KINDS; from++) {
             for (int to = 0; to < AREA_KINDS; to++)
@@ -265,10 +265,10 @@ int main(int argc, char **argv)
                     const int layout = (int)(seeds / 2 % LAYOUTS);
                     if ((c + (size_t)from + (size_t)to + s) % 4 == 0)
                         if (size > 1 || (calls[c].run != test_blocking && calls[c].run != test_synchronous))
-                            messages_run_test(c, (enum area_kind)from, (enum area_kind)to,
-                                              (enum layout)layout, sizes[s]);
+                            test_call(c, (enum area_kind)from, (enum area_kind)to, (enum layout)layout,
+                                      sizes[s]);
                 }
-            in_place((enum area_kind)from, sizes[s]);
+            test_replace_and_pack((enum area_kind)from, sizes[s]);
         }
     MPI_Buffer_detach(&(char *){NULL}, &(int){0});
     MPI_Finalize();

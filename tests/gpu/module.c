@@ -1,11 +1,12 @@
-/* module.c: src/gpu on a CUDA driver, softcuda or a real one: kinds of memory, copies of all kinds, memory of another process.
- * The program loads the driver library after gpu_open, as programs do that use CUDA later than MPI.
+/* module.c: the module src/gpu on a CUDA driver, softcuda or a real one: kinds of memory, all kinds of
+ * copies, memory of another process. The program loads the driver library after gpu_open, as programs do
+ * that use CUDA later than MPI.
  *
- *     module              all of it
+ *     module              all tests but those below
  *     module late         the driver is loaded after gpu_open
  *     module fails        copies and allocations fail (SOFTCUDA_FAIL is set)
  *     module reset        the program destroys its context
- *     module abi          nothing but the driver's version
+ *     module abi          only the driver's version
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
@@ -24,7 +25,7 @@
 
 #define SIZE ((size_t)3 << 20)
 
-static void module_fill(unsigned char *bytes, size_t size, unsigned seed)
+static void fill_pattern(unsigned char *bytes, size_t size, unsigned seed)
 {
     for (size_t i = 0; i < size; i++)
         bytes[i] = (unsigned char)((i * 31 + seed) ^ (i >> 9));
@@ -38,7 +39,7 @@ static size_t first_difference(const unsigned char *a, const unsigned char *b, s
     return i;
 }
 
-static void kinds_of_memory(void)
+static void test_kinds_of_memory(void)
 {
     static char of_program[64];
     char of_stack[64];
@@ -86,9 +87,9 @@ static void kinds_of_memory(void)
     free(registered);
 }
 
-/* Host memory that is unmapped, whose addresses become device memory: the hooks report it. Here the hooks
- * are called by hand. */
-static void cached_host_memory_is_forgotten(void)
+/* Host memory is unmapped, and its addresses become device memory; the test calls the hooks that report
+ * the unmapping itself. */
+static void test_unmapped_host_memory(void)
 {
     char *mapped = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     gpu_set_hooks_active();
@@ -109,7 +110,7 @@ static void test_copies(void)
 {
     unsigned char *a = malloc(SIZE), *b = calloc(1, SIZE);
     cuda_pointer x = program_alloc(SIZE), y = program_alloc(SIZE);
-    module_fill(a, SIZE, 1);
+    fill_pattern(a, SIZE, 1);
     static const size_t sizes[] = {0, 1, 8, 4095, 65536, SIZE};
     for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
         const size_t n = sizes[i];
@@ -119,7 +120,8 @@ static void test_copies(void)
         EXPECT_EQ(gpu_copy(b, (void *)y, n), 0);
         EXPECT_EQ(first_difference(a, b, n), n);
     }
-    /* Three columns of a matrix of 1000 rows with 64 bytes, to dense memory and back into another matrix. */
+    /* Three columns of a matrix with 1000 rows of 64 bytes, copied to contiguous memory and back to
+     * another matrix. */
     memset(b, 0, SIZE);
     EXPECT_EQ(gpu_copy((void *)x, a, SIZE), 0);
     EXPECT_EQ(gpu_copy_rows(b, 3, (void *)(x + 5), 64, 3, 1000), 0);
@@ -130,7 +132,7 @@ static void test_copies(void)
     EXPECT_EQ(gpu_copy(c, (void *)y, SIZE), 0);
     for (size_t row = 0; row < 1000; row++)
         EXPECT_EQ(first_difference(b + row * 3, c + 7 + row * 100, 3), 3);
-    /* Started copies, several at a time, through pinned buffers. */
+    /* Asynchronous copies, several at a time, through pinned buffers. */
     void *staging[4];
     struct gpu_transfer transfer[4];
     for (size_t i = 0; i < 4; i++) {
@@ -155,8 +157,8 @@ static void test_copies(void)
     free(c);
 }
 
-/* The child: gets exports from the parent, reads each, and answers with its first and last byte. */
-static int module_importer(int from_parent, int to_parent)
+/* Body of the child: maps each export of the parent and answers with the first and the last byte. */
+static int run_importer(int from_parent, int to_parent)
 {
     struct gpu_export exported;
     program_load();
@@ -179,7 +181,7 @@ static int module_importer(int from_parent, int to_parent)
     return test_result();
 }
 
-static void memory_of_another_process(int to_child, int from_child)
+static void test_memory_of_another_process(int to_child, int from_child)
 {
     unsigned char *a = malloc(SIZE);
     for (unsigned turn = 0; turn < 100; turn++) {
@@ -187,7 +189,7 @@ static void memory_of_another_process(int to_child, int from_child)
         struct gpu_range range;
         struct gpu_export exported;
         unsigned char ends[2];
-        module_fill(a, SIZE, turn);
+        fill_pattern(a, SIZE, turn);
         EXPECT_EQ(gpu_copy((void *)x, a, SIZE), 0);
         EXPECT_EQ(gpu_find_range((void *)x, &range), 0);
         EXPECT_EQ(gpu_export_range(&range, &exported), 0);
@@ -200,7 +202,7 @@ static void memory_of_another_process(int to_child, int from_child)
     free(a);
 }
 
-static void descriptors_for_adapters(void)
+static void test_descriptors_for_adapters(void)
 {
     cuda_pointer x = program_alloc(SIZE);
     int fd = -1;
@@ -216,7 +218,7 @@ static void descriptors_for_adapters(void)
     EXPECT_EQ(cu.free(x), CUDA_OK);
 }
 
-static void failures_are_errors(void)
+static void test_failures_are_errors(void)
 {
     cuda_pointer x = program_alloc(SIZE);
     char byte = 0;
@@ -229,15 +231,15 @@ static void failures_are_errors(void)
     EXPECT_EQ(gpu_find_range((void *)x, &range), 0);
     EXPECT_EQ(gpu_export_range(&range, &exported), ERR_AGAIN);
     EXPECT_EQ(gpu_open_dmabuf((void *)x, 1, &fd, &offset), ERR_AGAIN);
-    void *staging = gpu_get_staging(); /* not pinned, but there */
+    void *staging = gpu_get_staging(); /* not pinned, but usable */
     EXPECT(staging != NULL);
     memset(staging, 1, GPU_STAGING_SIZE);
     gpu_put_staging(staging);
     EXPECT_EQ(cu.free(x), CUDA_OK);
 }
 
-/* Addresses of memory that the library keeps, which went with its context, are used again by the program. */
-static void memory_of_a_destroyed_context(void)
+/* The program reuses addresses of library memory that was freed with its context. */
+static void test_destroyed_context(void)
 {
     enum { ALLOCATIONS = 64 };
     const cuda_pointer near = program_alloc(SIZE);
@@ -271,7 +273,7 @@ static void copies_after_a_reset(void)
         const cuda_pointer x = program_alloc(sizeof(bytes));
         void *staging = gpu_get_staging(), *temporary = gpu_get_temporary(SIZE, (void *)x);
         EXPECT(staging && temporary && gpu_is_accessible(staging) && gpu_is_accessible(temporary));
-        module_fill((unsigned char *)bytes, sizeof(bytes), (unsigned)turn);
+        fill_pattern((unsigned char *)bytes, sizeof(bytes), (unsigned)turn);
         memcpy(staging, bytes, sizeof(bytes));
         EXPECT_EQ(gpu_copy((void *)x, staging, sizeof(bytes)), 0);
         EXPECT_EQ(gpu_copy(temporary, (void *)x, sizeof(bytes)), 0);
@@ -353,7 +355,7 @@ static void pid_is_used_again(void)
     EXPECT_EQ(unmaps, 2);
 }
 
-static void devices_are_described(void)
+static void test_device_descriptions(void)
 {
     struct gpu_device *devices;
     size_t count;
@@ -392,14 +394,14 @@ int main(int argc, char **argv)
         printf("%s\n", err_detail(MPI_ERR_OTHER));
         return test_result();
     }
-    /* The child is made before CUDA is used: a process with CUDA cannot fork. */
+    /* The child is forked before CUDA is initialised, since a process that uses CUDA cannot fork. */
     if (pipe(down) || pipe(up))
         return 1;
     const pid_t child = fork();
     if (child == 0) {
         close(down[1]);
         close(up[0]);
-        _exit(module_importer(down[0], up[1]));
+        _exit(run_importer(down[0], up[1]));
     }
     close(down[0]);
     close(up[1]);
@@ -409,20 +411,20 @@ int main(int argc, char **argv)
     }
     program_start();
     if (strcmp(what, "fails") == 0) {
-        TEST_RUN(failures_are_errors);
+        TEST_RUN(test_failures_are_errors);
     } else if (strcmp(what, "reset") == 0) {
         TEST_RUN(copies_after_a_reset);
-        TEST_RUN(memory_of_a_destroyed_context);
+        TEST_RUN(test_destroyed_context);
     } else {
-        TEST_RUN(kinds_of_memory);
+        TEST_RUN(test_kinds_of_memory);
         TEST_RUN(test_copies);
         TEST_RUN(idle_buffers_are_bounded);
         TEST_RUN(pid_is_used_again);
-        TEST_RUN(descriptors_for_adapters);
-        memory_of_another_process(down[1], up[0]);
-        TEST_RUN(cached_host_memory_is_forgotten);
+        TEST_RUN(test_descriptors_for_adapters);
+        test_memory_of_another_process(down[1], up[0]);
+        TEST_RUN(test_unmapped_host_memory);
         EXPECT(gpu_is_active());
-        devices_are_described();
+        test_device_descriptions();
     }
     close(down[1]);
     int status = 0;

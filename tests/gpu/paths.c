@@ -1,21 +1,21 @@
-/* paths.c: which protocol large messages of GPU memory take between two ranks, by the library's counters,
- * and that mappings of memory which its owner has freed are closed. Arguments: the expected protocols of
- * GPU memory to GPU memory, GPU to host, host to GPU, pool to GPU, VMM to GPU, VMM pieces to GPU: mapget,
- * mapput, r3, getcqe or rput.
+/* paths.c: the protocol of large messages in GPU memory between two ranks, as the library's counters show,
+ * and the unmapping of memory that its owner has freed. Arguments: the expected protocols of GPU memory to
+ * GPU memory, GPU to host, host to GPU, pool to GPU, VMM to GPU, VMM pieces to GPU: mapget, mapput, r3,
+ * getcqe or rput.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "area.h"
 #include "counters.h"
 
-#define BYTES  3000000
-#define TURNS  10
-#define CYCLES 300 /* allocations that are sent once and freed */
+#define BYTES       3000000
+#define TURNS       10
+#define ALLOCATIONS 300 /* allocations that are sent once and freed */
 
 enum { MAPGET, MAPPUT, R3, GETCQE, RPUT, PROTOCOLS };
 static const char *const protocols[PROTOCOLS] = {"mapget", "mapput", "r3", "getcqe", "rput"};
 static MPI_T_pvar_handle counts[PROTOCOLS];
 
-/* Counted by the rank that copies, or receives. */
+/* Sums the counters of both ranks, since the rank that copies or receives counts. */
 static void read_counts(unsigned long long out[PROTOCOLS])
 {
     unsigned long long mine[PROTOCOLS];
@@ -25,7 +25,7 @@ static void read_counts(unsigned long long out[PROTOCOLS])
 }
 
 /* Rank 0 sends, rank 1 receives and compares. */
-static void paths_transfer(const struct area *a, unsigned seed)
+static void transfer_and_compare(const struct area *a, unsigned seed)
 {
     char *expected = malloc(a->size), *seen = malloc(a->size);
     if (mpitest_rank == 0) {
@@ -44,10 +44,10 @@ static void paths_transfer(const struct area *a, unsigned seed)
 static void expect_protocol(enum area_kind from, enum area_kind to, const char *protocol)
 {
     unsigned long long before[PROTOCOLS], after[PROTOCOLS];
-    struct area a = area_new(mpitest_rank == 0 ? from : to, BYTES);
+    struct area a = area_alloc(mpitest_rank == 0 ? from : to, BYTES);
     read_counts(before);
     for (unsigned turn = 0; turn < TURNS; turn++)
-        paths_transfer(&a, turn);
+        transfer_and_compare(&a, turn);
     read_counts(after);
     area_free(&a);
     for (int i = 0; i < PROTOCOLS; i++) {
@@ -59,28 +59,28 @@ static void expect_protocol(enum area_kind from, enum area_kind to, const char *
     }
 }
 
-/* Messages that are staged: lengths around the chunk and the staging buffer. */
-static void lengths_around_chunks(void)
+/* Staged messages with lengths around the size of a chunk and of the staging buffer. */
+static void test_lengths_around_chunks(void)
 {
     static const size_t lengths[] = {262143, 262144, 262145, 524287, 524288, 524289, 786432, 1048583};
     for (unsigned i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
-        struct area a = area_new(AREA_POOL, lengths[i]);
-        paths_transfer(&a, i);
+        struct area a = area_alloc(AREA_POOL, lengths[i]);
+        transfer_and_compare(&a, i);
         area_free(&a);
-        a = area_new(AREA_VMM_PRIVATE, lengths[i]);
-        paths_transfer(&a, i);
+        a = area_alloc(AREA_VMM_PRIVATE, lengths[i]);
+        transfer_and_compare(&a, i);
         area_free(&a);
     }
 }
 
-/* Mappings are closed when their memory is used again by the owner, and are bounded in number. */
-static void freed_memory_is_unmapped(void)
+/* Mappings are closed when the owner reuses their memory, and their number is bounded. */
+static void test_freed_memory_is_unmapped(void)
 {
     MPI_T_pvar_handle opened = counter_open("gpu_imports_opened"),
                       closed = counter_open("gpu_imports_closed");
-    for (unsigned turn = 0; turn < CYCLES; turn++) {
-        struct area a = area_new(AREA_DEVICE, 20000 + turn * 4096);
-        paths_transfer(&a, turn);
+    for (unsigned turn = 0; turn < ALLOCATIONS; turn++) {
+        struct area a = area_alloc(AREA_DEVICE, 20000 + turn * 4096);
+        transfer_and_compare(&a, turn);
         area_free(&a);
     }
     EXPECT(counter(opened) - counter(closed) <= 32);
@@ -92,7 +92,7 @@ int main(int argc, char **argv)
         return 1;
     counters_begin();
     mpitest_begin(&argc, &argv);
-    if (!area_start()) {
+    if (!area_load_cuda()) {
         MPI_Finalize();
         return 77;
     }
@@ -107,8 +107,8 @@ int main(int argc, char **argv)
     expect_protocol(AREA_POOL, AREA_DEVICE, argv[4]);
     expect_protocol(AREA_VMM, AREA_DEVICE, argv[5]);
     expect_protocol(AREA_VMM_PIECES, AREA_DEVICE, argv[6]);
-    lengths_around_chunks();
-    freed_memory_is_unmapped();
+    test_lengths_around_chunks();
+    test_freed_memory_is_unmapped();
     const int rc = mpitest_end();
     counters_end();
     return rc;

@@ -1,4 +1,4 @@
-/* program.c: looks up the driver's functions, and allocates.
+/* program.c: see program.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "program.h"
@@ -9,7 +9,7 @@
 
 struct program_cuda cu;
 
-static void program_require(cuda_result result, const char *what)
+static void require_success(cuda_result result, const char *what)
 {
     if (result != CUDA_OK) {
         printf("%s returned %d\n", what, result);
@@ -60,7 +60,7 @@ void program_load(void)
         }
 }
 
-static cuda_device program_device(void)
+static cuda_device find_device(void)
 {
     const char *number = getenv("PROGRAM_DEVICE");
     return number ? atoi(number) : 0;
@@ -74,45 +74,45 @@ cuda_context program_start(void)
         printf("no GPU\n");
         exit(77);
     }
-    program_require(cu.get(&device, program_device()), "cu.get");
-    program_require(cu.retain(&context, device), "cu.retain");
-    program_require(cu.set_current(context), "cu.set_current");
+    require_success(cu.get(&device, find_device()), "cu.get");
+    require_success(cu.retain(&context, device), "cu.retain");
+    require_success(cu.set_current(context), "cu.set_current");
     return context;
 }
 
 cuda_pointer program_alloc(size_t size)
 {
     cuda_pointer p = 0;
-    program_require(cu.alloc(&p, size), "cuMemAlloc");
+    require_success(cu.alloc(&p, size), "cuMemAlloc");
     return p;
 }
 
 void program_free(cuda_pointer address)
 {
-    program_require(cu.free(address), "cuMemFree");
+    require_success(cu.free(address), "cuMemFree");
 }
 
 cuda_pointer program_map(size_t size, size_t piece, int handle_types)
 {
-    const struct cuda_vmm_location location = {.type = CUDA_LOCATION_DEVICE, .id = program_device()};
+    const struct cuda_vmm_location location = {.type = CUDA_LOCATION_DEVICE, .id = find_device()};
     const struct cuda_vmm_properties properties = {
         .type = CUDA_VMM_PINNED, .handle_types = handle_types, .location = location};
     const struct cuda_vmm_access access = {.location = location, .flags = CUDA_VMM_READ_WRITE};
     cuda_pointer address = 0;
-    program_require(cu.reserve(&address, size, PROGRAM_UNIT, 0, 0), "cuMemAddressReserve");
+    require_success(cu.reserve(&address, size, PROGRAM_UNIT, 0, 0), "cuMemAddressReserve");
     for (size_t at = 0; at < size; at += piece) {
         const size_t n = size - at < piece ? size - at : piece;
         cuda_vmm_handle handle;
-        program_require(cu.create(&handle, n, &properties, 0), "cuMemCreate");
-        program_require(cu.map(address + at, n, 0, handle, 0), "cuMemMap");
-        program_require(cu.release_handle(handle), "cuMemRelease");
+        require_success(cu.create(&handle, n, &properties, 0), "cuMemCreate");
+        require_success(cu.map(address + at, n, 0, handle, 0), "cuMemMap");
+        require_success(cu.release_handle(handle), "cuMemRelease");
     }
-    program_require(cu.set_access(address, size, &access, 1), "cuMemSetAccess");
+    require_success(cu.set_access(address, size, &access, 1), "cuMemSetAccess");
     return address;
 }
 
 void program_unmap(cuda_pointer address, size_t size)
 {
-    program_require(cu.unmap(address, size), "cuMemUnmap");
-    program_require(cu.unreserve(address, size), "cuMemAddressFree");
+    require_success(cu.unmap(address, size), "cuMemUnmap");
+    require_success(cu.unreserve(address, size), "cuMemAddressFree");
 }

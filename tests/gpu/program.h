@@ -1,5 +1,5 @@
-/* program.h: a program that uses CUDA memory by functions of the driver that it looks up by name, so that
- * it is not linked with a driver. Exits with status 77 where there is no driver or no GPU.
+/* program.h: use of CUDA by a test program that looks up the driver's functions by name, so that it is not
+ * linked with a driver. The program exits with status 77 if there is no driver or no GPU.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TESTS_GPU_PROGRAM_H
@@ -39,13 +39,13 @@ extern struct program_cuda cu;
 void program_load(void);
 /* Makes the primary context of device 0 current, or of the device that PROGRAM_DEVICE names. */
 cuda_context program_start(void);
-/* Both, and gpu_open with the settings of the environment. */
+/* Calls program_load and program_start, and gpu_open with the settings of the environment. */
 void program_open(void);
-/* Ends the program if there is no memory. */
+/* Allocates device memory; ends the program if there is none. */
 cuda_pointer program_alloc(size_t size);
 void program_free(cuda_pointer address);
 
-/* Memory of whole units that is mapped in pieces of `piece` bytes. `handle_types`: how it can be exported. */
+/* Maps memory of whole units in pieces of `piece` bytes. `handle_types`: the kinds of handles for export. */
 #define PROGRAM_UNIT ((size_t)2 << 20)
 cuda_pointer program_map(size_t size, size_t piece, int handle_types);
 void program_unmap(cuda_pointer address, size_t size);

@@ -1,4 +1,4 @@
-/* program_open.c: opens src/gpu in a program that uses the library's modules without MPI.
+/* program_open.c: program_open of program.h, for programs that use the library's modules without MPI.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>

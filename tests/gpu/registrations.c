@@ -17,7 +17,7 @@ int main(int argc, char **argv)
     int arrived;
     counters_begin();
     mpitest_begin(&argc, &argv);
-    if (!area_start()) {
+    if (!area_load_cuda()) {
         MPI_Finalize();
         return 77;
     }
@@ -25,7 +25,7 @@ int main(int argc, char **argv)
                       dmabufs = counter_open("reg_gpu_dmabuf"), peers = counter_open("reg_gpu_peermem");
     const unsigned long long before = counter(registered) - counter(dropped);
     for (int i = 0; i < ALLOCATIONS; i++)
-        areas[i] = area_new(AREA_DEVICE, BYTES);
+        areas[i] = area_alloc(AREA_DEVICE, BYTES);
     for (int i = 0; i < TURNS * ALLOCATIONS; i++)
         if (mpitest_rank == 0)
             MPI_Send(areas[i % ALLOCATIONS].at, BYTES, MPI_BYTE, 1, 0, MPI_COMM_WORLD);

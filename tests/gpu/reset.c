@@ -7,9 +7,9 @@
 #include "program.h"
 #include "mpitest.h"
 
-static void exchange(enum area_kind kind, size_t size)
+static void exchange_message(enum area_kind kind, size_t size)
 {
-    struct area out = area_new(kind, size), in = area_new(kind, size);
+    struct area out = area_alloc(kind, size), in = area_alloc(kind, size);
     const int other = mpitest_size - 1 - mpitest_rank;
     char *expected = malloc(size), *seen = malloc(size);
     area_fill(&out, (unsigned)mpitest_rank);
@@ -26,20 +26,20 @@ static void exchange(enum area_kind kind, size_t size)
 
 static void exchange_all_paths(void)
 {
-    exchange(AREA_DEVICE, 100);
-    exchange(AREA_DEVICE, 3000000);
-    exchange(AREA_DEVICE, 3000000); /* mapped or registered by now */
-    exchange(AREA_POOL, 3000000);
-    exchange(AREA_VMM, 3000000);
-    exchange(AREA_VMM_PRIVATE, 3000000);
+    exchange_message(AREA_DEVICE, 100);
+    exchange_message(AREA_DEVICE, 3000000);
+    exchange_message(AREA_DEVICE, 3000000); /* mapped or registered by now */
+    exchange_message(AREA_POOL, 3000000);
+    exchange_message(AREA_VMM, 3000000);
+    exchange_message(AREA_VMM_PRIVATE, 3000000);
 }
 
 /* A sum of 4 MiB by kernels, with temporary device memory. */
 static void sum_on_device(void)
 {
     enum { COUNT = 1 << 20 };
-    struct area in = area_new(AREA_DEVICE, COUNT * sizeof(int)),
-                out = area_new(AREA_DEVICE, COUNT * sizeof(int));
+    struct area in = area_alloc(AREA_DEVICE, COUNT * sizeof(int)),
+                out = area_alloc(AREA_DEVICE, COUNT * sizeof(int));
     int *numbers = malloc(COUNT * sizeof(int)), wrong = 0;
     for (int i = 0; i < COUNT; i++)
         numbers[i] = i + mpitest_rank;
@@ -57,7 +57,7 @@ static void sum_on_device(void)
 int main(int argc, char **argv)
 {
     mpitest_begin(&argc, &argv);
-    if (!area_start()) {
+    if (!area_load_cuda()) {
         MPI_Finalize();
         return 77;
     }
@@ -66,8 +66,8 @@ int main(int argc, char **argv)
         sum_on_device();
         MPI_Barrier(MPI_COMM_WORLD);
         EXPECT_EQ(cu.reset(0), CUDA_OK);
-        exchange(AREA_HOST, 100);
-        exchange(AREA_HOST, 3000000);
+        exchange_message(AREA_HOST, 100);
+        exchange_message(AREA_HOST, 3000000);
         if (turn < 2)
             program_start();
     }

@@ -1,6 +1,6 @@
-/* types.c: derived datatypes in device memory: 400 random nested types are packed and unpacked in pieces
- * and compared with the model of tests/unit/dt; large regular types, to see that all three methods (one
- * copy, rows, kernel) are used.
+/* types.c: derived datatypes in device memory: 400 random nested types are packed and unpacked in parts
+ * and compared with the model of tests/unit/dt; and large regular types, for which all three methods (one
+ * copy, rows, kernel) must be used.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -17,22 +17,22 @@
 
 #define ROUNDS 400
 
-/* Host memory that `count` elements may touch, the same size of device memory, and what a user would pass
- * for each. */
-struct area {
+/* Host and device memory of exactly the bytes that `count` elements may access, and the addresses that a
+ * user would pass. */
+struct twin_buffer {
     char *memory, *buffer;
     cuda_pointer device;
     char *device_buffer;
     size_t size;
 };
 
-static struct area area_for(const struct model *m, int64_t count)
+static struct twin_buffer twin_buffer_for(const struct model *m, int64_t count)
 {
     int64_t low, high, extent = model_extent(m), reach = (count - 1) * extent;
     model_true_bounds(m, &low, &high);
     low += reach < 0 ? reach : 0;
     high += reach > 0 ? reach : 0;
-    struct area a = {.size = (size_t)(high - low)};
+    struct twin_buffer a = {.size = (size_t)(high - low)};
     a.memory = malloc(a.size + 1);
     a.buffer = ptr_add(a.memory, -low);
     a.device = program_alloc(a.size + 1);
@@ -42,14 +42,14 @@ static struct area area_for(const struct model *m, int64_t count)
     return a;
 }
 
-static void area_free(struct area *a)
+static void twin_buffer_free(struct twin_buffer *a)
 {
     program_free(a->device);
     free(a->memory);
 }
 
-/* A type that names a byte twice must not be unpacked. */
-static bool has_overlap(const struct made *m, int64_t count, const struct area *a)
+/* True if the type contains a byte twice: such a type must not be unpacked. */
+static bool has_overlap(const struct type_pair *m, int64_t count, const struct twin_buffer *a)
 {
     const size_t bytes = (size_t)(m->type->size * count);
     unsigned char *seen = calloc(1, a->size + 1);
@@ -67,23 +67,23 @@ static bool has_overlap(const struct made *m, int64_t count, const struct area *
     return overlap;
 }
 
-/* The next part of what is left: often all of it. */
-static size_t random_part(size_t left)
+/* The length of the next part: often everything that is left. */
+static size_t random_part_length(size_t left)
 {
     const size_t part = (size_t)random_in(1, 999);
     return random_in(0, 1) || part > left ? left : part;
 }
 
-static void types_check(const struct made *m, int64_t count)
+static void check_type(const struct type_pair *m, int64_t count)
 {
     const size_t bytes = (size_t)(m->type->size * count);
-    struct area a = area_for(&m->model, count);
+    struct twin_buffer a = twin_buffer_for(&m->model, count);
     char *wanted = malloc(bytes + 1), *got = malloc(bytes + 1);
     struct dt_cursor c;
     model_pack(&m->model, count, a.buffer, wanted);
     dt_cursor_init(&c, m->type, count, a.device_buffer);
     for (size_t at = 0; at < bytes;) {
-        const size_t n = random_part(bytes - at);
+        const size_t n = random_part_length(bytes - at);
         EXPECT_EQ(dt_device_pack(&c, got + at, n), 0);
         at += n;
         EXPECT_EQ(c.position, at);
@@ -92,11 +92,11 @@ static void types_check(const struct made *m, int64_t count)
     if (!has_overlap(m, count, &a)) {
         char *back = malloc(a.size + 1);
         random_fill(got, bytes);
-        const size_t len = bytes && random_in(0, 1) ? random_next() % bytes : bytes;
+        const size_t len = bytes && random_in(0, 1) ? random_bits() % bytes : bytes;
         model_unpack(&m->model, count, a.buffer, got, len);
         dt_cursor_init(&c, m->type, count, a.device_buffer);
         for (size_t at = 0; at < len;) {
-            const size_t n = random_part(len - at);
+            const size_t n = random_part_length(len - at);
             EXPECT_EQ(dt_device_unpack(&c, got + at, n), 0);
             at += n;
         }
@@ -106,24 +106,24 @@ static void types_check(const struct made *m, int64_t count)
     }
     free(wanted);
     free(got);
-    area_free(&a);
+    twin_buffer_free(&a);
 }
 
-static void random_types_agree_with_the_model(void)
+static void test_random_types(void)
 {
     for (int i = 0; i < ROUNDS; i++) {
-        struct made m = random_type(random_in(0, 3));
+        struct type_pair m = random_type(random_in(0, 3));
         const int64_t count = random_in(0, 4);
         const int before = test_failures;
         dtype_commit(m.type);
-        types_check(&m, count);
+        check_type(&m, count);
         if (test_failures > before)
             printf("round %d\n", i);
-        made_free(&m);
+        type_pair_free(&m);
     }
 }
 
-/* `count` blocks of `length` doubles, every `stride`: packed to pinned, device and ordinary memory. */
+/* Packs a large type to pinned, device and ordinary memory and compares the results. */
 static void check_large(struct dtype *type, const char *what)
 {
     const size_t bytes = (size_t)type->size, span = (size_t)(type->true_lb + type->true_extent);
@@ -160,14 +160,14 @@ static void check_large(struct dtype *type, const char *what)
     free(back);
 }
 
-static void large_types(void)
+static void test_large_types(void)
 {
     struct dtype *column, *plane, *cube = dt_predefined(0x214 /* MPI_DOUBLE */);
     dtype_vector(4096, 4, 512, dt_predefined(0x214), false, &column);
     dtype_commit(column);
     check_large(column, "4 columns of a matrix");
     dtype_release(column);
-    /* A face of a cube of 128^3: rows of rows. */
+    /* A face of a cube of 128^3 doubles: nested rows. */
     struct dtype *row;
     dtype_vector(128, 1, 128, cube, false, &row);
     dtype_hvector(128, 1, (MPI_Aint)128 * 128 * 8, row, false, &plane);
@@ -180,8 +180,8 @@ static void large_types(void)
 int main(void)
 {
     program_open();
-    TEST_RUN(random_types_agree_with_the_model);
-    TEST_RUN(large_types);
+    TEST_RUN(test_random_types);
+    TEST_RUN(test_large_types);
     gpu_close();
     return test_result();
 }

@@ -1,4 +1,4 @@
-/* windows.c: one-sided operations with buffers and windows in memory of all kinds, compared with the same
+/* windows.c: one-sided operations with buffers and windows in all kinds of memory, compared with the same
  * operations in host memory.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -12,56 +12,56 @@
 static int rank, size, errors;
 static unsigned seeds;
 
-/* One operation on the window of the next rank, which has room for 4 * count elements. */
+/* The arguments of one operation on the window of the next rank, which holds 4 * count elements. */
 struct call {
     void *origin, *result;
     int count;
     MPI_Datatype type; /* at both ends */
     MPI_Win window;
-    MPI_Aint at; /* of the target, in bytes */
+    MPI_Aint at; /* displacement in the target window, in bytes */
     int target;
 };
 
-static void windows_put(const struct call *c)
+static void run_put(const struct call *c)
 {
     MPI_Put(c->origin, c->count, c->type, c->target, c->at, c->count, c->type, c->window);
 }
 
-static void windows_get(const struct call *c)
+static void run_get(const struct call *c)
 {
     MPI_Get(c->result, c->count, c->type, c->target, c->at, c->count, c->type, c->window);
 }
 
-static void test_accumulate(const struct call *c)
+static void run_accumulate(const struct call *c)
 {
     MPI_Accumulate(c->origin, c->count, c->type, c->target, c->at, c->count, c->type, MPI_SUM, c->window);
 }
 
-static void windows_replace(const struct call *c)
+static void run_replace(const struct call *c)
 {
     MPI_Accumulate(c->origin, c->count, c->type, c->target, c->at, c->count, c->type, MPI_REPLACE, c->window);
 }
 
-static void get_accumulate(const struct call *c)
+static void run_get_accumulate(const struct call *c)
 {
     MPI_Get_accumulate(c->origin, c->count, c->type, c->result, c->count, c->type, c->target, c->at, c->count,
                        c->type, MPI_BXOR, c->window);
 }
 
-static void read_atomically(const struct call *c)
+static void run_atomic_read(const struct call *c)
 {
     MPI_Get_accumulate(NULL, 0, MPI_INT, c->result, c->count, c->type, c->target, c->at, c->count, c->type,
                        MPI_NO_OP, c->window);
 }
 
-static void fetch_and_op(const struct call *c)
+static void run_fetch_and_op(const struct call *c)
 {
     MPI_Fetch_and_op(c->origin, c->result, MPI_INT64_T, c->target, c->at, MPI_SUM, c->window);
     MPI_Fetch_and_op(c->origin, (char *)c->result + 8, MPI_INT, c->target, c->at + 8, MPI_MAX, c->window);
 }
 
-/* The first compares with a value that the window does not have, the second with the one that it has. */
-static void windows_swap(const struct call *c)
+/* The first call compares with a value that differs from the window's, the second with the window's value. */
+static void run_compare_and_swap(const struct call *c)
 {
     MPI_Compare_and_swap(c->origin, (char *)c->origin + 8, c->result, MPI_INT64_T, c->target, c->at,
                          c->window);
@@ -77,7 +77,7 @@ static void wait_all(MPI_Request *q, int n)
     MPI_Waitall(n, q, MPI_STATUSES_IGNORE);
 }
 
-static void with_requests(const struct call *c)
+static void run_with_requests(const struct call *c)
 {
     MPI_Request q[2];
     MPI_Win_fence(0, c->window);
@@ -98,20 +98,20 @@ static const struct {
     const char *name;
     void (*run)(const struct call *c);
 } calls[] = {
-    {"put", windows_put},
-    {"get", windows_get},
-    {"accumulate", test_accumulate},
-    {"replace", windows_replace},
-    {"get_accumulate", get_accumulate},
-    {"get_accumulate with MPI_NO_OP", read_atomically},
-    {"fetch_and_op", fetch_and_op},
-    {"compare_and_swap", windows_swap},
-    {"operations with requests", with_requests},
+    {"put", run_put},
+    {"get", run_get},
+    {"accumulate", run_accumulate},
+    {"replace", run_replace},
+    {"get_accumulate", run_get_accumulate},
+    {"get_accumulate with MPI_NO_OP", run_atomic_read},
+    {"fetch_and_op", run_fetch_and_op},
+    {"compare_and_swap", run_compare_and_swap},
+    {"operations with requests", run_with_requests},
 };
 #define CALLS (sizeof(calls) / sizeof(*calls))
 
-static void windows_compare(const struct area *got, const struct area *wanted, const char *what,
-                            const char *buffer)
+static void compare_areas(const struct area *got, const struct area *wanted, const char *what,
+                          const char *buffer)
 {
     char *bytes = malloc(got->size);
     area_read(got, 0, bytes, got->size);
@@ -125,9 +125,9 @@ static void windows_compare(const struct area *got, const struct area *wanted, c
     free(bytes);
 }
 
-/* The same memory and the same operation twice: in memory of the kinds to be tested, and in host memory. */
-static void windows_run(size_t which, const struct area *memory, const struct area *origin,
-                        const struct area *result, struct call c, int dynamic)
+/* Runs the operation on a window of the given memory with the given buffers. */
+static void run_in_window(size_t which, const struct area *memory, const struct area *origin,
+                          const struct area *result, struct call c, int dynamic)
 {
     MPI_Aint base = 0, bases[16];
     if (dynamic) {
@@ -150,31 +150,31 @@ static void windows_run(size_t which, const struct area *memory, const struct ar
     MPI_Win_free(&c.window);
 }
 
-static void windows_run_test(size_t which, int count, MPI_Datatype type, enum area_kind window,
-                             enum area_kind buffers, int dynamic)
+static void test_operation(size_t which, int count, MPI_Datatype type, enum area_kind window,
+                           enum area_kind buffers, int dynamic)
 {
     struct call c = {.count = count, .type = type};
     MPI_Aint lb, extent;
     char what[160];
     MPI_Type_get_extent(type, &lb, &extent);
     const size_t room = (size_t)(extent * (count + 1)) + 128;
-    struct area memory = area_new(window, room), origin = area_new(buffers, room),
-                result = area_new(buffers, room);
-    struct area host_memory = area_new(AREA_HOST, room), host_origin = area_new(AREA_HOST, room),
-                host_result = area_new(AREA_HOST, room);
+    struct area memory = area_alloc(window, room), origin = area_alloc(buffers, room),
+                result = area_alloc(buffers, room);
+    struct area host_memory = area_alloc(AREA_HOST, room), host_origin = area_alloc(AREA_HOST, room),
+                host_result = area_alloc(AREA_HOST, room);
     const struct area *const all[2][3] = {{&memory, &origin, &result},
                                           {&host_memory, &host_origin, &host_result}};
     const unsigned seed = 100 * ++seeds + (unsigned)rank;
     for (int i = 0; i < 2; i++) {
         for (int k = 0; k < 3; k++)
             area_fill(all[i][k], seed + 20 * (unsigned)k);
-        windows_run(which, all[i][0], all[i][1], all[i][2], c, dynamic);
+        run_in_window(which, all[i][0], all[i][1], all[i][2], c, dynamic);
     }
     snprintf(what, sizeof(what), "%s, %s window%s, %s buffers, %d elements", calls[which].name,
              area_names[window], dynamic ? " (dynamic)" : "", area_names[buffers], count);
-    windows_compare(&memory, &host_memory, what, "window");
-    windows_compare(&origin, &host_origin, what, "origin buffer");
-    windows_compare(&result, &host_result, what, "result buffer");
+    compare_areas(&memory, &host_memory, what, "window");
+    compare_areas(&origin, &host_origin, what, "origin buffer");
+    compare_areas(&result, &host_result, what, "result buffer");
     for (int i = 0; i < 2; i++)
         for (int k = 0; k < 3; k++)
             area_free((struct area *)all[i][k]);
@@ -189,7 +189,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (!area_start()) {
+    if (!area_load_cuda()) {
         MPI_Finalize();
         return 77;
     }
@@ -197,9 +197,9 @@ int main(int argc, char **argv)
     MPI_Type_commit(&columns);
     for (size_t which = 0; which < CALLS; which++)
         for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++) {
-            windows_run_test(which, 10, MPI_INT, kinds[k][0], kinds[k][1], 0);
-            windows_run_test(which, 30000, MPI_INT, kinds[k][0], kinds[k][1], k % 2 == 1);
-            windows_run_test(which, 700, columns, kinds[k][0], kinds[k][1], k % 2 == 0);
+            test_operation(which, 10, MPI_INT, kinds[k][0], kinds[k][1], 0);
+            test_operation(which, 30000, MPI_INT, kinds[k][0], kinds[k][1], k % 2 == 1);
+            test_operation(which, 700, columns, kinds[k][0], kinds[k][1], k % 2 == 0);
         }
     MPI_Type_free(&columns);
     MPI_Finalize();

@@ -1,5 +1,5 @@
-/* copy.c: streams, events and copies of the stand-in. A stream is a queue of operations without a thread
- * of its own.
+/* copy.c: streams, events and copies of softcuda. A stream is a queue of operations without a thread of
+ * its own.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -9,28 +9,28 @@
 
 struct operation {
     struct operation *next;
-    cuda_event event;         /* not NULL: the event has come */
-    struct cuda_copy_2d copy; /* else rows */
-    char source[];            /* of a copy that has returned to the program already */
+    cuda_event event;         /* not NULL: the operation records this event */
+    struct cuda_copy_2d copy; /* event == NULL: the copy to execute */
+    char source[];            /* source bytes of a copy that has returned to the program already */
 };
 
 /* The driver returns from synchronous copies of pageable memory of at most this size before they have
  * reached the device. */
-#define EARLY_BYTES ((size_t)64 << 10)
+#define EARLY_RETURN_BYTES ((size_t)64 << 10)
 
 struct cuda_stream {
     struct cuda_stream *next_stream;
     struct operation *first, **end;
-    uint64_t queries; /* since the first operation was issued */
+    uint64_t queries; /* number of queries since the first queued operation was issued */
     cuda_result result;
     unsigned flags;
     struct origin origin; /* all zero: the default stream */
 };
 
 struct cuda_event {
-    cuda_stream stream; /* of the record that is under way; NULL: complete */
+    cuda_stream stream; /* stream of the pending record; NULL: complete */
     cuda_result result;
-    int pending; /* records in queues */
+    int pending; /* number of records in queues */
     struct origin origin;
     bool is_destroyed;
 };
@@ -50,17 +50,18 @@ static cuda_result run_copy(const struct cuda_copy_2d *c)
     for (size_t row = 0; row < c->height; row++) {
         const uintptr_t source = from + (c->source_y + row) * c->source_pitch + c->source_x;
         const uintptr_t target = to + (c->target_y + row) * c->target_pitch + c->target_x;
-        if (!softcuda_move(target, source, c->width))
+        if (!softcuda_copy_memory(target, source, c->width))
             return CUDA_INVALID_VALUE;
     }
     return CUDA_OK;
 }
 
-/* With the lock held. Streams wait for what the default stream was given, unless they are non-blocking. */
-static cuda_result copy_run(struct cuda_stream *s)
+/* Executes all operations of the stream, with the lock held. A stream first waits for the default stream
+ * unless it is non-blocking. */
+static cuda_result run_stream(struct cuda_stream *s)
 {
     if (s != &legacy && !(s->flags & CUDA_STREAM_NON_BLOCKING))
-        copy_run(&legacy);
+        run_stream(&legacy);
     while (s->first) {
         struct operation *it = s->first;
         if (!(s->first = it->next))
@@ -85,7 +86,7 @@ void softcuda_run_default(void)
     pthread_mutex_lock(&softcuda_lock);
     for (struct cuda_stream *s = streams; s; s = s->next_stream)
         if (!(s->flags & CUDA_STREAM_NON_BLOCKING))
-            copy_run(s);
+            run_stream(s);
     pthread_mutex_unlock(&softcuda_lock);
 }
 
@@ -99,7 +100,7 @@ static struct operation *new_operation(const struct cuda_copy_2d *copy, cuda_eve
     return it;
 }
 
-static cuda_result copy_append(cuda_stream stream, struct operation *it)
+static cuda_result append_operation(cuda_stream stream, struct operation *it)
 {
     if (!it)
         return CUDA_OUT_OF_MEMORY;
@@ -120,16 +121,16 @@ static cuda_result copy_append(cuda_stream stream, struct operation *it)
     return CUDA_OK;
 }
 
-static cuda_result copy_issue(cuda_stream stream, const struct cuda_copy_2d *copy, cuda_event event)
+static cuda_result issue_operation(cuda_stream stream, const struct cuda_copy_2d *copy, cuda_event event)
 {
-    return copy_append(stream, new_operation(copy, event, 0));
+    return append_operation(stream, new_operation(copy, event, 0));
 }
 
-/* A query of an operation in `s`: true if it has run. */
-static bool copy_query(struct cuda_stream *s)
+/* Counts a query of the stream, which may execute its operations; returns true if all have been executed. */
+static bool query_stream(struct cuda_stream *s)
 {
     if (s->first && ++s->queries >= softcuda_setting("SOFTCUDA_LAZY", 2))
-        copy_run(s);
+        run_stream(s);
     return !s->first;
 }
 
@@ -159,7 +160,7 @@ EXPORT cuda_result cuStreamSynchronize(cuda_stream stream)
     if (!softcuda_is_valid(&s->origin))
         return CUDA_INVALID_HANDLE;
     pthread_mutex_lock(&softcuda_lock);
-    const cuda_result result = copy_run(s);
+    const cuda_result result = run_stream(s);
     s->result = CUDA_OK;
     pthread_mutex_unlock(&softcuda_lock);
     return result;
@@ -168,7 +169,7 @@ EXPORT cuda_result cuStreamSynchronize(cuda_stream stream)
 EXPORT cuda_result cuStreamQuery(cuda_stream stream)
 {
     pthread_mutex_lock(&softcuda_lock);
-    const bool done = copy_query(get_stream(stream));
+    const bool done = query_stream(get_stream(stream));
     pthread_mutex_unlock(&softcuda_lock);
     return done ? CUDA_OK : CUDA_NOT_READY;
 }
@@ -177,7 +178,7 @@ EXPORT cuda_result cuCtxSynchronize(void)
 {
     pthread_mutex_lock(&softcuda_lock);
     for (struct cuda_stream *s = streams; s; s = s->next_stream)
-        copy_run(s);
+        run_stream(s);
     pthread_mutex_unlock(&softcuda_lock);
     return CUDA_OK;
 }
@@ -209,7 +210,7 @@ EXPORT cuda_result cuEventDestroy_v2(cuda_event event)
 
 EXPORT cuda_result cuEventRecord(cuda_event event, cuda_stream stream)
 {
-    return copy_issue(stream, NULL, event);
+    return issue_operation(stream, NULL, event);
 }
 
 EXPORT cuda_result cuEventQuery(cuda_event event)
@@ -217,7 +218,7 @@ EXPORT cuda_result cuEventQuery(cuda_event event)
     if (softcuda_fails(__func__))
         return CUDA_INVALID_CONTEXT;
     pthread_mutex_lock(&softcuda_lock);
-    const bool done = !event->stream || copy_query(event->stream);
+    const bool done = !event->stream || query_stream(event->stream);
     const cuda_result result = event->result;
     pthread_mutex_unlock(&softcuda_lock);
     return done ? result : CUDA_NOT_READY;
@@ -227,14 +228,14 @@ EXPORT cuda_result cuEventSynchronize(cuda_event event)
 {
     pthread_mutex_lock(&softcuda_lock);
     if (event->stream)
-        copy_run(event->stream);
+        run_stream(event->stream);
     const cuda_result result = event->result;
     pthread_mutex_unlock(&softcuda_lock);
     return result;
 }
 
-/* Addresses are unified: whatever is not known is host memory. */
-static struct cuda_copy_2d copy_bytes(cuda_pointer to, cuda_pointer from, size_t size)
+/* Describes a copy of bytes. Addresses are unified: an unknown address is host memory. */
+static struct cuda_copy_2d describe_copy(cuda_pointer to, cuda_pointer from, size_t size)
 {
     return (struct cuda_copy_2d){
         .source_type = CUDA_MEMORY_DEVICE,
@@ -252,8 +253,8 @@ EXPORT cuda_result cuMemcpyAsync(cuda_pointer to, cuda_pointer from, size_t size
         return CUDA_INVALID_CONTEXT;
     if (softcuda_fails(__func__))
         return CUDA_INVALID_VALUE;
-    const struct cuda_copy_2d copy = copy_bytes(to, from, size);
-    return copy_issue(stream, &copy, NULL);
+    const struct cuda_copy_2d copy = describe_copy(to, from, size);
+    return issue_operation(stream, &copy, NULL);
 }
 
 EXPORT cuda_result cuMemcpy2DAsync_v2(const struct cuda_copy_2d *copy, cuda_stream stream)
@@ -263,13 +264,13 @@ EXPORT cuda_result cuMemcpy2DAsync_v2(const struct cuda_copy_2d *copy, cuda_stre
     if (softcuda_fails(__func__) || (copy->source_pitch && copy->width > copy->source_pitch) ||
         (copy->target_pitch && copy->width > copy->target_pitch))
         return CUDA_INVALID_VALUE;
-    return copy_issue(stream, copy, NULL);
+    return issue_operation(stream, copy, NULL);
 }
 
 /* A synchronous copy waits for the streams that block with the default stream. */
 EXPORT cuda_result cuMemcpy(cuda_pointer to, cuda_pointer from, size_t size)
 {
-    const struct cuda_copy_2d copy = copy_bytes(to, from, size);
+    const struct cuda_copy_2d copy = describe_copy(to, from, size);
     softcuda_run_default();
     pthread_mutex_lock(&softcuda_lock);
     const cuda_result result = run_copy(&copy);
@@ -286,7 +287,7 @@ EXPORT cuda_result cuMemcpyHtoD_v2(cuda_pointer to, const void *from, size_t siz
 {
     pthread_mutex_lock(&softcuda_lock);
     const struct allocation *target = softcuda_find(to, size);
-    const bool early = size <= EARLY_BYTES && target && target->fd >= 0 && !target->sync_memops &&
+    const bool early = size <= EARLY_RETURN_BYTES && target && target->fd >= 0 && !target->sync_memops &&
                        !softcuda_find((cuda_pointer)from, 1);
     pthread_mutex_unlock(&softcuda_lock);
     if (!early)
@@ -294,10 +295,10 @@ EXPORT cuda_result cuMemcpyHtoD_v2(cuda_pointer to, const void *from, size_t siz
     softcuda_run_default();
     struct operation *it = new_operation(NULL, NULL, size);
     if (it) {
-        it->copy = copy_bytes(to, (cuda_pointer)it->source, size);
+        it->copy = describe_copy(to, (cuda_pointer)it->source, size);
         memcpy(it->source, from, size);
     }
-    return copy_append(NULL, it);
+    return append_operation(NULL, it);
 }
 
 EXPORT cuda_result cuMemcpyDtoD_v2(cuda_pointer to, cuda_pointer from, size_t size)

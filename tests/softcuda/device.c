@@ -1,4 +1,4 @@
-/* device.c: devices and contexts of the stand-in, and failures on demand.
+/* device.c: devices and contexts of softcuda, and failures on demand.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
@@ -13,7 +13,7 @@ static struct cuda_context primary[DEVICES_MOST];
 static bool is_initialised;
 
 static __thread cuda_context stack[16];
-static __thread int depth; /* stack[depth - 1] is current */
+static __thread int depth; /* stack[depth - 1] is the current context */
 
 uint64_t softcuda_setting(const char *name, uint64_t otherwise)
 {
@@ -21,7 +21,7 @@ uint64_t softcuda_setting(const char *name, uint64_t otherwise)
     return text && *text ? strtoull(text, NULL, 0) : otherwise;
 }
 
-/* SOFTCUDA_FAIL=cuMemAlloc_v2,cuIpcGetMemHandle:3 */
+/* Example: SOFTCUDA_FAIL=cuMemAlloc_v2,cuIpcGetMemHandle:3 */
 bool softcuda_fails(const char *function)
 {
     static struct {

@@ -1,6 +1,6 @@
-/* kernel.c: the library's kernels by name, computed by the processor: the reductions are those of
- * src/dt/kernel.c, which kernels.cu repeats for GPUs, and two kernels move blocks. PTX is not read; a
- * module is anything that begins like the library's.
+/* kernel.c: the library's GPU kernels by name, executed by the processor: the reductions are those of
+ * src/dt/kernel.c, which kernels.cu repeats for GPUs, and two kernels copy blocks. PTX is not interpreted;
+ * any image that begins like the library's is accepted as a module.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
@@ -13,8 +13,8 @@
 
 struct cuda_function {
     char name[32];
-    op_kernel *reduce; /* NULL: moves blocks */
-    size_t size;       /* of an element */
+    op_kernel *reduce; /* NULL: a kernel that copies blocks */
+    size_t size;       /* bytes of an element */
 };
 
 struct cuda_module {
@@ -24,7 +24,7 @@ struct cuda_module {
 static const char *const operators[] = {"sum",  "prod", "min", "max",  "band",   "bor",
                                         "bxor", "land", "lor", "lxor", "minloc", "maxloc"};
 
-/* The types that GPUs know. */
+/* The types that GPUs support. */
 static const struct {
     const char *name;
     enum dt_num num;
@@ -113,7 +113,7 @@ EXPORT cuda_result cuModuleGetFunction(cuda_function *function, cuda_module modu
 }
 
 /* A kernel cannot access host memory that the driver does not know. */
-static char *kernel_reach(uintptr_t address, uint64_t size)
+static char *translate_for_kernel(uintptr_t address, uint64_t size)
 {
     pthread_mutex_lock(&softcuda_lock);
     char *it = softcuda_find(address, size) ? softcuda_translate(address, size) : NULL;
@@ -121,16 +121,17 @@ static char *kernel_reach(uintptr_t address, uint64_t size)
     return it;
 }
 
-static cuda_result run_move(bool gathers, void **arguments)
+static cuda_result run_block_copy(bool gathers, void **arguments)
 {
     const uintptr_t base = *(uintptr_t *)arguments[0], dense = *(uintptr_t *)arguments[1];
     const uint64_t count = *(uint64_t *)arguments[3];
-    const struct gpu_segment *s = (void *)kernel_reach(*(uintptr_t *)arguments[2], count * sizeof(*s));
+    const struct gpu_segment *s =
+        (void *)translate_for_kernel(*(uintptr_t *)arguments[2], count * sizeof(*s));
     if (!s)
         return CUDA_ILLEGAL_ADDRESS;
     for (uint64_t i = 0; i < count; i++) {
-        char *block = kernel_reach(base + (uintptr_t)s[i].offset, s[i].length),
-             *bytes = kernel_reach(dense + s[i].start, s[i].length);
+        char *block = translate_for_kernel(base + (uintptr_t)s[i].offset, s[i].length),
+             *bytes = translate_for_kernel(dense + s[i].start, s[i].length);
         if (!block || !bytes)
             return CUDA_ILLEGAL_ADDRESS;
         memcpy(gathers ? bytes : block, gathers ? block : bytes, s[i].length);
@@ -138,7 +139,7 @@ static cuda_result run_move(bool gathers, void **arguments)
     return CUDA_OK;
 }
 
-/* Runs at once, after what the stream has issued before. */
+/* Executes the earlier operations of the stream and then, at once, the kernel. */
 EXPORT cuda_result cuLaunchKernel(cuda_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                                   unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                                   cuda_stream stream, void **arguments, void **extra)
@@ -152,11 +153,11 @@ EXPORT cuda_result cuLaunchKernel(cuda_function function, unsigned grid_x, unsig
     if (before != CUDA_OK)
         return before;
     if (!function->reduce)
-        return run_move(strcmp(function->name, "fp_gather") == 0, arguments);
+        return run_block_copy(strcmp(function->name, "fp_gather") == 0, arguments);
     const uint64_t count = *(uint64_t *)arguments[3], size = count * function->size;
     char *operands[3];
     for (int i = 0; i < 3; i++)
-        if (!(operands[i] = kernel_reach(*(uintptr_t *)arguments[i], size)))
+        if (!(operands[i] = translate_for_kernel(*(uintptr_t *)arguments[i], size)))
             return CUDA_ILLEGAL_ADDRESS;
     function->reduce(operands[0], operands[1], operands[2], count);
     return CUDA_OK;

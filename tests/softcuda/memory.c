@@ -1,4 +1,4 @@
-/* memory.c: allocations of the stand-in and the attributes of addresses.
+/* memory.c: allocations of softcuda and the attributes of addresses.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 static struct allocation *table; /* sorted by address */
 static size_t count;
 static uint64_t last_id;
-static size_t used[DEVICES_MOST]; /* bytes of device memory */
+static size_t used[DEVICES_MOST]; /* allocated bytes of device memory */
 
 /* The index of the first allocation above `address`. */
 static size_t upper_bound(uintptr_t address)
@@ -57,25 +57,26 @@ char *softcuda_translate(uintptr_t address, size_t size)
     struct allocation *it = softcuda_find(address, size);
     if (it)
         return it->is_locked ? NULL : it->alias + (address - it->address);
-    /* An address inside an allocation, with too many bytes, is an error of the caller; others are host
-     * memory. */
+    /* A range that begins inside an allocation and exceeds it is an error of the caller; other addresses
+     * are host memory. */
     return softcuda_find(address, 1) || softcuda_find_reservation(address, &(uintptr_t){0}, &(size_t){0})
                ? NULL
                : (char *)address;
 }
 
-/* How many of `size` bytes at `address` lie in one mapping of cuMemMap; other memory is never cut. */
-static size_t piece_of(uintptr_t address, size_t size)
+/* Returns how many of `size` bytes at `address` lie in one mapping of cuMemMap; other memory is never
+ * divided. */
+static size_t bytes_in_mapping(uintptr_t address, size_t size)
 {
     const struct allocation *it = softcuda_find(address, 1);
     const size_t rest = it ? it->size - (address - it->address) : size;
     return it && it->kind == MEMORY_VMM && rest < size ? rest : size;
 }
 
-bool softcuda_move(uintptr_t to, uintptr_t from, size_t size)
+bool softcuda_copy_memory(uintptr_t to, uintptr_t from, size_t size)
 {
     while (size > 0) {
-        const size_t n = piece_of(to, piece_of(from, size));
+        const size_t n = bytes_in_mapping(to, bytes_in_mapping(from, size));
         char *target = softcuda_translate(to, n);
         const char *source = softcuda_translate(from, n);
         if (!target || !source)
@@ -181,9 +182,9 @@ static cuda_result alloc_host(void **out, size_t size, enum memory_kind kind)
     return added ? CUDA_OK : CUDA_OUT_OF_MEMORY;
 }
 
-/* `kinds`: bits of the kinds of memory that the calling function frees. */
+/* Frees an allocation. `kinds`: bit mask of the kinds of memory that the calling function may free. */
 /* Waits for copies under way, except to memory of pools. */
-static cuda_result memory_release(uintptr_t address, unsigned kinds)
+static cuda_result free_allocation(uintptr_t address, unsigned kinds)
 {
     pthread_mutex_lock(&softcuda_lock);
     struct allocation *it = softcuda_find(address, 1);
@@ -207,7 +208,7 @@ static cuda_result memory_release(uintptr_t address, unsigned kinds)
         return CUDA_OK;
     if (gone.fd >= 0) {
         if (gone.kind != MEMORY_IMPORTED)
-            memset(gone.alias, 0xDD, gone.size); /* stale mappings in other processes show it */
+            memset(gone.alias, 0xDD, gone.size); /* makes stale mappings in other processes visible */
         munmap(gone.alias, gone.size);
         close(gone.fd);
     }
@@ -221,7 +222,7 @@ void softcuda_release_all(int device)
     const unsigned kinds =
         1u << MEMORY_DEVICE | 1u << MEMORY_MANAGED | 1u << MEMORY_HOST | 1u << MEMORY_IMPORTED;
     for (size_t i = 0; i < count;)
-        if (table[i].device != device || memory_release(table[i].address, kinds) != CUDA_OK)
+        if (table[i].device != device || free_allocation(table[i].address, kinds) != CUDA_OK)
             i++;
 }
 
@@ -273,29 +274,29 @@ EXPORT cuda_result cuMemHostRegister_v2(void *memory, size_t size, unsigned flag
 
 EXPORT cuda_result cuMemHostUnregister(void *memory)
 {
-    return memory_release((uintptr_t)memory, 1u << MEMORY_REGISTERED);
+    return free_allocation((uintptr_t)memory, 1u << MEMORY_REGISTERED);
 }
 
 EXPORT cuda_result cuMemFree_v2(cuda_pointer address)
 {
-    return memory_release(address, 1u << MEMORY_DEVICE | 1u << MEMORY_MANAGED | 1u << MEMORY_POOL);
+    return free_allocation(address, 1u << MEMORY_DEVICE | 1u << MEMORY_MANAGED | 1u << MEMORY_POOL);
 }
 
 EXPORT cuda_result cuMemFreeAsync(cuda_pointer address, cuda_stream stream)
 {
     (void)stream;
-    softcuda_run_default(); /* the release is ordered behind them */
-    return memory_release(address, 1u << MEMORY_POOL);
+    softcuda_run_default(); /* the release follows the stream's operations */
+    return free_allocation(address, 1u << MEMORY_POOL);
 }
 
 EXPORT cuda_result cuMemFreeHost(void *memory)
 {
-    return memory_release((uintptr_t)memory, 1u << MEMORY_HOST);
+    return free_allocation((uintptr_t)memory, 1u << MEMORY_HOST);
 }
 
 EXPORT cuda_result cuIpcCloseMemHandle(cuda_pointer address)
 {
-    return memory_release(address, 1u << MEMORY_IMPORTED);
+    return free_allocation(address, 1u << MEMORY_IMPORTED);
 }
 
 /* ---- attributes ---- */
@@ -315,8 +316,7 @@ static cuda_context context_of(const struct allocation *it)
     return context;
 }
 
-/* Addresses that are unknown have the memory type 0 and otherwise zeroes, without an error, as the real
- * call. */
+/* For unknown addresses all attributes are 0, without an error, as in the real driver. */
 EXPORT cuda_result cuPointerGetAttributes(unsigned n, enum cuda_pointer_attribute *attributes, void **values,
                                           cuda_pointer pointer)
 {
@@ -330,7 +330,7 @@ EXPORT cuda_result cuPointerGetAttributes(unsigned n, enum cuda_pointer_attribut
     if ((!found || it.kind == MEMORY_VMM) && softcuda_find_reservation(pointer, &start, &size)) {
         it.kind = MEMORY_VMM;
         it.device = found ? it.device : 0;
-        found = &it; /* a reserved address is known, also if nothing is mapped there */
+        found = &it; /* a reserved address is known even if nothing is mapped there */
     }
     pthread_mutex_unlock(&softcuda_lock);
     for (unsigned i = 0; i < n; i++)

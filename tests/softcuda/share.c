@@ -1,5 +1,5 @@
-/* share.c: memory of the stand-in that other processes map: IPC handles, VMM allocations as file
- * descriptors, dma-buf.
+/* share.c: softcuda memory that other processes map: IPC handles, VMM allocations as file descriptors,
+ * dma-buf.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 
 #include "softcuda.h"
 
-/* What the 64 bytes of an IPC handle hold. */
+/* Contents of the 64 bytes of an IPC handle. */
 struct exported {
     uint64_t magic, id, size;
     int pid, fd, device;
@@ -36,7 +36,7 @@ EXPORT cuda_result cuIpcGetMemHandle(struct cuda_ipc_handle *handle, cuda_pointe
     return good ? CUDA_OK : CUDA_INVALID_VALUE;
 }
 
-/* As the driver does, the exporting process itself is refused. */
+/* The exporting process itself is refused, as by the driver. */
 EXPORT cuda_result cuIpcOpenMemHandle_v2(cuda_pointer *pointer, struct cuda_ipc_handle handle, unsigned flags)
 {
     struct exported e;
@@ -61,8 +61,9 @@ EXPORT cuda_result cuIpcOpenMemHandle_v2(cuda_pointer *pointer, struct cuda_ipc_
     return good ? CUDA_OK : CUDA_OUT_OF_MEMORY;
 }
 
-/* With SOFTCUDA_OPAQUE a descriptor that nobody can map, as the driver's. Else it begins at `address`: by
- * its file position, since one file holds the whole allocation. softib reads it. */
+/* Opens a descriptor of the memory from `address` on: with SOFTCUDA_OPAQUE one that cannot be mapped, like
+ * the driver's; else the file of the whole allocation with `address` as its file position, which softib
+ * reads. */
 static int open_range(const struct allocation *it, uintptr_t address)
 {
     char path[64];

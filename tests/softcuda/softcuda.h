@@ -1,4 +1,4 @@
-/* softcuda.h: what the files of the stand-in share.
+/* softcuda.h: internal interface between the files of softcuda, the software CUDA driver.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTCUDA_H
@@ -24,8 +24,8 @@ enum memory_kind {
     MEMORY_IMPORTED
 };
 
-/* One allocation: `address` is what the program sees, `alias` what copies use (the same for memory that
- * processors may access). */
+/* One allocation: the program uses `address`, copies use `alias` (equal for memory that processors may
+ * access). */
 struct allocation {
     uintptr_t address;
     char *alias;
@@ -35,19 +35,19 @@ struct allocation {
     int device;
     enum memory_kind kind;
     bool sync_memops;
-    bool is_locked; /* mapped by cuMemMap, without cuMemSetAccess so far */
+    bool is_locked; /* mapped by cuMemMap, and cuMemSetAccess was not called yet */
 };
 
 struct cuda_context {
     int device;
-    int references; /* of the primary context; 0: not active */
-    int resets;     /* how often the program reset it */
+    int references; /* reference count of the primary context; 0: not active */
+    int resets;     /* number of resets by the program */
 };
 
-/* The one lock of the stand-in. */
+/* Protects all state of softcuda. */
 extern pthread_mutex_t softcuda_lock;
 
-/* True if SOFTCUDA_FAIL wants this call of `function` to fail. */
+/* True if SOFTCUDA_FAIL requires this call of `function` to fail. */
 bool softcuda_fails(const char *function);
 bool softcuda_is_initialised(void);
 cuda_context softcuda_current(void);
@@ -62,7 +62,7 @@ struct origin {
 struct origin softcuda_origin(void);
 bool softcuda_is_valid(const struct origin *origin);
 
-/* With the lock held. The allocation that contains [address, address + size), or NULL. */
+/* With the lock held: returns the allocation that contains [address, address + size), or NULL. */
 struct allocation *softcuda_find(uintptr_t address, size_t size);
 /* With the lock held: adds an allocation; false: the table is full. */
 bool softcuda_add(const struct allocation *it);
@@ -70,17 +70,20 @@ bool softcuda_add(const struct allocation *it);
 bool softcuda_map(int fd, size_t size, struct allocation *out);
 /* Frees memory of the context of this device. */
 void softcuda_release_all(int device);
-/* An address range in units of UNIT bytes without access; NULL: out of memory. */
+/* Reserves an address range in units of UNIT bytes without access; NULL: out of memory. */
 char *softcuda_reserve(size_t size);
 /* With the lock held: the reservation of cuMemAddressReserve that contains `address`; false: there is
  * none. */
 bool softcuda_find_reservation(uintptr_t address, uintptr_t *start, size_t *size);
-/* Ends the mapping of cuMemMap that begins at `address`; its size, or 0: there is none. Without the lock. */
+/* Removes the mapping of cuMemMap that begins at `address` and returns its size, or 0 if there is none.
+ * Without the lock. */
 size_t softcuda_unmap(uintptr_t address);
-/* Where copies access `size` bytes at `address`; NULL: part of it is device memory that does not exist. */
+/* Returns the address by which copies access `size` bytes at `address`; NULL: a part of the range is
+ * device memory that does not exist. */
 char *softcuda_translate(uintptr_t address, size_t size);
-/* Copies; memory of neighbouring cuMemMap mappings is one piece. False: part of it does not exist. */
-bool softcuda_move(uintptr_t to, uintptr_t from, size_t size);
+/* Copies memory, which may span adjacent mappings of cuMemMap. Returns false if a part of a range does not
+ * exist. */
+bool softcuda_copy_memory(uintptr_t to, uintptr_t from, size_t size);
 /* Runs all operations of the streams that the legacy default stream waits for. */
 void softcuda_run_default(void);
 

@@ -11,7 +11,7 @@
 #include "softcuda.h"
 
 /* A handle is the number of a descriptor plus 1; sizes are those of the files. */
-static int descriptor_of(cuda_vmm_handle handle)
+static int handle_descriptor(cuda_vmm_handle handle)
 {
     return (int)handle - 1;
 }
@@ -45,7 +45,7 @@ EXPORT cuda_result cuMemCreate(cuda_vmm_handle *out, size_t size,
 
 EXPORT cuda_result cuMemRelease(cuda_vmm_handle handle)
 {
-    return close(descriptor_of(handle)) == 0 ? CUDA_OK : CUDA_INVALID_VALUE;
+    return close(handle_descriptor(handle)) == 0 ? CUDA_OK : CUDA_INVALID_VALUE;
 }
 
 #define RESERVATIONS_MOST 4096
@@ -114,10 +114,10 @@ EXPORT cuda_result cuMemMap(cuda_pointer address, size_t size, size_t offset, cu
                             unsigned long long flags)
 {
     struct allocation it = {.kind = MEMORY_VMM, .address = address, .size = size, .mapped = size};
-    if (offset != 0 || flags != 0 || size > descriptor_size(descriptor_of(handle)) ||
+    if (offset != 0 || flags != 0 || size > descriptor_size(handle_descriptor(handle)) ||
         softcuda_fails(__func__))
         return CUDA_INVALID_VALUE;
-    it.fd = fcntl(descriptor_of(handle), F_DUPFD_CLOEXEC, 0);
+    it.fd = fcntl(handle_descriptor(handle), F_DUPFD_CLOEXEC, 0);
     it.alias = it.fd < 0 ? MAP_FAILED : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, it.fd, 0);
     it.is_locked = true;
     pthread_mutex_lock(&softcuda_lock);
@@ -137,7 +137,7 @@ EXPORT cuda_result cuMemSetAccess(cuda_pointer address, size_t size, const struc
         struct allocation *it = softcuda_find(address + at, 1);
         if (it && it->kind == MEMORY_VMM) {
             it->is_locked = access->flags == 0;
-            it->device = access->location.id; /* handles do not name their device */
+            it->device = access->location.id; /* a handle does not contain its device */
             at += it->size;
         } else {
             rc = CUDA_INVALID_VALUE;
@@ -173,7 +173,7 @@ EXPORT cuda_result cuMemExportToShareableHandle(void *out, cuda_vmm_handle handl
 {
     if (type != CUDA_HANDLE_POSIX_FD || flags != 0 || softcuda_fails(__func__))
         return CUDA_NOT_SUPPORTED;
-    const int fd = fcntl(descriptor_of(handle), F_DUPFD_CLOEXEC, 0);
+    const int fd = fcntl(handle_descriptor(handle), F_DUPFD_CLOEXEC, 0);
     *(int *)out = fd;
     return fd >= 0 ? CUDA_OK : CUDA_INVALID_VALUE;
 }

@@ -1,7 +1,8 @@
-/* interleave.h: every interleaving of a few processes that run real code with kill points (base/kill_point.h). A process runs from one
- * point to the next without interruption; at each point another one may go on, and the process may die there. A death is declared
- * some time later. States that were reached before are not explored again: a state is what the processes share, and of each process
- * the point that it has reached and a word of its own (`local`), on which everything it does from then on must depend.
+/* interleave.h: visits every interleaving of a few processes that run production code with kill points
+ * (base/kill_point.h). A process runs from one kill point to the next without interruption; at each kill
+ * point another process may continue, and the process may die. A death is reported some time later. A
+ * state that was reached before is not explored again: it consists of the shared memory and, for each
+ * process, its kill point and one word (`local`) that must determine all its further actions.
  *
  * Processes are coroutines; a state is reached again by repeating the choices that led to it.
  *
@@ -27,10 +28,10 @@ struct interleave_state {
 static struct {
     int processes, deaths;
     void (*body)(int who);
-    void (*reset)(void);            /* before the first step of each run */
-    void (*share)(uint32_t *words); /* what is shared, as words */
-    const char *(*check)(void);     /* what is wrong in this state, or NULL */
-    const char *wrong;              /* the first mistake that was found */
+    void (*reset)(void);            /* initialises the shared memory before each run */
+    void (*share)(uint32_t *words); /* copies the shared memory to words */
+    const char *(*check)(void);     /* the violated invariant of this state, or NULL */
+    const char *wrong;              /* the first violated invariant */
     struct interleave_state now;
     ucontext_t scheduler, context[INTERLEAVE_MAX];
     int running;
@@ -60,19 +61,19 @@ void kill_point_reach(enum kill_point point)
     interleave_pause((uint8_t)(point + 3));
 }
 
-/* The process does nothing until another one has changed what it waits for. */
+/* Pauses the process until another process has changed the shared memory. */
 static inline void interleave_wait(void)
 {
     interleave_pause(2);
 }
 
-/* A point of the test's own. */
+/* A kill point of the test itself. */
 static inline void interleave_point(void)
 {
     interleave_pause(1);
 }
 
-static inline void interleave_local(int who, int value)
+static inline void interleave_set_local(int who, int value)
 {
     explorer.now.process[who].local = (uint8_t)value;
 }
@@ -91,7 +92,7 @@ static void interleave_main(void)
     swapcontext(&explorer.context[explorer.running], &explorer.scheduler);
 }
 
-static void interleave_begin(void)
+static void interleave_start(void)
 {
     memset(&explorer.now, 0, sizeof(explorer.now));
     explorer.reset();
@@ -104,7 +105,7 @@ static void interleave_begin(void)
     }
 }
 
-static bool interleave_may(int choice)
+static bool interleave_choice_is_possible(int choice)
 {
     const int who = choice / CHOICES;
     int dead = 0;
@@ -116,7 +117,7 @@ static bool interleave_may(int choice)
            (choice % CHOICES == CHOOSE_STEP || dead < explorer.deaths);
 }
 
-static void interleave_do(int choice)
+static void interleave_execute_choice(int choice)
 {
     const int who = choice / CHOICES;
     if (choice % CHOICES == CHOOSE_DEATH) {
@@ -130,24 +131,24 @@ static void interleave_do(int choice)
     explorer.share(explorer.now.shared);
 }
 
-static void interleave_repeat(const struct explore *e, uint32_t at)
+static void interleave_replay(const struct explore *e, uint32_t at)
 {
     if (at == 0) {
-        interleave_begin();
+        interleave_start();
         explorer.share(explorer.now.shared);
         return;
     }
-    interleave_repeat(e, e->from[at]);
+    interleave_replay(e, e->from[at]);
     for (int choice = 0; choice < INTERLEAVE_MAX * CHOICES; choice++)
         if (interleave_events[choice] == e->event[at])
-            interleave_do(choice);
+            interleave_execute_choice(choice);
 }
 
-static bool interleave_look(struct explore *e, const void *state)
+static bool interleave_expand_state(struct explore *e, const void *state)
 {
     bool goes_on = false, wants = false;
     for (int choice = 0; choice < explorer.processes * CHOICES; choice++) {
-        interleave_repeat(e, e->at);
+        interleave_replay(e, e->at);
         if (memcmp(&explorer.now, state, sizeof(explorer.now)) != 0) {
             explorer.wrong = "the same choices led to another state";
             return false;
@@ -155,10 +156,10 @@ static bool interleave_look(struct explore *e, const void *state)
         explorer.wrong = explorer.check();
         if (explorer.wrong)
             return false;
-        if (!interleave_may(choice))
+        if (!interleave_choice_is_possible(choice))
             continue;
         wants = wants || choice % CHOICES == CHOOSE_STEP;
-        interleave_do(choice);
+        interleave_execute_choice(choice);
         goes_on = goes_on || (choice % CHOICES != CHOOSE_DEATH &&
                               memcmp(&explorer.now, state, sizeof(explorer.now)) != 0);
         explore_add(e, &explorer.now, interleave_events[choice]);
@@ -168,21 +169,23 @@ static bool interleave_look(struct explore *e, const void *state)
     return !explorer.wrong;
 }
 
-static bool interleave_expected_right;
+static bool interleave_expect_correct;
 static bool interleave_unexpected(void)
 {
-    return interleave_expected_right && explorer.wrong;
+    return interleave_expect_correct && explorer.wrong;
 }
 
-/* The number of states; explorer.wrong is what was found, whose trail is printed if `right`. */
-static uint32_t interleave_all(bool right)
+/* Explores all states and returns their number. explorer.wrong is the violated invariant; if `right` (the
+ * code under test should be correct), its trail is printed. */
+static uint32_t interleave_explore(bool right)
 {
-    interleave_expected_right = right;
+    interleave_expect_correct = right;
     explorer.wrong = NULL;
-    interleave_begin();
+    interleave_start();
     explorer.share(explorer.now.shared);
     struct interleave_state first = explorer.now;
-    const uint32_t states = explore_every(sizeof(first), &first, interleave_look, interleave_unexpected);
+    const uint32_t states =
+        explore_all_states(sizeof(first), &first, interleave_expand_state, interleave_unexpected);
     printf("%u states%s%s\n", states, explorer.wrong ? ": " : "", explorer.wrong ? explorer.wrong : "");
     return states;
 }

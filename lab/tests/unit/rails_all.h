@@ -1,9 +1,11 @@
-/* rails_all.h: every interleaving of a rails_world: each state is checked, no end is a standstill, and no circle of
- * events goes on for ever under weak fairness. The file that includes it has a main and chooses the code of reserve.c.
+/* rails_all.h: every interleaving of a rails_world: each state is checked, no end is a standstill, and no
+ * circle of events goes on for ever under weak fairness. The file that includes it has a main and chooses
+ * the code of reserve.c.
  *
- * Weak fairness: whatever can happen at every moment from some time on happens at some time. A set of states in which each
- * can be reached from each (a strongly connected component) can be stayed in for ever exactly if, for every class of
- * events, either the class happens within it or it is impossible in one of its states.
+ * Weak fairness: whatever can happen at every moment from some time on happens at some time. A set of
+ * states in which each can be reached from each (a strongly connected component) can be stayed in for ever
+ * exactly if, for every class of events, either the class happens within it or it is impossible in one of
+ * its states.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TESTS_RAILS_ALL_H
@@ -121,7 +123,8 @@ static uint32_t *words(uint32_t count)
     return all;
 }
 
-/* The last members of the stack are a component: closes it. Returns a state of it when it can be stayed in for ever. */
+/* The last members of the stack are a component: closes it. Returns a state of it when it can be stayed in
+ * for ever. */
 static uint32_t close_component(struct tarjan *t, uint32_t root)
 {
     uint32_t top = t->length, at = root;
@@ -179,7 +182,7 @@ static inline bool explore_all(struct limits limits)
     the_edges = (struct edges){0};
     explore_open(&e, sizeof(begin));
     if (!explore_run(&e, &begin, look))
-        explore_trail(&e, e.at);
+        explore_print_trail(&e, e.at);
     uint32_t circle = find_circle(e.count);
     printf("%u nodes, %u rails, to %u %u %u, %u messages, %u timeouts, ratio %g: %u states, %u events, %u "
            "ends%s\n",
@@ -188,7 +191,7 @@ static inline bool explore_all(struct limits limits)
            circle == UINT32_MAX ? "" : ", and a circle without end");
     EXPECT(ends >= 1 && sends >= 1);
     if (circle != UINT32_MAX)
-        explore_trail(&e, circle);
+        explore_print_trail(&e, circle);
     explore_close(&e);
     free(the_edges.first), free(the_edges.to), free(the_edges.event);
     return circle != UINT32_MAX;

@@ -1,5 +1,6 @@
-/* test_acceptor.c: callers come and go: at most `max` at a time, the oldest makes room, none stays longer than its time, and a
- * process without file descriptors refuses callers instead of leaving them to wait.
+/* test_acceptor.c: the acceptor of connections: at most `max` callers at a time, the oldest caller is
+ * replaced by a new one, no caller stays longer than the limit, and a process without free file
+ * descriptors refuses callers instead of letting them wait.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -15,7 +16,7 @@
 
 #include "test.h"
 
-struct caller {
+struct test_caller {
     struct acceptor_caller in;
     int fd;
 };
@@ -25,9 +26,9 @@ static int listener, rejected, refuse;
 static struct sockaddr_un name = {.sun_family = AF_UNIX};
 static socklen_t name_len = sizeof(sa_family_t); /* the kernel chooses an abstract name */
 
-static struct acceptor_caller *acceptor_admit(void *ctx, int fd)
+static struct acceptor_caller *admit_caller(void *ctx, int fd)
 {
-    struct caller *c = refuse ? NULL : calloc(1, sizeof(*c));
+    struct test_caller *c = refuse ? NULL : calloc(1, sizeof(*c));
     (void)ctx;
     if (!c)
         return NULL;
@@ -36,18 +37,18 @@ static struct acceptor_caller *acceptor_admit(void *ctx, int fd)
     return &c->in;
 }
 
-static void acceptor_reject(void *ctx, struct acceptor_caller *in)
+static void reject_caller(void *ctx, struct acceptor_caller *in)
 {
-    struct caller *c = (struct caller *)in;
+    struct test_caller *c = (struct test_caller *)in;
     (void)ctx;
     rejected++;
     close(c->fd);
     free(c);
 }
 
-static const struct acceptor_ops ops = {acceptor_admit, acceptor_reject};
+static const struct acceptor_ops ops = {admit_caller, reject_caller};
 
-static void acceptor_begin(uint32_t max, uint32_t ms)
+static void open_acceptor(uint32_t max, uint32_t ms)
 {
     name_len = sizeof(sa_family_t);
     listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -58,14 +59,14 @@ static void acceptor_begin(uint32_t max, uint32_t ms)
     rejected = refuse = 0;
 }
 
-static void acceptor_end(void)
+static void close_acceptor(void)
 {
     acceptor_close(&acceptor);
     EXPECT_EQ(acceptor.n, 0);
     close(listener);
 }
 
-static int acceptor_call(void)
+static int connect_caller(void)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     EXPECT(connect(fd, (struct sockaddr *)&name, name_len) == 0);
@@ -78,16 +79,16 @@ static int is_disconnected(int fd)
     return recv(fd, &byte, 1, MSG_DONTWAIT) == 0;
 }
 
-static void time_and_number_are_limited(void)
+static void test_time_and_number_are_limited(void)
 {
     int fd[5];
-    acceptor_begin(3, 100);
+    open_acceptor(3, 100);
     for (int i = 0; i < 3; i++) {
-        fd[i] = acceptor_call();
+        fd[i] = connect_caller();
         EXPECT_EQ(acceptor_accept_pending(&acceptor, listener, 10 * (uint64_t)i), 0);
     }
     EXPECT_EQ(acceptor.n, 3);
-    fd[3] = acceptor_call();
+    fd[3] = connect_caller();
     EXPECT_EQ(acceptor_accept_pending(&acceptor, listener, 30), 0);
     EXPECT_EQ(acceptor.n, 3);
     EXPECT(is_disconnected(fd[0]) && !is_disconnected(fd[1]) && !is_disconnected(fd[3]));
@@ -95,36 +96,36 @@ static void time_and_number_are_limited(void)
     EXPECT_EQ(acceptor_expire(&acceptor, 110), 10);
     EXPECT_EQ(rejected, 2);
     EXPECT(is_disconnected(fd[1]) && !is_disconnected(fd[2]));
-    struct caller *proved = (struct caller *)acceptor.first->next;
+    struct test_caller *proved = (struct test_caller *)acceptor.first->next;
     acceptor_remove(&acceptor, &proved->in);
     acceptor_remove(&acceptor, &proved->in);
     EXPECT_EQ(acceptor.n, 1);
-    fd[4] = acceptor_call();
+    fd[4] = connect_caller();
     EXPECT_EQ(acceptor_accept_pending(&acceptor, listener, 110), 0);
     EXPECT_EQ(acceptor_expire(&acceptor, 1000), UINT64_MAX);
     EXPECT(!is_disconnected(fd[3]) && is_disconnected(fd[4]));
-    acceptor_reject(NULL, &proved->in);
+    reject_caller(NULL, &proved->in);
     for (int i = 0; i < 5; i++)
         close(fd[i]);
-    acceptor_end();
+    close_acceptor();
 }
 
-static void without_memory(void)
+static void test_without_memory(void)
 {
-    acceptor_begin(3, 100);
+    open_acceptor(3, 100);
     refuse = 1;
-    const int fd = acceptor_call();
+    const int fd = connect_caller();
     EXPECT_EQ(acceptor_accept_pending(&acceptor, listener, 0), ENOMEM);
     EXPECT(is_disconnected(fd) && acceptor.n == 0);
     close(fd);
-    acceptor_end();
+    close_acceptor();
 }
 
 enum { DESCRIPTORS = 64 };
 
 static int used[DESCRIPTORS], nused;
 
-static void use_descriptors(void)
+static void use_all_descriptors(void)
 {
     int fd;
     while ((fd = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
@@ -132,33 +133,33 @@ static void use_descriptors(void)
     EXPECT_EQ(errno, EMFILE);
 }
 
-static void without_descriptors(void)
+static void test_without_descriptors(void)
 {
     struct rlimit before;
     getrlimit(RLIMIT_NOFILE, &before);
-    acceptor_begin(3, 100);
-    const int first = acceptor_call(), second = acceptor_call();
+    open_acceptor(3, 100);
+    const int first = connect_caller(), second = connect_caller();
     EXPECT_EQ(acceptor_accept_pending(&acceptor, listener, 0), 0);
     EXPECT_EQ(acceptor.n, 2);
-    const int third = acceptor_call();
+    const int third = connect_caller();
     struct rlimit few = {DESCRIPTORS, before.rlim_max};
     EXPECT(setrlimit(RLIMIT_NOFILE, &few) == 0);
-    use_descriptors();
-    /* The oldest caller gives up its descriptor for the next one, and only for that. */
+    use_all_descriptors();
+    /* The oldest caller is disconnected, and its descriptor serves the next caller only. */
     EXPECT_EQ(acceptor_accept_pending(&acceptor, listener, 0), 0);
     EXPECT_EQ(acceptor.n, 2);
     EXPECT(is_disconnected(first) && !is_disconnected(second) && !is_disconnected(third));
-    /* Without callers that could give way the next one is refused. */
+    /* Without a caller that can be disconnected the next caller is refused. */
     EXPECT_EQ(acceptor_expire(&acceptor, 1000), UINT64_MAX);
-    use_descriptors();
+    use_all_descriptors();
     close(used[--nused]);
-    const int refused = acceptor_call();
+    const int refused = connect_caller();
     EXPECT_EQ(acceptor_accept_pending(&acceptor, listener, 1000), EMFILE);
     EXPECT(is_disconnected(refused));
-    /* Later callers are admitted as soon as there are descriptors. */
+    /* Later callers are admitted as soon as descriptors are free. */
     close(refused);
     close(used[--nused]);
-    const int late = acceptor_call();
+    const int late = connect_caller();
     EXPECT_EQ(acceptor_accept_pending(&acceptor, listener, 1000), 0);
     EXPECT(!is_disconnected(late) && acceptor.n == 1);
     while (nused > 0)
@@ -167,14 +168,14 @@ static void without_descriptors(void)
     close(first);
     close(second);
     close(third);
-    acceptor_end();
+    close_acceptor();
     setrlimit(RLIMIT_NOFILE, &before);
 }
 
 int main(void)
 {
-    TEST_RUN(time_and_number_are_limited);
-    TEST_RUN(without_memory);
-    TEST_RUN(without_descriptors);
+    TEST_RUN(test_time_and_number_are_limited);
+    TEST_RUN(test_without_memory);
+    TEST_RUN(test_without_descriptors);
     return test_result();
 }

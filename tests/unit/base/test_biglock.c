@@ -1,5 +1,5 @@
-/* test_biglock.c: the big lock keeps threads apart, may be taken twice by one thread, and lets the others in
- * when a thread that never stops polling shares it.
+/* test_biglock.c: the big lock excludes threads, may be taken twice by one thread, and lets other threads
+ * in when a thread that polls all the time shares it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/biglock.h"
@@ -12,9 +12,9 @@ enum { THREADS = 4, ROUNDS = 5000 };
 
 static struct biglock lock;
 static long shared_count;
-static int arrived; /* both under the lock */
+static int arrived; /* both protected by the lock */
 
-static void *biglock_count(void *arg)
+static void *count_under_lock(void *arg)
 {
     (void)arg;
     for (int i = 0; i < ROUNDS; i++) {
@@ -27,20 +27,20 @@ static void *biglock_count(void *arg)
     return NULL;
 }
 
-static void test_excludes(void)
+static void test_lock_excludes_threads(void)
 {
     pthread_t threads[THREADS];
     biglock_init(&lock);
     for (int i = 0; i < THREADS; i++)
-        pthread_create(&threads[i], NULL, biglock_count, NULL);
+        pthread_create(&threads[i], NULL, count_under_lock, NULL);
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     EXPECT_EQ(shared_count, (long)THREADS * ROUNDS);
-    EXPECT(!biglock_share_with_waiters(&lock)); /* nobody is there */
+    EXPECT(!biglock_share_with_waiters(&lock)); /* no thread waits */
     biglock_destroy(&lock);
 }
 
-static void *come_in(void *arg)
+static void *enter_once(void *arg)
 {
     (void)arg;
     biglock_lock(&lock);
@@ -49,14 +49,15 @@ static void *come_in(void *arg)
     return NULL;
 }
 
-/* The poller releases the lock only by sharing; the test ends only if the others get it. */
-static void test_shares(void)
+/* The polling thread releases the lock only by sharing it; the test ends only if the other threads get the
+ * lock. */
+static void test_sharing_lets_waiters_in(void)
 {
     pthread_t threads[THREADS];
     biglock_init(&lock);
     biglock_lock(&lock);
     for (int i = 0; i < THREADS; i++)
-        pthread_create(&threads[i], NULL, come_in, NULL);
+        pthread_create(&threads[i], NULL, enter_once, NULL);
     while (arrived < THREADS)
         biglock_share_with_waiters(&lock);
     biglock_unlock(&lock);
@@ -65,7 +66,7 @@ static void test_shares(void)
     biglock_destroy(&lock);
 }
 
-static void *try_only(void *arg)
+static void *use_trylock(void *arg)
 {
     (void)arg;
     while (pthread_mutex_trylock(&lock.mutex) != 0)
@@ -75,19 +76,19 @@ static void *try_only(void *arg)
     return NULL;
 }
 
-/* A thread that polls repeatedly without finding anything yields the lock even when nobody waits for the lock, as long as others have
- * used it: here for one that only tries. */
-static void test_rests(void)
+/* A thread that polls without success yields the lock even if no thread waits, once other threads have
+ * used the lock: here a thread that uses only trylock gets it. */
+static void test_sharing_lets_trylock_in(void)
 {
     pthread_t other;
     biglock_init(&lock);
     biglock_lock(&lock);
     arrived = 0;
-    pthread_create(&other, NULL, come_in, NULL); /* from now on there are others */
+    pthread_create(&other, NULL, enter_once, NULL); /* from now on the lock has several users */
     while (arrived == 0)
         biglock_count_empty_poll(&lock);
     pthread_join(other, NULL);
-    pthread_create(&other, NULL, try_only, NULL);
+    pthread_create(&other, NULL, use_trylock, NULL);
     while (arrived == 1)
         biglock_count_empty_poll(&lock);
     biglock_unlock(&lock);
@@ -97,8 +98,8 @@ static void test_rests(void)
 
 int main(void)
 {
-    TEST_RUN(test_excludes);
-    TEST_RUN(test_shares);
-    TEST_RUN(test_rests);
+    TEST_RUN(test_lock_excludes_threads);
+    TEST_RUN(test_sharing_lets_waiters_in);
+    TEST_RUN(test_sharing_lets_trylock_in);
     return test_result();
 }

@@ -1,4 +1,4 @@
-/* test_containers.c: the list, the pool and the short copy, which everything that moves a message uses.
+/* test_containers.c: the list, the pool and the copy of short data, which every message path uses.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -36,10 +36,10 @@ static void test_lists(void)
     list_append(&head, &items[1].link);
     list_append(&head, &items[2].link);
     list_prepend(&head, &items[0].link);
-    list_prepend(&items[2].link, &items[3].link); /* behind an element */
+    list_prepend(&items[2].link, &items[3].link); /* after an element */
     expect_values(&head, "0123");
     list_remove(&items[1].link);
-    list_remove(&items[1].link); /* a node that hangs nowhere */
+    list_remove(&items[1].link); /* a node that is in no list */
     expect_values(&head, "023");
     list_foreach_safe(pos, after, &head) list_remove(pos);
     EXPECT(list_empty(&head));
@@ -57,13 +57,13 @@ static void test_pools(void)
             EXPECT(all[i] && (uintptr_t)all[i] % CACHE_LINE == 0);
             memset(all[i], i & 255, 72);
         }
-        for (int i = 0; i < N; i++) /* nobody wrote into another's item */
+        for (int i = 0; i < N; i++) /* no item overlaps another */
             EXPECT(((unsigned char *)all[i])[0] == (i & 255) && ((unsigned char *)all[i])[71] == (i & 255));
         for (int i = 0; i < N; i++)
             pool_put(&pool, all[(i * 7 + round) % N]);
     }
     void *last = all[(999 * 7 + 2) % N];
-    EXPECT(pool_get(&pool) == last); /* the warmest first */
+    EXPECT(pool_get(&pool) == last); /* the item freed last is returned first */
     pool_destroy(&pool);
     pool_destroy(&pool);
     EXPECT(pool.free == NULL);

@@ -1,5 +1,5 @@
-/* test_interval.c: the tree of ranges against an array that is searched from end to end, under random
- * insertions and removals; and its balance, when ranges come in order.
+/* test_interval.c: compares the interval tree with a linear search of an array under random insertions and
+ * removals; and checks the balance of the tree if ranges are inserted in order.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/interval.h"
@@ -16,18 +16,18 @@ static struct interval nodes[MANY];
 static bool in_tree[MANY];
 static uint64_t seed = 1;
 
-static unsigned interval_pick(unsigned n)
+static unsigned random_below(unsigned n)
 {
     seed = seed * 6364136223846793005u + 1442695040888963407u;
     return (unsigned)(seed >> 33) % n;
 }
 
-/* Height of the subtree when order, reach and balance hold everywhere, else -1. */
-static int interval_is_consistent(const struct interval *n)
+/* Returns the height of the subtree, or -1 if order, maximum end or balance is wrong anywhere in it. */
+static int checked_height(const struct interval *n)
 {
     if (!n)
         return 0;
-    int l = interval_is_consistent(n->left), r = interval_is_consistent(n->right);
+    int l = checked_height(n->left), r = checked_height(n->right);
     uintptr_t reach = n->end;
     if (n->left)
         reach = MAX(reach, n->left->reach);
@@ -39,7 +39,7 @@ static int interval_is_consistent(const struct interval *n)
     return 1 + MAX(l, r);
 }
 
-static void interval_compare(const struct interval_tree *t, uintptr_t start, uintptr_t end)
+static void compare_overlaps(const struct interval_tree *t, uintptr_t start, uintptr_t end)
 {
     int overlap = 0, found = 0;
     bool cover = false;
@@ -64,34 +64,34 @@ static void interval_compare(const struct interval_tree *t, uintptr_t start, uin
 }
 
 /* Few distinct ranges, so that equal ones are common; short ones and long ones. */
-static void random_ranges(void)
+static void test_random_ranges(void)
 {
     struct interval_tree t = {NULL};
     for (int round = 0; round < ROUNDS; round++) {
-        unsigned i = interval_pick(MANY);
+        unsigned i = random_below(MANY);
         if (in_tree[i]) {
             interval_remove(&t, &nodes[i]);
         } else {
-            nodes[i].start = interval_pick(200);
-            nodes[i].end = nodes[i].start + 1 + interval_pick(interval_pick(4) ? 5 : 120);
+            nodes[i].start = random_below(200);
+            nodes[i].end = nodes[i].start + 1 + random_below(random_below(4) ? 5 : 120);
             interval_insert(&t, &nodes[i]);
         }
         in_tree[i] = !in_tree[i];
         if (round % 16 == 0)
-            EXPECT(interval_is_consistent(t.root) >= 0);
-        uintptr_t start = interval_pick(220);
-        interval_compare(&t, start, start + 1 + interval_pick(interval_pick(2) ? 4 : 100));
+            EXPECT(checked_height(t.root) >= 0);
+        uintptr_t start = random_below(220);
+        compare_overlaps(&t, start, start + 1 + random_below(random_below(2) ? 4 : 100));
     }
     for (int i = 0; i < MANY; i++) {
         if (in_tree[i])
             interval_remove(&t, &nodes[i]);
         in_tree[i] = false;
-        EXPECT(interval_is_consistent(t.root) >= 0);
+        EXPECT(checked_height(t.root) >= 0);
     }
     EXPECT(t.root == NULL);
 }
 
-static void in_order(void)
+static void test_ranges_in_order(void)
 {
     struct interval_tree t = {NULL};
     for (int i = 0; i < MANY; i++) {
@@ -99,19 +99,19 @@ static void in_order(void)
         nodes[i].end = (uintptr_t)i * 2 + 1;
         interval_insert(&t, &nodes[i]);
     }
-    int depth = interval_is_consistent(t.root);
+    int depth = checked_height(t.root);
     EXPECT(depth >= 9 && depth <= 11); /* log2(300) is 8.2 */
     EXPECT(interval_find_covering(&t, 2 * MANY - 2, 2 * MANY - 1) == &nodes[MANY - 1]);
-    EXPECT(interval_overlap(&t, 1, 2) == NULL); /* between two */
+    EXPECT(interval_overlap(&t, 1, 2) == NULL); /* between two ranges */
     EXPECT(interval_overlap(&t, 2 * MANY, 2 * MANY + 9) == NULL);
     for (int i = 0; i < MANY; i += 2) /* from the middle outwards */
         interval_remove(&t, &nodes[i]);
-    EXPECT(interval_is_consistent(t.root) >= 8);
+    EXPECT(checked_height(t.root) >= 8);
 }
 
 int main(void)
 {
-    TEST_RUN(random_ranges);
-    TEST_RUN(in_order);
+    TEST_RUN(test_random_ranges);
+    TEST_RUN(test_ranges_in_order);
     return test_result();
 }

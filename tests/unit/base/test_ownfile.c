@@ -1,5 +1,5 @@
-/* test_ownfile.c: what another user may put under a name that this user opens is refused: links, FIFOs, files that others
- * can write, files and folders of others.
+/* test_ownfile.c: files that another user may have placed under a name that this user opens are refused:
+ * links, FIFOs, files that others can write, files and folders of other users.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -16,24 +16,24 @@
 
 #define OTHER_USER 65534
 
-static char top[] = "/tmp/fishplate-ownfile-XXXXXX";
-static int folder;
+static char top_folder[] = "/tmp/fishplate-ownfile-XXXXXX";
+static int folder_fd;
 
 static void make_file(const char *name, mode_t mode, const char *text)
 {
-    const int fd = openat(folder, name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    const int fd = openat(folder_fd, name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     EXPECT(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text) && fchmod(fd, mode) == 0);
     close(fd);
 }
 
-static off_t size_of(const char *name)
+static off_t file_size(const char *name)
 {
     struct stat s;
-    return fstatat(folder, name, &s, 0) == 0 ? s.st_size : -1;
+    return fstatat(folder_fd, name, &s, 0) == 0 ? s.st_size : -1;
 }
 
-/* The error with which an existing file is refused; 0: it is opened. */
-static int ownfile_refused(int dir, const char *name, int flags)
+/* Returns the error with which an existing file is refused, or 0 if it is opened. */
+static int open_error(int dir, const char *name, int flags)
 {
     const int fd = ownfile_open(dir, name, flags);
     if (fd < 0)
@@ -42,10 +42,10 @@ static int ownfile_refused(int dir, const char *name, int flags)
     return 0;
 }
 
-static int folder_refused(const char *name, bool create)
+static int folder_error(const char *name, bool create)
 {
     char path[PATH_MAX];
-    snprintf(path, sizeof(path), "%s/%s", top, name);
+    snprintf(path, sizeof(path), "%s/%s", top_folder, name);
     const int fd = ownfile_open_folder(path, create);
     if (fd < 0)
         return errno;
@@ -53,110 +53,111 @@ static int folder_refused(const char *name, bool create)
     return 0;
 }
 
-static void own_files_are_opened(void)
+static void test_own_files_are_opened(void)
 {
     make_file("mine", 0644, "text");
-    EXPECT_EQ(ownfile_refused(folder, "mine", O_RDONLY), 0);
-    EXPECT_EQ(ownfile_refused(folder, "mine", O_RDWR), 0);
-    EXPECT_EQ(size_of("mine"), 4);
-    EXPECT_EQ(ownfile_refused(folder, "mine", O_RDWR | O_TRUNC), 0);
-    EXPECT_EQ(size_of("mine"), 0);
-    EXPECT_EQ(ownfile_refused(folder, "none", O_RDONLY), ENOENT);
-    unlinkat(folder, "mine", 0);
+    EXPECT_EQ(open_error(folder_fd, "mine", O_RDONLY), 0);
+    EXPECT_EQ(open_error(folder_fd, "mine", O_RDWR), 0);
+    EXPECT_EQ(file_size("mine"), 4);
+    EXPECT_EQ(open_error(folder_fd, "mine", O_RDWR | O_TRUNC), 0);
+    EXPECT_EQ(file_size("mine"), 0);
+    EXPECT_EQ(open_error(folder_fd, "none", O_RDONLY), ENOENT);
+    unlinkat(folder_fd, "mine", 0);
 }
 
-static void new_files_are_new(void)
+static void test_new_files_are_new(void)
 {
     struct stat s;
-    int fd = ownfile_create(folder, "fresh", O_RDWR);
+    int fd = ownfile_create(folder_fd, "fresh", O_RDWR);
     EXPECT(fd >= 0 && fstat(fd, &s) == 0);
     EXPECT_EQ(s.st_mode & 07777, 0600);
     EXPECT((fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0);
     close(fd);
-    EXPECT(ownfile_create(folder, "fresh", O_RDWR) < 0 && errno == EEXIST);
-    unlinkat(folder, "fresh", 0);
-    EXPECT(symlinkat("elsewhere", folder, "link") == 0);
-    EXPECT(ownfile_create(folder, "link", O_RDWR) < 0 && errno == EEXIST);
-    EXPECT(faccessat(folder, "elsewhere", F_OK, 0) != 0);
-    unlinkat(folder, "link", 0);
+    EXPECT(ownfile_create(folder_fd, "fresh", O_RDWR) < 0 && errno == EEXIST);
+    unlinkat(folder_fd, "fresh", 0);
+    EXPECT(symlinkat("elsewhere", folder_fd, "link") == 0);
+    EXPECT(ownfile_create(folder_fd, "link", O_RDWR) < 0 && errno == EEXIST);
+    EXPECT(faccessat(folder_fd, "elsewhere", F_OK, 0) != 0);
+    unlinkat(folder_fd, "link", 0);
 }
 
-static void links_and_special_files_are_refused(void)
+static void test_links_and_special_files_are_refused(void)
 {
     make_file("victim", 0600, "precious");
-    EXPECT(symlinkat("victim", folder, "link") == 0 && mkfifoat(folder, "fifo", 0600) == 0);
-    EXPECT_EQ(ownfile_refused(folder, "link", O_RDWR | O_TRUNC), ELOOP);
-    EXPECT_EQ(ownfile_refused(folder, "fifo", O_RDONLY), EPERM);
-    EXPECT_EQ(ownfile_refused(folder, ".", O_RDONLY), EPERM);
+    EXPECT(symlinkat("victim", folder_fd, "link") == 0 && mkfifoat(folder_fd, "fifo", 0600) == 0);
+    EXPECT_EQ(open_error(folder_fd, "link", O_RDWR | O_TRUNC), ELOOP);
+    EXPECT_EQ(open_error(folder_fd, "fifo", O_RDONLY), EPERM);
+    EXPECT_EQ(open_error(folder_fd, ".", O_RDONLY), EPERM);
     make_file("loose", 0622, "text");
-    EXPECT_EQ(ownfile_refused(folder, "loose", O_RDONLY), EPERM);
-    EXPECT_EQ(size_of("victim"), 8);
-    unlinkat(folder, "link", 0);
-    unlinkat(folder, "fifo", 0);
-    unlinkat(folder, "loose", 0);
-    unlinkat(folder, "victim", 0);
+    EXPECT_EQ(open_error(folder_fd, "loose", O_RDONLY), EPERM);
+    EXPECT_EQ(file_size("victim"), 8);
+    unlinkat(folder_fd, "link", 0);
+    unlinkat(folder_fd, "fifo", 0);
+    unlinkat(folder_fd, "loose", 0);
+    unlinkat(folder_fd, "victim", 0);
 }
 
-/* In a folder that others can write, a file's second name may be another user's. */
-static void second_names_are_refused_for_writing(void)
+/* In a folder that others can write, another user may have created the second name (hard link) of a file. */
+static void test_second_names_are_refused(void)
 {
     char path[PATH_MAX];
     make_file("victim", 0600, "precious");
-    EXPECT(linkat(folder, "victim", folder, "second", 0) == 0);
-    EXPECT_EQ(ownfile_refused(folder, "second", O_RDWR), 0);
-    EXPECT(fchmod(folder, 0770) == 0);
-    EXPECT_EQ(ownfile_refused(folder, "second", O_RDWR | O_TRUNC), EPERM);
-    EXPECT_EQ(ownfile_refused(folder, "second", O_RDONLY), 0);
-    EXPECT(fchmod(folder, 0700) == 0);
-    snprintf(path, sizeof(path), "%s/second", top);
-    EXPECT_EQ(ownfile_refused(AT_FDCWD, path, O_RDWR | O_TRUNC), EPERM);
-    EXPECT_EQ(size_of("victim"), 8);
-    unlinkat(folder, "second", 0);
-    unlinkat(folder, "victim", 0);
+    EXPECT(linkat(folder_fd, "victim", folder_fd, "second", 0) == 0);
+    EXPECT_EQ(open_error(folder_fd, "second", O_RDWR), 0);
+    EXPECT(fchmod(folder_fd, 0770) == 0);
+    EXPECT_EQ(open_error(folder_fd, "second", O_RDWR | O_TRUNC), EPERM);
+    EXPECT_EQ(open_error(folder_fd, "second", O_RDONLY), 0);
+    EXPECT(fchmod(folder_fd, 0700) == 0);
+    snprintf(path, sizeof(path), "%s/second", top_folder);
+    EXPECT_EQ(open_error(AT_FDCWD, path, O_RDWR | O_TRUNC), EPERM);
+    EXPECT_EQ(file_size("victim"), 8);
+    unlinkat(folder_fd, "second", 0);
+    unlinkat(folder_fd, "victim", 0);
 }
 
 static void test_folders(void)
 {
-    EXPECT_EQ(folder_refused("dir", false), ENOENT);
-    EXPECT_EQ(folder_refused("dir", true), 0);
-    EXPECT_EQ(folder_refused("dir", true), 0);
-    EXPECT(symlinkat("dir", folder, "link") == 0);
-    EXPECT_EQ(folder_refused("link", true), ENOTDIR);
-    EXPECT(fchmodat(folder, "dir", 0750, 0) == 0);
-    EXPECT_EQ(folder_refused("dir", true), EPERM);
-    unlinkat(folder, "link", 0);
-    unlinkat(folder, "dir", AT_REMOVEDIR);
+    EXPECT_EQ(folder_error("dir", false), ENOENT);
+    EXPECT_EQ(folder_error("dir", true), 0);
+    EXPECT_EQ(folder_error("dir", true), 0);
+    EXPECT(symlinkat("dir", folder_fd, "link") == 0);
+    EXPECT_EQ(folder_error("link", true), ENOTDIR);
+    EXPECT(fchmodat(folder_fd, "dir", 0750, 0) == 0);
+    EXPECT_EQ(folder_error("dir", true), EPERM);
+    unlinkat(folder_fd, "link", 0);
+    unlinkat(folder_fd, "dir", AT_REMOVEDIR);
 }
 
-static void files_of_others(void)
+static void test_files_of_other_users(void)
 {
     if (geteuid() != 0) {
         printf("     not tried: giving files to another user needs root\n");
         return;
     }
     make_file("theirs", 0644, "text");
-    EXPECT(fchownat(folder, "theirs", OTHER_USER, OTHER_USER, 0) == 0);
-    EXPECT_EQ(ownfile_refused(folder, "theirs", O_RDONLY), EPERM);
-    EXPECT_EQ(ownfile_refused(folder, "theirs", O_RDWR | O_TRUNC), EPERM);
-    EXPECT_EQ(size_of("theirs"), 4);
-    EXPECT(mkdirat(folder, "dir", 0700) == 0 && fchownat(folder, "dir", OTHER_USER, OTHER_USER, 0) == 0);
-    EXPECT_EQ(folder_refused("dir", true), EPERM);
-    unlinkat(folder, "theirs", 0);
-    unlinkat(folder, "dir", AT_REMOVEDIR);
+    EXPECT(fchownat(folder_fd, "theirs", OTHER_USER, OTHER_USER, 0) == 0);
+    EXPECT_EQ(open_error(folder_fd, "theirs", O_RDONLY), EPERM);
+    EXPECT_EQ(open_error(folder_fd, "theirs", O_RDWR | O_TRUNC), EPERM);
+    EXPECT_EQ(file_size("theirs"), 4);
+    EXPECT(mkdirat(folder_fd, "dir", 0700) == 0 &&
+           fchownat(folder_fd, "dir", OTHER_USER, OTHER_USER, 0) == 0);
+    EXPECT_EQ(folder_error("dir", true), EPERM);
+    unlinkat(folder_fd, "theirs", 0);
+    unlinkat(folder_fd, "dir", AT_REMOVEDIR);
 }
 
 int main(void)
 {
-    EXPECT(mkdtemp(top) != NULL);
-    folder = open(top, O_RDONLY | O_DIRECTORY);
-    EXPECT(folder >= 0);
-    TEST_RUN(own_files_are_opened);
-    TEST_RUN(new_files_are_new);
-    TEST_RUN(links_and_special_files_are_refused);
-    TEST_RUN(second_names_are_refused_for_writing);
+    EXPECT(mkdtemp(top_folder) != NULL);
+    folder_fd = open(top_folder, O_RDONLY | O_DIRECTORY);
+    EXPECT(folder_fd >= 0);
+    TEST_RUN(test_own_files_are_opened);
+    TEST_RUN(test_new_files_are_new);
+    TEST_RUN(test_links_and_special_files_are_refused);
+    TEST_RUN(test_second_names_are_refused);
     TEST_RUN(test_folders);
-    TEST_RUN(files_of_others);
-    close(folder);
-    EXPECT(rmdir(top) == 0);
+    TEST_RUN(test_files_of_other_users);
+    close(folder_fd);
+    EXPECT(rmdir(top_folder) == 0);
     return test_result();
 }

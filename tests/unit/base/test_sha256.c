@@ -1,5 +1,5 @@
-/* test_sha256.c: SHA-256 against the published examples (FIPS 180-4: "abc", two blocks, a million a),
- * HMAC-SHA-256 against RFC 4231, pieces against the whole, and the comparison of secrets.
+/* test_sha256.c: SHA-256 with the examples of FIPS 180-4 ("abc", two blocks, a million a), HMAC-SHA-256
+ * with those of RFC 4231, hashing in parts, and the comparison of secrets.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/sha256.h"
@@ -26,11 +26,10 @@ static const char *sha256_digest(const void *data, size_t len)
     return sha256_hex(out);
 }
 
-static void published_digests(void)
+static void test_published_digests(void)
 {
-    const char *two =
-        "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"; /* 56 bytes: the length needs a block of
-                                                                       its own */
+    /* 56 bytes: the length needs another block */
+    const char *two = "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq";
     EXPECT_STR(sha256_digest("", 0), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
     EXPECT_STR(sha256_digest("abc", 3), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     EXPECT_STR(sha256_digest(two, strlen(two)),
@@ -66,7 +65,7 @@ static void test_pieces(void)
 }
 
 struct test_rfc4231 {
-    const char *key, *data; /* a pattern: one byte, repeated */
+    const char *key, *data; /* a string of one byte is repeated key_len or data_len times */
     size_t key_len, data_len;
     const char *code;
 };
@@ -101,7 +100,7 @@ static void test_rfc4231(void)
             memcpy(data, c->data, data_len);
         hmac_sha256(key, key_len, data, data_len, out);
         EXPECT_STR(sha256_hex(out), c->code);
-        /* Byte by byte, from a copy of the keyed state. */
+        /* Hashes byte by byte, from a copy of the keyed state. */
         struct hmac_sha256 keyed, each;
         hmac_sha256_init(&keyed, key, key_len);
         each = keyed;
@@ -113,7 +112,7 @@ static void test_rfc4231(void)
 }
 
 /* RFC 4231, case 4: a key of 1, 2, ... 25. Case 5 is a code cut to 16 bytes. */
-static void rfc4231_more(void)
+static void test_rfc4231_more(void)
 {
     uint8_t key[25], data[50], out[SHA256_SIZE];
     char start[33];
@@ -145,10 +144,10 @@ static void test_secrets(void)
 
 int main(void)
 {
-    TEST_RUN(published_digests);
+    TEST_RUN(test_published_digests);
     TEST_RUN(test_pieces);
     TEST_RUN(test_rfc4231);
-    TEST_RUN(rfc4231_more);
+    TEST_RUN(test_rfc4231_more);
     TEST_RUN(test_secrets);
     return test_result();
 }

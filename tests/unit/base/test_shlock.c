@@ -1,5 +1,6 @@
-/* test_shlock.c: the lock of base/shlock.h in every interleaving of three processes, of which up to two die, at every point: one process
- * at a time is inside, what a dead owner left half changed is repaired before anybody sees it, and nobody waits for ever.
+/* test_shlock.c: the lock of base/shlock.h in every interleaving of three processes, of which up to two
+ * die at any kill point: at most one process holds the lock, data that a dead owner left half changed is
+ * repaired before any process reads it, and no process waits forever.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define FISHPLATE_KILL_POINTS
@@ -8,23 +9,24 @@
 #include "interleave.h"
 #include "test.h"
 
-enum way { RIGHT, STORE_OVER, TAKE_FROM_LIVING, FORGET_REPAIR, BREAK };
+enum variant { CORRECT, STORE_WITHOUT_COMPARE, STEAL_FROM_LIVING, SKIP_REPAIR, BREAK_LOCK };
 
 static struct {
     struct shlock lock;
     uint32_t inside[INTERLEAVE_MAX];
-    uint32_t first, second; /* equal while nobody is inside */
+    uint32_t first, second; /* the protected data: equal while no process holds the lock */
 } mem;
-static enum way way;
+static enum variant variant;
 static int rounds;
 
 static bool is_dead(void *unused, uint32_t number)
 {
-    return way == TAKE_FROM_LIVING || interleave_is_declared(unused, number);
+    return variant == STEAL_FROM_LIVING || interleave_is_declared(unused, number);
 }
 
-/* A deliberate mistake: two processes that find the owner dead both take over. */
-static enum shlock_result store_over(struct shlock *l, const struct shlock_user *u, uint32_t *owner)
+/* A deliberate error: two processes that find the owner dead both take the lock. */
+static enum shlock_result take_over_without_compare(struct shlock *l, const struct shlock_user *u,
+                                                    uint32_t *owner)
 {
     if (shlock_acquire_free(l, u->number))
         return SHLOCK_ACQUIRED;
@@ -36,31 +38,32 @@ static enum shlock_result store_over(struct shlock *l, const struct shlock_user 
     return SHLOCK_TAKEN_OVER;
 }
 
-static void shlock_message_body(int who)
+static void run_process(int who)
 {
     const struct shlock_user user = {.number = (uint32_t)who, .is_dead = is_dead};
     uint32_t owner;
     for (int round = 0; round < rounds; round++) {
         enum shlock_result got;
-        interleave_local(who, round);
-        while ((got = (way == STORE_OVER ? store_over : shlock_try)(&mem.lock, &user, &owner)) == SHLOCK_BUSY)
+        interleave_set_local(who, round);
+        while ((got = (variant == STORE_WITHOUT_COMPARE ? take_over_without_compare : shlock_try)(
+                    &mem.lock, &user, &owner)) == SHLOCK_BUSY)
             interleave_wait();
         if (got == SHLOCK_BROKEN)
             return;
-        if (got == SHLOCK_TAKEN_OVER && way == BREAK) {
+        if (got == SHLOCK_TAKEN_OVER && variant == BREAK_LOCK) {
             shlock_break(&mem.lock, owner);
             return;
         }
         mem.inside[who] = 1;
-        if (got == SHLOCK_TAKEN_OVER && way != FORGET_REPAIR)
+        if (got == SHLOCK_TAKEN_OVER && variant != SKIP_REPAIR)
             mem.second = mem.first;
-        interleave_local(who, round | 16);
+        interleave_set_local(who, round | 16);
         interleave_point();
         mem.first++;
-        interleave_local(who, round | 32);
+        interleave_set_local(who, round | 32);
         interleave_point();
         mem.second++;
-        interleave_local(who, round | 48);
+        interleave_set_local(who, round | 48);
         interleave_point();
         mem.inside[who] = 0;
         shlock_release(&mem.lock);
@@ -68,12 +71,12 @@ static void shlock_message_body(int who)
     }
 }
 
-static void shlock_reset(void)
+static void reset_memory(void)
 {
     memset(&mem, 0, sizeof(mem));
 }
 
-static void shlock_share(uint32_t *words)
+static void copy_shared_words(uint32_t *words)
 {
     words[0] = atomic_load(&mem.lock.word);
     memcpy(words + 1, mem.inside, sizeof(mem.inside));
@@ -81,7 +84,7 @@ static void shlock_share(uint32_t *words)
     words[6] = mem.second;
 }
 
-static const char *shlock_check(void)
+static const char *check_invariants(void)
 {
     int inside = 0, dead_inside = 0;
     for (int i = 0; i < explorer.processes; i++) {
@@ -89,58 +92,58 @@ static const char *shlock_check(void)
         dead_inside += mem.inside[i] && explorer.now.process[i].dead;
     }
     if (inside > 1)
-        return "two are inside";
+        return "two processes hold the lock";
     if (!inside && !dead_inside && mem.first != mem.second)
-        return "the data are half changed and nobody is inside";
+        return "the data is half changed and no process holds the lock";
     for (int i = 0; i < explorer.processes; i++)
         if (mem.inside[i] && !explorer.now.process[i].dead && explorer.now.process[i].local >> 4 == 1 &&
             mem.first != mem.second)
-            return "a process found data half changed";
+            return "a process read half-changed data";
     return NULL;
 }
 
-static const char *explore_way(enum way chosen, int processes, int deaths)
+static const char *explore_variant(enum variant chosen, int processes, int deaths)
 {
-    way = chosen;
+    variant = chosen;
     rounds = deaths > 1 ? 1 : 2;
     explorer.processes = processes;
     explorer.deaths = deaths;
-    explorer.body = shlock_message_body;
-    explorer.reset = shlock_reset;
-    explorer.share = shlock_share;
-    explorer.check = shlock_check;
-    interleave_all(chosen == RIGHT || chosen == BREAK);
+    explorer.body = run_process;
+    explorer.reset = reset_memory;
+    explorer.share = copy_shared_words;
+    explorer.check = check_invariants;
+    interleave_explore(chosen == CORRECT || chosen == BREAK_LOCK);
     return explorer.wrong;
 }
 
-static void nobody_dies(void)
+static void test_without_deaths(void)
 {
-    EXPECT(explore_way(RIGHT, 3, 0) == NULL);
+    EXPECT(explore_variant(CORRECT, 3, 0) == NULL);
 }
 
-static void deaths_at_every_point(void)
+static void test_deaths_at_every_point(void)
 {
-    EXPECT(explore_way(RIGHT, 2, 1) == NULL);
-    EXPECT(explore_way(RIGHT, 3, 2) == NULL);
+    EXPECT(explore_variant(CORRECT, 2, 1) == NULL);
+    EXPECT(explore_variant(CORRECT, 3, 2) == NULL);
 }
 
-static void broken_for_good(void)
+static void test_broken_lock(void)
 {
-    EXPECT(explore_way(BREAK, 3, 2) == NULL);
+    EXPECT(explore_variant(BREAK_LOCK, 3, 2) == NULL);
 }
 
-static void mistakes_are_found(void)
+static void test_search_finds_errors(void)
 {
-    EXPECT(explore_way(STORE_OVER, 3, 1) != NULL);
-    EXPECT(explore_way(TAKE_FROM_LIVING, 2, 0) != NULL);
-    EXPECT(explore_way(FORGET_REPAIR, 2, 1) != NULL);
+    EXPECT(explore_variant(STORE_WITHOUT_COMPARE, 3, 1) != NULL);
+    EXPECT(explore_variant(STEAL_FROM_LIVING, 2, 0) != NULL);
+    EXPECT(explore_variant(SKIP_REPAIR, 2, 1) != NULL);
 }
 
 int main(void)
 {
-    TEST_RUN(nobody_dies);
-    TEST_RUN(deaths_at_every_point);
-    TEST_RUN(broken_for_good);
-    TEST_RUN(mistakes_are_found);
+    TEST_RUN(test_without_deaths);
+    TEST_RUN(test_deaths_at_every_point);
+    TEST_RUN(test_broken_lock);
+    TEST_RUN(test_search_finds_errors);
     return test_result();
 }

@@ -1,4 +1,5 @@
-/* test_step.c: how many bytes an instruction stores: what compilers and memcpy make, byte by byte as assemblers write it.
+/* test_step.c: decodes how many bytes a store instruction writes, for the instructions that compilers and
+ * memcpy use.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -7,7 +8,7 @@
 #include "test.h"
 
 #if STEP_POSSIBLE
-static size_t size_of(const char *code)
+static size_t store_size(const char *code)
 {
     unsigned char bytes[16] = {0};
     strncpy((char *)bytes, code, sizeof(bytes) - 1);
@@ -16,40 +17,41 @@ static size_t size_of(const char *code)
 
 static void test_general_registers(void)
 {
-    EXPECT_EQ(size_of("\x88\x07"), 1);             /* mov %al,(%rdi) */
-    EXPECT_EQ(size_of("\x66\x89\x07"), 2);         /* mov %ax,(%rdi) */
-    EXPECT_EQ(size_of("\x89\x07"), 4);             /* mov %eax,(%rdi) */
-    EXPECT_EQ(size_of("\x48\x89\x07"), 8);         /* mov %rax,(%rdi) */
-    EXPECT_EQ(size_of("\x44\x89\x07"), 4);         /* mov %r8d,(%rdi) */
-    EXPECT_EQ(size_of("\xc6\x07\x01"), 1);         /* movb $1,(%rdi) */
-    EXPECT_EQ(size_of("\x48\xc7\x07\x01"), 8);     /* movq $1,(%rdi) */
-    EXPECT_EQ(size_of("\x83\x07\x01"), 4);         /* addl $1,(%rdi) */
-    EXPECT_EQ(size_of("\xf0\x48\x01\x07"), 8);     /* lock add %rax,(%rdi) */
-    EXPECT_EQ(size_of("\xf0\x48\x0f\xb1\x17"), 8); /* lock cmpxchg %rdx,(%rdi) */
-    EXPECT_EQ(size_of("\xf0\x0f\xc1\x07"), 4);     /* lock xadd %eax,(%rdi) */
-    EXPECT_EQ(size_of("\x48\x0f\xc3\x07"), 8);     /* movnti %rax,(%rdi) */
-    EXPECT_EQ(size_of("\xff\x07"), 4);             /* incl (%rdi) */
-    EXPECT_EQ(size_of("\x0f\x94\x07"), 1);         /* sete (%rdi) */
+    EXPECT_EQ(store_size("\x88\x07"), 1);             /* mov %al,(%rdi) */
+    EXPECT_EQ(store_size("\x66\x89\x07"), 2);         /* mov %ax,(%rdi) */
+    EXPECT_EQ(store_size("\x89\x07"), 4);             /* mov %eax,(%rdi) */
+    EXPECT_EQ(store_size("\x48\x89\x07"), 8);         /* mov %rax,(%rdi) */
+    EXPECT_EQ(store_size("\x44\x89\x07"), 4);         /* mov %r8d,(%rdi) */
+    EXPECT_EQ(store_size("\xc6\x07\x01"), 1);         /* movb $1,(%rdi) */
+    EXPECT_EQ(store_size("\x48\xc7\x07\x01"), 8);     /* movq $1,(%rdi) */
+    EXPECT_EQ(store_size("\x83\x07\x01"), 4);         /* addl $1,(%rdi) */
+    EXPECT_EQ(store_size("\xf0\x48\x01\x07"), 8);     /* lock add %rax,(%rdi) */
+    EXPECT_EQ(store_size("\xf0\x48\x0f\xb1\x17"), 8); /* lock cmpxchg %rdx,(%rdi) */
+    EXPECT_EQ(store_size("\xf0\x0f\xc1\x07"), 4);     /* lock xadd %eax,(%rdi) */
+    EXPECT_EQ(store_size("\x48\x0f\xc3\x07"), 8);     /* movnti %rax,(%rdi) */
+    EXPECT_EQ(store_size("\xff\x07"), 4);             /* incl (%rdi) */
+    EXPECT_EQ(store_size("\x0f\x94\x07"), 1);         /* sete (%rdi) */
 }
 
 static void test_vector_registers(void)
 {
-    EXPECT_EQ(size_of("\xf3\x0f\x11\x07"), 4);          /* movss %xmm0,(%rdi) */
-    EXPECT_EQ(size_of("\xf2\x0f\x11\x07"), 8);          /* movsd %xmm0,(%rdi) */
-    EXPECT_EQ(size_of("\x0f\x11\x07"), 16);             /* movups %xmm0,(%rdi) */
-    EXPECT_EQ(size_of("\x44\x0f\x29\x07"), 16);         /* movaps %xmm8,(%rdi) */
-    EXPECT_EQ(size_of("\x66\x0f\xd6\x07"), 8);          /* movq %xmm0,(%rdi) */
-    EXPECT_EQ(size_of("\x66\x0f\x7e\x07"), 4);          /* movd %xmm0,(%rdi) */
-    EXPECT_EQ(size_of("\xf3\x0f\x7f\x07"), 16);         /* movdqu %xmm0,(%rdi) */
-    EXPECT_EQ(size_of("\xc5\xfe\x7f\x07"), 32);         /* vmovdqu %ymm0,(%rdi) */
-    EXPECT_EQ(size_of("\xc5\xfa\x7f\x07"), 16);         /* vmovdqu %xmm0,(%rdi) */
-    EXPECT_EQ(size_of("\xc5\xfb\x11\x07"), 8);          /* vmovsd %xmm0,(%rdi) */
-    EXPECT_EQ(size_of("\xc4\x41\x7c\x11\x00"), 32);     /* vmovups %ymm8,(%r8) */
-    EXPECT_EQ(size_of("\x62\xf1\xfe\x48\x7f\x07"), 64); /* vmovdqu64 %zmm0,(%rdi) */
-    EXPECT_EQ(size_of("\x62\xf1\xfe\x49\x7f\x07"), 1);  /* the same under a mask: no more is sure */
+    EXPECT_EQ(store_size("\xf3\x0f\x11\x07"), 4);          /* movss %xmm0,(%rdi) */
+    EXPECT_EQ(store_size("\xf2\x0f\x11\x07"), 8);          /* movsd %xmm0,(%rdi) */
+    EXPECT_EQ(store_size("\x0f\x11\x07"), 16);             /* movups %xmm0,(%rdi) */
+    EXPECT_EQ(store_size("\x44\x0f\x29\x07"), 16);         /* movaps %xmm8,(%rdi) */
+    EXPECT_EQ(store_size("\x66\x0f\xd6\x07"), 8);          /* movq %xmm0,(%rdi) */
+    EXPECT_EQ(store_size("\x66\x0f\x7e\x07"), 4);          /* movd %xmm0,(%rdi) */
+    EXPECT_EQ(store_size("\xf3\x0f\x7f\x07"), 16);         /* movdqu %xmm0,(%rdi) */
+    EXPECT_EQ(store_size("\xc5\xfe\x7f\x07"), 32);         /* vmovdqu %ymm0,(%rdi) */
+    EXPECT_EQ(store_size("\xc5\xfa\x7f\x07"), 16);         /* vmovdqu %xmm0,(%rdi) */
+    EXPECT_EQ(store_size("\xc5\xfb\x11\x07"), 8);          /* vmovsd %xmm0,(%rdi) */
+    EXPECT_EQ(store_size("\xc4\x41\x7c\x11\x00"), 32);     /* vmovups %ymm8,(%r8) */
+    EXPECT_EQ(store_size("\x62\xf1\xfe\x48\x7f\x07"), 64); /* vmovdqu64 %zmm0,(%rdi) */
+    EXPECT_EQ(store_size("\x62\xf1\xfe\x49\x7f\x07"), 1);  /* with a mask: only 1 byte is certain */
 }
 
-/* Two elements of a copy whose source overlaps it, as the instruction would: then it goes on where it stopped. */
+/* Executes two elements of a block copy whose source and destination overlap, with the results of the
+ * instruction; a second call continues. */
 static void test_block(void)
 {
     static const unsigned char code[] = {0xf3, 0xa4}; /* rep movsb */

@@ -1,5 +1,5 @@
-/* test_tunable.c: tunables of every type: what is understood, what is refused, what stays in force after a
- * refusal, and what the environment's mistakes are counted as.
+/* test_tunable.c: tunables of every type: valid and invalid values, the value after a refusal, and how
+ * mistakes in the environment are counted.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
@@ -20,7 +20,7 @@ static TUNABLE_CHOICE(t_choice, "T_CHOICE", 0, "auto|copy|get", "A choice.");
 static LABORATORY_INT(t_lab, "T_LAB", 3, 0, 100, "Of the laboratory.");
 static TUNABLE_CHOICE_FEW(t_few, "T_FEW", 0, "one|two|three", 2, "A choice of which two are for users.");
 
-static int tunable_set_default(struct tunable *t, const char *text)
+static int set_by_user(struct tunable *t, const char *text)
 {
     return tunable_set(t, text, SOURCE_DEFAULT);
 }
@@ -29,26 +29,26 @@ static void test_booleans(void)
 {
     static const char *const yes[] = {"1", "yes", "on", "true"}, *const no[] = {"0", "no", "off", "false"};
     for (int i = 0; i < 4; i++) {
-        EXPECT_EQ(tunable_set_default(&t_bool, yes[i]), 0);
+        EXPECT_EQ(set_by_user(&t_bool, yes[i]), 0);
         EXPECT_EQ(t_bool.value, 1);
-        EXPECT_EQ(tunable_set_default(&t_bool, no[i]), 0);
+        EXPECT_EQ(set_by_user(&t_bool, no[i]), 0);
         EXPECT_EQ(t_bool.value, 0);
     }
-    EXPECT_EQ(tunable_set_default(&t_bool, "2"), MPI_ERR_ARG);
-    EXPECT_EQ(tunable_set_default(&t_bool, ""), MPI_ERR_ARG);
+    EXPECT_EQ(set_by_user(&t_bool, "2"), MPI_ERR_ARG);
+    EXPECT_EQ(set_by_user(&t_bool, ""), MPI_ERR_ARG);
     EXPECT_EQ(t_bool.value, 0);
 }
 
 static void test_numbers(void)
 {
-    EXPECT_EQ(tunable_set_default(&t_int, "-5"), 0);
+    EXPECT_EQ(set_by_user(&t_int, "-5"), 0);
     EXPECT_EQ(t_int.value, -5);
-    EXPECT_EQ(tunable_set_default(&t_int, "100"), 0);
+    EXPECT_EQ(set_by_user(&t_int, "100"), 0);
     EXPECT_EQ(t_int.value, 100);
     static const char *const bad[] = {"-6",   "101", "1k", "", "x", "1 ", "99999999999999999999",
                                       "0x10", "1.5"};
     for (size_t i = 0; i < COUNT_OF(bad); i++)
-        EXPECT_EQ(tunable_set_default(&t_int, bad[i]), MPI_ERR_ARG);
+        EXPECT_EQ(set_by_user(&t_int, bad[i]), MPI_ERR_ARG);
     EXPECT_EQ(t_int.value, 100);
     EXPECT(strstr(err_detail(MPI_ERR_ARG), "FISHPLATE_T_INT") != NULL);
 }
@@ -64,29 +64,29 @@ static void test_sizes(void)
                 {"3MB", 3 << 20, "3m"}, {"1025", 1025, "1025"}};
     char text[64];
     for (size_t i = 0; i < COUNT_OF(good); i++) {
-        EXPECT_EQ(tunable_set_default(&t_size, good[i].text), 0);
+        EXPECT_EQ(set_by_user(&t_size, good[i].text), 0);
         EXPECT_EQ(t_size.value, good[i].value);
         tunable_format(&t_size, text, sizeof(text));
         EXPECT_STR(text, good[i].shown);
     }
     static const char *const bad[] = {"63", "2g", "1t", "k", "1kk", "1kbb", "-1k", "9223372036854775807g"};
     for (size_t i = 0; i < COUNT_OF(bad); i++)
-        EXPECT_EQ(tunable_set_default(&t_size, bad[i]), MPI_ERR_ARG);
+        EXPECT_EQ(set_by_user(&t_size, bad[i]), MPI_ERR_ARG);
     EXPECT_EQ(t_size.value, 1025);
 }
 
-static void choices_and_strings(void)
+static void test_choices_and_strings(void)
 {
     char text[64];
-    EXPECT_EQ(tunable_set_default(&t_choice, "get"), 0);
+    EXPECT_EQ(set_by_user(&t_choice, "get"), 0);
     EXPECT_EQ(t_choice.value, 2);
     tunable_format(&t_choice, text, sizeof(text));
     EXPECT_STR(text, "get");
     static const char *const bad[] = {"", "ge", "gett", "auto|copy", "|"};
     for (size_t i = 0; i < COUNT_OF(bad); i++)
-        EXPECT_EQ(tunable_set_default(&t_choice, bad[i]), MPI_ERR_ARG);
+        EXPECT_EQ(set_by_user(&t_choice, bad[i]), MPI_ERR_ARG);
     EXPECT_EQ(t_choice.value, 2);
-    EXPECT_EQ(tunable_set_default(&t_string, "any words"), 0);
+    EXPECT_EQ(set_by_user(&t_string, "any words"), 0);
     EXPECT_STR(t_string.text, "any words");
     t_string.text = "";
 }
@@ -97,13 +97,13 @@ static void test_environment(void)
     EXPECT_EQ(tunables_load(), 0);
     EXPECT_EQ(t_int.value, 42);
     EXPECT_EQ(t_int.source, SOURCE_ENVIRONMENT);
-    setenv("FISHPLATE_T_INT", "4711", 1); /* out of range: the old value stays */
-    setenv("FISHPLATE_T_INTT", "1", 1);   /* nearly right */
-    setenv("FISHPLATE_HOST", "x", 1);     /* mpiexec's own */
+    setenv("FISHPLATE_T_INT", "4711", 1); /* out of range: the old value remains */
+    setenv("FISHPLATE_T_INTT", "1", 1);   /* a misspelled name */
+    setenv("FISHPLATE_HOST", "x", 1);     /* a variable of mpiexec */
     setenv("FISHPLATE_A_NAME_THAT_IS_MUCH_LONGER_THAN_ANY_TUNABLE_OF_THIS_LIBRARY_WILL_EVER_BE", "1", 1);
     EXPECT_EQ(tunables_load(), 3);
     EXPECT_EQ(t_int.value, 42);
-    EXPECT_EQ(tunable_set(&t_int, "5", SOURCE_PROGRAM), 0); /* the program's value stays */
+    EXPECT_EQ(tunable_set(&t_int, "5", SOURCE_PROGRAM), 0); /* the program's value remains */
     setenv("FISHPLATE_T_INT", "6", 1);
     tunables_load();
     EXPECT_EQ(t_int.value, 5);
@@ -114,7 +114,7 @@ static void test_environment(void)
     EXPECT(tunables_get(tunables_count()) == NULL);
 }
 
-/* What is for experiments is refused from the environment of users, and set by FISHPLATE_LAB. */
+/* Laboratory settings are refused as environment variables of their own and accepted in FISHPLATE_LAB. */
 static void test_laboratory(void)
 {
     clearenv();
@@ -148,7 +148,7 @@ static void write_file(const char *path, const char *text)
 }
 
 /* The user's file sets what the environment does not; a file that others can write is not read. */
-static void user_file(void)
+static void test_user_file(void)
 {
     char folder[] = "/tmp/fishplate-settings-XXXXXX", path[64];
     EXPECT(mkdtemp(folder) != NULL);
@@ -172,14 +172,14 @@ static void user_file(void)
     EXPECT_EQ(t_size.value, 32768);
     unlink(path);
     EXPECT_EQ(tunables_load(), 0);
-    EXPECT_EQ(mkfifo(path, 0600), 0); /* a reader would wait for ever */
+    EXPECT_EQ(mkfifo(path, 0600), 0); /* a reader would wait forever */
     EXPECT_EQ(tunables_load(), 1);
     unlink(path);
     rmdir(folder);
     clearenv();
 }
 
-static const char *nearest_of(const char *typed)
+static const char *find_nearest(const char *typed)
 {
     static const char *const names[] = {"EAGER_MAX", "SHM_RING", "SHM_FRAME", "SPIN_US"};
     struct nearest best = nearest_start_search(typed);
@@ -188,15 +188,15 @@ static const char *nearest_of(const char *typed)
     return best.word ? best.word : "none";
 }
 
-static void nearest_names(void)
+static void test_nearest_names(void)
 {
-    EXPECT_STR(nearest_of("EAGERMAX"), "EAGER_MAX");
-    EXPECT_STR(nearest_of("EAGRE_MAX"), "EAGER_MAX");
-    EXPECT_STR(nearest_of("SHM_RNIG"), "SHM_RING");
-    EXPECT_STR(nearest_of("SPIN"), "none");
-    EXPECT_STR(nearest_of("SPIN_S"), "SPIN_US");
-    EXPECT_STR(nearest_of("COMPLETELY_DIFFERENT"), "none");
-    EXPECT_STR(nearest_of(""), "none");
+    EXPECT_STR(find_nearest("EAGERMAX"), "EAGER_MAX");
+    EXPECT_STR(find_nearest("EAGRE_MAX"), "EAGER_MAX");
+    EXPECT_STR(find_nearest("SHM_RNIG"), "SHM_RING");
+    EXPECT_STR(find_nearest("SPIN"), "none");
+    EXPECT_STR(find_nearest("SPIN_S"), "SPIN_US");
+    EXPECT_STR(find_nearest("COMPLETELY_DIFFERENT"), "none");
+    EXPECT_STR(find_nearest(""), "none");
 }
 
 int main(void)
@@ -204,10 +204,10 @@ int main(void)
     TEST_RUN(test_booleans);
     TEST_RUN(test_numbers);
     TEST_RUN(test_sizes);
-    TEST_RUN(choices_and_strings);
+    TEST_RUN(test_choices_and_strings);
     TEST_RUN(test_environment);
     TEST_RUN(test_laboratory);
-    TEST_RUN(user_file);
-    TEST_RUN(nearest_names);
+    TEST_RUN(test_user_file);
+    TEST_RUN(test_nearest_names);
     return test_result();
 }

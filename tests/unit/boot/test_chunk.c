@@ -1,4 +1,5 @@
-/* test_chunk.c: bytes as printable text and back: all short lengths, all bytes, damaged text refused.
+/* test_chunk.c: encoding of bytes as printable text and decoding: all short lengths, all byte values,
+ * refusal of damaged text.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -7,7 +8,7 @@
 #include "boot/chunk.h"
 #include "test.h"
 
-static void round_trips(void)
+static void test_round_trips(void)
 {
     unsigned char data[600];
     for (size_t i = 0; i < sizeof(data); i++)
@@ -28,7 +29,7 @@ static void round_trips(void)
     }
 }
 
-static void test_refuses(void)
+static void test_damaged_text_is_refused(void)
 {
     static const char *const texts[] = {
         "", ".", "3", "3.", "3.AAA", "3.AAAAA", "3.AA A", "x.AAAA", "4.AAAA", "-1.", "99999999999999999999."};
@@ -60,8 +61,8 @@ static void test_fuzz(void)
 
 int main(void)
 {
-    TEST_RUN(round_trips);
-    TEST_RUN(test_refuses);
+    TEST_RUN(test_round_trips);
+    TEST_RUN(test_damaged_text_is_refused);
     TEST_RUN(test_fuzz);
     return test_result();
 }

@@ -1,5 +1,5 @@
-/* test_nodemap.c: node maps: every layout survives being written and read, known texts mean what other
- * launchers mean by them, and damaged text is refused.
+/* test_nodemap.c: node maps: every layout can be written and read back, texts of other launchers are
+ * understood, and damaged text is refused.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -23,7 +23,7 @@ static void expect_map(const char *text, uint32_t size, const char *wanted)
     EXPECT_STR(got, wanted);
 }
 
-static void known_texts(void)
+static void test_known_texts(void)
 {
     expect_map("(vector,(0,1,1))", 5, "00000"); /* Hydra on one host */
     expect_map("(vector,(0,2,2))", 8, "00110011");
@@ -35,7 +35,7 @@ static void known_texts(void)
     expect_map("(vector,( 0 , 2 , 1 ))", 2, "01");
 }
 
-static void bad_texts(void)
+static void test_damaged_texts(void)
 {
     static const char *const texts[] = {"",
                                         "(vector)",
@@ -54,8 +54,8 @@ static void bad_texts(void)
         EXPECT(!nodemap_parse(texts[i], 4, node_of, &nnodes));
 }
 
-/* Numbered by first use, as the launcher numbers them. */
-static void random_map(uint32_t size, uint32_t *node_of)
+/* Numbers nodes in order of first use, as the launcher does. */
+static void make_random_map(uint32_t size, uint32_t *node_of)
 {
     uint32_t used = 0;
     for (uint32_t r = 0; r < size; r++) {
@@ -67,12 +67,12 @@ static void random_map(uint32_t size, uint32_t *node_of)
     }
 }
 
-static void round_trips(void)
+static void test_round_trips(void)
 {
     srand(3);
     for (int round = 0; round < 20000; round++) {
         uint32_t node_of[MAX], back[MAX], nnodes, size = 1 + (uint32_t)rand() % MAX;
-        random_map(size, node_of);
+        make_random_map(size, node_of);
         char *text = nodemap_format(node_of, size);
         EXPECT(text && nodemap_parse(text, size, back, &nnodes));
         EXPECT(memcmp(node_of, back, size * sizeof(*back)) == 0);
@@ -104,9 +104,9 @@ static void test_fuzz(void)
 
 int main(void)
 {
-    TEST_RUN(known_texts);
-    TEST_RUN(bad_texts);
-    TEST_RUN(round_trips);
+    TEST_RUN(test_known_texts);
+    TEST_RUN(test_damaged_texts);
+    TEST_RUN(test_round_trips);
     TEST_RUN(test_fuzz);
     return test_result();
 }

@@ -1,5 +1,5 @@
-/* test_notice.c: deaths are reported, none is dropped, and those of a job are seen by another process from the first to the last,
- * however many there are.
+/* test_notice.c: reports of deaths: another process of the job reads all of them, in order, for any number
+ * of deaths.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "boot/notice.h"
@@ -11,7 +11,7 @@
 #include "base/hash.h"
 #include "test.h"
 
-static void none_is_dropped(void)
+static void test_no_report_is_lost(void)
 {
     const uint32_t many = 20000;
     int fd = notice_create();
@@ -31,8 +31,8 @@ static void none_is_dropped(void)
     close(fd);
 }
 
-/* Reports when the file cannot grow. */
-static void notice_reports_missing_room(void)
+/* An error is returned if the file of reports cannot grow. */
+static void test_file_that_cannot_grow(void)
 {
     struct rlimit before, small = {4096, RLIM_INFINITY};
     int fd = notice_create();
@@ -50,7 +50,7 @@ static void notice_reports_missing_room(void)
 
 int main(void)
 {
-    TEST_RUN(none_is_dropped);
-    TEST_RUN(notice_reports_missing_room);
+    TEST_RUN(test_no_report_is_lost);
+    TEST_RUN(test_file_that_cannot_grow);
     return test_result();
 }

@@ -1,5 +1,5 @@
-/* test_pmi_line.c: the PMI-1 line parser: what it understands, what it refuses, and that random bytes cannot
- * harm it.
+/* test_pmi_line.c: the parser of PMI-1 lines: valid lines, refused lines, and random bytes, which must not
+ * crash it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -8,7 +8,7 @@
 #include "boot/pmi_line.h"
 #include "test.h"
 
-static void pmi_line_make_words(void)
+static void test_words(void)
 {
     char text[] = "  cmd=put\tkey=a value=b=c=  free text empty= ";
     struct pmi_line line;
@@ -20,7 +20,7 @@ static void pmi_line_make_words(void)
     EXPECT(pmi_line_get(&line, "free") == NULL);
 }
 
-static void test_refuses(void)
+static void test_invalid_lines_are_refused(void)
 {
     char no_key[] = "cmd=x =y", control[] = "cmd=x\x01", many[512] = "";
     struct pmi_line line;
@@ -100,8 +100,8 @@ static void test_fuzz(void)
 
 int main(void)
 {
-    TEST_RUN(pmi_line_make_words);
-    TEST_RUN(test_refuses);
+    TEST_RUN(test_words);
+    TEST_RUN(test_invalid_lines_are_refused);
     TEST_RUN(test_numbers);
     TEST_RUN(test_escapes);
     TEST_RUN(test_fuzz);

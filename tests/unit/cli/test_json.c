@@ -1,4 +1,4 @@
-/* test_json.c: a document that was written is read back whole, in both layouts; what is no document is refused.
+/* test_json.c: JSON documents in both layouts are read back completely; other text is refused.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -32,7 +32,7 @@ static char *write_document(int flat, size_t *size)
     return text;
 }
 
-static void written_and_read(void)
+static void test_round_trip(void)
 {
     for (int flat = 0; flat <= 3; flat++) {
         size_t size;
@@ -60,6 +60,6 @@ static void written_and_read(void)
 
 int main(void)
 {
-    TEST_RUN(written_and_read);
+    TEST_RUN(test_round_trip);
     return test_result();
 }

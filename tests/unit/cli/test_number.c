@@ -1,4 +1,4 @@
-/* test_number.c: numbers on command lines: what is a number, what is not, and the bounds.
+/* test_number.c: parsing of numbers on command lines: valid and invalid text, and the bounds.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "cli/number.h"
 #include "test.h"
 
-static void number_is_whole(void)
+static void test_integers(void)
 {
     static const char *const bad[] = {"", " 1", "1 ", "1x", "x", "1.5", "99999999999999999999", "0", "11"};
     long value = 7;
@@ -17,7 +17,7 @@ static void number_is_whole(void)
     EXPECT_EQ(value, 10);
 }
 
-static void number_parses_reals(void)
+static void test_reals(void)
 {
     static const char *const bad[] = {"", "nan", "inf", "1s", "-1", " 1", "2.5"};
     double value = 7;
@@ -44,7 +44,7 @@ static void test_sizes(void)
     }
 }
 
-static void test_printed(void)
+static void test_printed_numbers(void)
 {
     char text[32];
     number_print_size(1000, text);
@@ -57,9 +57,9 @@ static void test_printed(void)
 
 int main(void)
 {
-    TEST_RUN(number_is_whole);
-    TEST_RUN(number_parses_reals);
+    TEST_RUN(test_integers);
+    TEST_RUN(test_reals);
     TEST_RUN(test_sizes);
-    TEST_RUN(test_printed);
+    TEST_RUN(test_printed_numbers);
     return test_result();
 }

@@ -1,4 +1,5 @@
-/* test_progress.c: progress is reported only after silence, and with the time left once that is known.
+/* test_progress.c: progress is reported only after a time of silence, with the remaining time once it can
+ * be estimated.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
@@ -7,8 +8,9 @@
 #include "cli/progress.h"
 #include "test.h"
 
-/* The line that a report prints of a command that has run 60 seconds and was silent for the last `silent`; "": none. */
-static const char *line_of(double silent, double done, double all)
+/* Returns the line printed about a command that has run for 60 s and was silent for the last `silent`
+ * seconds; "": no line. */
+static const char *report_line(double silent, double done, double all)
 {
     static char line[128];
     struct progress p;
@@ -32,22 +34,22 @@ static const char *line_of(double silent, double done, double all)
     return line;
 }
 
-static void progress_waits_for_silence(void)
+static void test_waits_for_silence(void)
 {
-    EXPECT_STR(line_of(0, 30, 100), "");
-    EXPECT_STR(line_of(60, 0, 0), "tool: 60 s: 3 figures\n");
+    EXPECT_STR(report_line(0, 30, 100), "");
+    EXPECT_STR(report_line(60, 0, 0), "tool: 60 s: 3 figures\n");
 }
 
-static void progress_estimates_the_time_left(void)
+static void test_estimates_time_left(void)
 {
-    EXPECT_STR(line_of(60, 75, 100), "tool: 60 s: 3 figures; about 20 s remain\n");
-    EXPECT_STR(line_of(60, 1, 100), "tool: 60 s: 3 figures\n");
-    EXPECT_STR(line_of(60, 100, 100), "tool: 60 s: 3 figures\n");
+    EXPECT_STR(report_line(60, 75, 100), "tool: 60 s: 3 figures; about 20 s remain\n");
+    EXPECT_STR(report_line(60, 1, 100), "tool: 60 s: 3 figures\n");
+    EXPECT_STR(report_line(60, 100, 100), "tool: 60 s: 3 figures\n");
 }
 
 int main(void)
 {
-    TEST_RUN(progress_waits_for_silence);
-    TEST_RUN(progress_estimates_the_time_left);
+    TEST_RUN(test_waits_for_silence);
+    TEST_RUN(test_estimates_time_left);
     return test_result();
 }

@@ -1,5 +1,6 @@
-/* test_barrier_machine.c: every order of events of a few barriers in a row: ranks on nodes, writes between leaders that arrive late. Nobody
- * leaves a barrier that somebody has not entered, and nobody waits for ever. The numbers of barriers begin again meanwhile.
+/* test_barrier_machine.c: every order of events of consecutive barriers of ranks on several nodes, with
+ * delayed writes between node leaders, while barrier numbers wrap around: no rank leaves a barrier before
+ * every rank has entered it, and no rank waits forever.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -9,38 +10,38 @@
 #include "net/explore.h"
 #include "test.h"
 
-enum { RANKS = 6, LEADERS = 4, PLACES = 4, FLYING = 2, BARRIERS = 3, FIRST_TURN = 254 };
+enum { RANKS = 6, LEADERS = 4, PARTNERS_MAX = 4, IN_FLIGHT_MAX = 2, BARRIERS = 3, FIRST_TURN = 254 };
 
-struct one {
+struct rank_state {
     uint8_t stage, round, turn;
-    uint8_t entered, left; /* barriers */
+    uint8_t entered, departed; /* number of barriers entered and left */
 };
 
-/* A byte for everything, so that states compare. */
+/* All members are bytes, so that states compare byte by byte. */
 struct state {
-    struct one rank[RANKS];
-    uint8_t report[RANKS], release[LEADERS]; /* flags in a node's memory */
-    uint8_t crossed[LEADERS][PLACES];        /* flags that are written from other nodes */
-    uint8_t flying[LEADERS][PLACES][FLYING]; /* writes to them under way, ... */
-    uint8_t flights[LEADERS][PLACES];        /* ... their number, in order */
+    struct rank_state rank[RANKS];
+    uint8_t report[RANKS], release[LEADERS];                 /* flags in a node's memory */
+    uint8_t crossed[LEADERS][PARTNERS_MAX];                  /* flags that are written from other nodes */
+    uint8_t in_flight[LEADERS][PARTNERS_MAX][IN_FLIGHT_MAX]; /* writes to them under way, ... */
+    uint8_t nin_flight[LEADERS][PARTNERS_MAX];               /* ... their number, in order */
 };
 
 static struct {
     int ranks, leaders, n;
-    int node_of[RANKS], leader_of[LEADERS]; /* by node */
-    struct barrier_partner partner[LEADERS][PLACES];
+    int node_of[RANKS], leader_of[LEADERS]; /* node by rank; leading rank by node */
+    struct barrier_partner partner[LEADERS][PARTNERS_MAX];
     int partners, rounds;
-    bool disordered; /* a wrong network: writes of one rank to one flag overtake each other */
+    bool disordered; /* defective network: writes of one rank to one flag overtake each other */
     const char *wrong;
 } job;
 
-static bool barrier_machine_leads(int r)
+static bool is_leader(int r)
 {
     return job.leader_of[job.node_of[r]] == r;
 }
 
-/* Places `per_node` ranks on each node. */
-static void job_make(const char *per_node, int n)
+/* Places per_node[i] - '0' ranks on node i. */
+static void set_job(const char *per_node, int n)
 {
     job.ranks = job.leaders = 0;
     job.n = n;
@@ -51,13 +52,13 @@ static void job_make(const char *per_node, int n)
             job.node_of[job.ranks++] = job.leaders;
     }
     for (int l = 0; l < job.leaders; l++)
-        job.partners = barrier_partners(l, job.leaders, n, job.partner[l], PLACES, &job.rounds);
+        job.partners = barrier_partners(l, job.leaders, n, job.partner[l], PARTNERS_MAX, &job.rounds);
 }
 
-static bool barrier_machine_ready(const struct state *s, int r)
+static bool can_step(const struct state *s, int r)
 {
     const int node = job.node_of[r];
-    const struct one *me = &s->rank[r];
+    const struct rank_state *me = &s->rank[r];
     bool all = true;
     if (me->stage == BARRIER_GATHER)
         for (int i = 0; i < job.ranks; i++)
@@ -71,21 +72,21 @@ static bool barrier_machine_ready(const struct state *s, int r)
     return all;
 }
 
-static void barrier_machine_fly(struct state *s, int r)
+static void start_flag_writes(struct state *s, int r)
 {
     const int node = job.node_of[r];
     for (int p = 0; p < job.partners; p++) {
         const int to = job.partner[node][p].to;
         if (job.partner[node][p].round != s->rank[r].round)
             continue;
-        if (s->flights[to][p] == FLYING)
+        if (s->nin_flight[to][p] == IN_FLIGHT_MAX)
             job.wrong = "more writes under way to one flag than there can be";
         else
-            s->flying[to][p][s->flights[to][p]++] = s->rank[r].turn;
+            s->in_flight[to][p][s->nin_flight[to][p]++] = s->rank[r].turn;
     }
 }
 
-static bool somebody_is_missing(const struct state *s, int barrier)
+static bool rank_is_missing(const struct state *s, int barrier)
 {
     for (int r = 0; r < job.ranks; r++)
         if (s->rank[r].entered < barrier)
@@ -93,22 +94,21 @@ static bool somebody_is_missing(const struct state *s, int barrier)
     return false;
 }
 
-/* One step of rank r; false when it waits. */
-static bool barrier_machine_step(struct state *s, int r)
+/* Executes one step of rank r; returns false if the rank waits. */
+static bool step_rank(struct state *s, int r)
 {
-    struct one *me = &s->rank[r];
+    struct rank_state *me = &s->rank[r];
     bool alone = true;
     for (int i = 0; i < job.ranks; i++)
         alone &= i == r || job.node_of[i] != job.node_of[r];
-    const struct barrier_machine_shape shape = {
-        .leads = barrier_machine_leads(r), .alone = alone, .rounds = job.rounds};
+    const struct barrier_machine_shape shape = {.leads = is_leader(r), .alone = alone, .rounds = job.rounds};
     if (me->stage == BARRIER_IDLE) {
-        if (me->left == BARRIERS)
+        if (me->departed == BARRIERS)
             return false;
         me->entered++;
     }
     struct barrier_machine m = {(enum barrier_machine_stage)me->stage, (int8_t)me->round, me->turn};
-    const enum barrier_machine_action action = barrier_machine_next(&m, &shape, barrier_machine_ready(s, r));
+    const enum barrier_machine_action action = barrier_machine_next(&m, &shape, can_step(s, r));
     me->stage = (uint8_t)m.stage;
     me->round = (uint8_t)m.round;
     me->turn = m.turn;
@@ -117,29 +117,29 @@ static bool barrier_machine_step(struct state *s, int r)
     else if (action == BARRIER_RELEASE_NODE)
         s->release[job.node_of[r]] = m.turn;
     else if (action == BARRIER_ROUND)
-        barrier_machine_fly(s, r);
-    else if (action == BARRIER_DONE && somebody_is_missing(s, ++me->left))
+        start_flag_writes(s, r);
+    else if (action == BARRIER_DONE && rank_is_missing(s, ++me->departed))
         job.wrong = "a rank left a barrier that another has not entered";
     return action != BARRIER_WAIT;
 }
 
-static void barrier_machine_land(struct state *s, int to, int p, int which)
+static void deliver_flag_write(struct state *s, int to, int p, int which)
 {
-    uint8_t *queue = s->flying[to][p];
+    uint8_t *queue = s->in_flight[to][p];
     s->crossed[to][p] = queue[which];
-    for (int i = which; i + 1 < FLYING; i++)
+    for (int i = which; i + 1 < IN_FLIGHT_MAX; i++)
         queue[i] = queue[i + 1];
-    queue[FLYING - 1] = 0;
-    s->flights[to][p]--;
+    queue[IN_FLIGHT_MAX - 1] = 0;
+    s->nin_flight[to][p]--;
 }
 
-static bool barrier_machine_poll(struct explore *e, const void *at)
+static bool expand_state(struct explore *e, const void *at)
 {
     bool moved = false, over = true;
     for (int r = 0; r < job.ranks; r++) {
         struct state s = *(const struct state *)at;
-        over &= s.rank[r].left == BARRIERS;
-        if (!barrier_machine_step(&s, r))
+        over &= s.rank[r].departed == BARRIERS;
+        if (!step_rank(&s, r))
             continue;
         moved = true;
         explore_add(e, &s, "a rank goes on");
@@ -147,10 +147,10 @@ static bool barrier_machine_poll(struct explore *e, const void *at)
     for (int to = 0; to < job.leaders; to++)
         for (int p = 0; p < job.partners; p++) {
             struct state s = *(const struct state *)at;
-            const int flights = s.flights[to][p];
-            for (int i = 0; i < (job.disordered ? flights : flights > 0);
+            const int nin_flight = s.nin_flight[to][p];
+            for (int i = 0; i < (job.disordered ? nin_flight : nin_flight > 0);
                  i++, s = *(const struct state *)at) {
-                barrier_machine_land(&s, to, p, i);
+                deliver_flag_write(&s, to, p, i);
                 moved = true;
                 explore_add(e, &s, "a write arrives");
             }
@@ -160,7 +160,7 @@ static bool barrier_machine_poll(struct explore *e, const void *at)
     return !job.wrong;
 }
 
-static bool barrier_machine_unexpected(void)
+static bool report_violation(void)
 {
     if (job.wrong && !job.disordered)
         printf("%s:\n", job.wrong);
@@ -175,10 +175,10 @@ static uint32_t explore_job(void)
         first.rank[r].turn = first.report[r] = FIRST_TURN;
     memset(first.release, FIRST_TURN, sizeof(first.release));
     memset(first.crossed, FIRST_TURN, sizeof(first.crossed));
-    return explore_every(sizeof(first), &first, barrier_machine_poll, barrier_machine_unexpected);
+    return explore_all_states(sizeof(first), &first, expand_state, report_violation);
 }
 
-static void nobody_is_early_or_stuck(void)
+static void test_no_early_exit_or_deadlock(void)
 {
     static const struct {
         const char *per_node;
@@ -186,24 +186,24 @@ static void nobody_is_early_or_stuck(void)
     } jobs[] = {{"11", 1},  {"111", 1}, {"111", 2}, {"22", 1},  {"31", 1},
                 {"211", 1}, {"211", 2}, {"3", 1},   {"1111", 1}};
     for (size_t i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++) {
-        job_make(jobs[i].per_node, jobs[i].n);
+        set_job(jobs[i].per_node, jobs[i].n);
         uint32_t states = explore_job();
         EXPECT(!job.wrong);
         EXPECT(states > 20);
     }
 }
 
-/* Writes of one rank to another must arrive in order: if they did not, a flag could go back. */
-static void the_search_finds_what_is_wrong(void)
+/* Writes of one rank to another must arrive in order; otherwise a flag could return to an old value. */
+static void test_search_finds_reordering(void)
 {
-    job_make("1111", 1);
+    set_job("1111", 1);
     job.disordered = true;
     explore_job();
     job.disordered = false;
     EXPECT(job.wrong != NULL);
 }
 
-static void partners_are_mutual(void)
+static void test_partners_are_mutual(void)
 {
     struct barrier_partner all[16][64], few[1];
     int rounds, count = 0;
@@ -218,14 +218,15 @@ static void partners_are_mutual(void)
     EXPECT_EQ(barrier_partners(0, 3, 1, few, 1, &rounds), -1);
 }
 
-enum { PLAN_LEADERS = 20 };
+enum { PLAN_LEADERS_MAX = 20 };
 
-/* Runs the rounds `from` to before `to` of a plan: who has received of whom. Every flag has one writer, in the same round. */
-static void run_plan(struct barrier_partner plan[][64], const int *count, int leaders, int from, int to,
-                     uint32_t *known)
+/* Simulates rounds `from` to `to` - 1 of a plan. Bit k of known[l]: leader l knows that leader k has
+ * entered. Checks that every flag has one writer, in the same round. */
+static void simulate_plan_rounds(struct barrier_partner plan[][64], const int *count, int leaders, int from,
+                                 int to, uint32_t *known)
 {
     for (int round = from; round < to; round++) {
-        uint32_t before[PLAN_LEADERS];
+        uint32_t before[PLAN_LEADERS_MAX];
         memcpy(before, known, sizeof(before));
         for (int l = 0; l < leaders; l++)
             for (int p = 0; p < count[l]; p++) {
@@ -241,30 +242,30 @@ static void run_plan(struct barrier_partner plan[][64], const int *count, int le
     }
 }
 
-static void begin_plan(uint32_t *known)
+static void init_known_leaders(uint32_t *known)
 {
-    for (int l = 0; l < PLAN_LEADERS; l++)
+    for (int l = 0; l < PLAN_LEADERS_MAX; l++)
         known[l] = 1u << l;
 }
 
-static void plans_hear_of_all(void)
+static void test_plans_reach_all_leaders(void)
 {
-    struct barrier_partner plan[PLAN_LEADERS][64], few[1];
-    int count[PLAN_LEADERS], rounds = 0;
-    uint32_t known[PLAN_LEADERS];
-    for (int leaders = 2; leaders <= PLAN_LEADERS; leaders++) {
+    struct barrier_partner plan[PLAN_LEADERS_MAX][64], few[1];
+    int count[PLAN_LEADERS_MAX], rounds = 0;
+    uint32_t known[PLAN_LEADERS_MAX];
+    for (int leaders = 2; leaders <= PLAN_LEADERS_MAX; leaders++) {
         const uint32_t all = (1u << leaders) - 1;
         for (int l = 0; l < leaders; l++)
             count[l] = barrier_partners_pairs(l, leaders, plan[l], 64, &rounds);
-        begin_plan(known);
-        run_plan(plan, count, leaders, 0, rounds, known);
+        init_known_leaders(known);
+        simulate_plan_rounds(plan, count, leaders, 0, rounds, known);
         for (int l = 0; l < leaders; l++)
             EXPECT_EQ(known[l], all);
         for (int l = 0; l < leaders; l++)
             count[l] = barrier_partners_star(l, leaders, 0, plan[l], 64);
-        begin_plan(known);
+        init_known_leaders(known);
         known[0] = all;
-        run_plan(plan, count, leaders, 0, 1, known);
+        simulate_plan_rounds(plan, count, leaders, 0, 1, known);
         for (int l = 0; l < leaders; l++)
             EXPECT_EQ(known[l], all);
     }
@@ -272,22 +273,23 @@ static void plans_hear_of_all(void)
     EXPECT_EQ(barrier_partners_star(0, 8, 0, few, 1), -1);
 }
 
-/* A parent sets its flag one round after its children set theirs; runs are repeated as often as the tree is deep. */
-static void trees_hear_of_all(void)
+/* A parent sets its flag one round after its children set theirs; the simulation is repeated as often as
+ * the tree is deep. */
+static void test_trees_reach_all_leaders(void)
 {
-    struct barrier_partner plan[PLAN_LEADERS][64], few[1];
-    int count[PLAN_LEADERS];
-    uint32_t known[PLAN_LEADERS];
-    for (int leaders = 2; leaders <= PLAN_LEADERS; leaders++)
+    struct barrier_partner plan[PLAN_LEADERS_MAX][64], few[1];
+    int count[PLAN_LEADERS_MAX];
+    uint32_t known[PLAN_LEADERS_MAX];
+    for (int leaders = 2; leaders <= PLAN_LEADERS_MAX; leaders++)
         for (int fan = 1; fan <= 8; fan++) {
-            begin_plan(known);
+            init_known_leaders(known);
             for (int l = 0; l < leaders; l++) {
                 count[l] = barrier_tree(l, leaders, fan, 3, plan[l], 64);
                 EXPECT(count[l] >= 1);
                 for (int p = 0; p < count[l]; p++)
                     EXPECT_EQ(plan[l][p].round, plan[l][p].from >= 0 ? 3 : 4);
             }
-            for (int l = leaders - 1; l > 0; l--) { /* children have higher numbers */
+            for (int l = leaders - 1; l > 0; l--) { /* children have higher numbers than their parents */
                 const int parent = (l - 1) / fan;
                 int flags = 0;
                 for (int p = 0; p < count[parent]; p++)
@@ -302,10 +304,10 @@ static void trees_hear_of_all(void)
 
 int main(void)
 {
-    TEST_RUN(nobody_is_early_or_stuck);
-    TEST_RUN(the_search_finds_what_is_wrong);
-    TEST_RUN(partners_are_mutual);
-    TEST_RUN(plans_hear_of_all);
-    TEST_RUN(trees_hear_of_all);
+    TEST_RUN(test_no_early_exit_or_deadlock);
+    TEST_RUN(test_search_finds_reordering);
+    TEST_RUN(test_partners_are_mutual);
+    TEST_RUN(test_plans_reach_all_leaders);
+    TEST_RUN(test_trees_reach_all_leaders);
     return test_result();
 }

@@ -1,4 +1,5 @@
-/* test_sched.c: building schedules: what adds a step and what does not.
+/* test_sched.c: construction of schedules: which calls add a step, and where fences and temporary buffers
+ * are placed.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/sched/sched.h"
@@ -6,7 +7,7 @@
 
 static const struct loc send0 = {BUF_SEND, 0}, recv0 = {BUF_RECV, 0};
 
-static void nothing_to_move_adds_nothing(void)
+static void test_empty_transfers_add_no_step(void)
 {
     struct sched s;
     sched_init(&s);
@@ -22,7 +23,7 @@ static void nothing_to_move_adds_nothing(void)
     sched_free(&s);
 }
 
-static void fences_do_not_repeat(void)
+static void test_fences_do_not_repeat(void)
 {
     struct sched s;
     sched_init(&s);
@@ -31,13 +32,13 @@ static void fences_do_not_repeat(void)
     sched_fence(&s);
     sched_fence(&s);
     sched_copy(&s, send0, loc_add(recv0, 1), 1);
-    sched_fence(&s); /* only a copy since the last one */
+    sched_fence(&s); /* no fence needed: only a copy since the last one */
     EXPECT_EQ(s.count, 4);
     EXPECT_EQ(s.steps[2].kind, STEP_FENCE);
     sched_free(&s);
 }
 
-static void temporaries_lie_apart(void)
+static void test_temporaries_do_not_overlap(void)
 {
     struct sched s;
     sched_init(&s);
@@ -49,7 +50,7 @@ static void temporaries_lie_apart(void)
     sched_free(&s);
 }
 
-static void grows(void)
+static void test_schedule_grows(void)
 {
     struct sched s;
     sched_init(&s);
@@ -62,7 +63,7 @@ static void grows(void)
     sched_free(&s);
 }
 
-static void remote_peers_are_distinguished(void)
+static void test_remote_peers_are_distinguished(void)
 {
     EXPECT(PEER_IS_REMOTE(PEER_REMOTE(0)));
     EXPECT(!PEER_IS_REMOTE(0));
@@ -71,10 +72,10 @@ static void remote_peers_are_distinguished(void)
 
 int main(void)
 {
-    TEST_RUN(nothing_to_move_adds_nothing);
-    TEST_RUN(fences_do_not_repeat);
-    TEST_RUN(temporaries_lie_apart);
-    TEST_RUN(grows);
-    TEST_RUN(remote_peers_are_distinguished);
+    TEST_RUN(test_empty_transfers_add_no_step);
+    TEST_RUN(test_fences_do_not_repeat);
+    TEST_RUN(test_temporaries_do_not_overlap);
+    TEST_RUN(test_schedule_grows);
+    TEST_RUN(test_remote_peers_are_distinguished);
     return test_result();
 }

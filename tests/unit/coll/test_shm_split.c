@@ -1,5 +1,6 @@
-/* test_shm_split.c: a contribution that its reader reads from the front and its owner writes from the back: in every order of
- * their actions each unit is moved by exactly one of them, and the reader goes only when all of it is there.
+/* test_shm_split.c: a contribution that its reader copies from the front and its owner copies from the
+ * back: in every order of their actions each unit is copied by exactly one of them, and the reader
+ * finishes only when all units are copied.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/shm/split_pieces.h"
@@ -9,102 +10,103 @@
 
 enum { UNITS_MAX = 70 };
 enum side { READER, OWNER, SIDES };
-enum stage { LOOK, SWAP, MOVE, OVER };
+enum stage { READ_WORD, COMPARE_AND_SWAP, COPY, FINISHED };
 
-struct one {
-    uint64_t old; /* the word it saw */
+struct side_state {
+    uint64_t old; /* the shared word as this side read it */
     uint32_t first, count;
     uint32_t stage, unused;
 };
 
 struct state {
     uint64_t word;
-    struct one side[SIDES];
-    uint32_t wrote, left; /* units the owner has written; the reader is gone */
+    struct side_state side[SIDES];
+    uint32_t wrote, reader_finished; /* units that the owner has written; 1: the reader has finished */
     uint8_t moved[UNITS_MAX], unused[2];
 };
 
 static struct {
     uint32_t units;
-    bool blind; /* wrong: the word is stored without looking whether it changed */
-    bool hasty; /* wrong: the reader does not wait for what the owner has claimed */
+    bool blind; /* defect: the word is stored without comparing it with the old value */
+    bool hasty; /* defect: the reader does not wait for the units that the owner has claimed */
     const char *wrong;
 } job;
 
-static struct split_piece shm_split_consume(enum side side, struct split *c)
+static struct split_piece claim_piece(enum side side, struct split *c)
 {
     return side == READER ? split_front(c) : split_back(c);
 }
 
-static void shm_split_move(struct state *s, const struct one *me)
+static void copy_units(struct state *s, const struct side_state *me)
 {
     for (uint32_t u = me->first; u < me->first + me->count; u++)
         if (++s->moved[u] > 1)
-            job.wrong = "a unit is moved twice";
+            job.wrong = "a unit is copied twice";
 }
 
-/* Called when nothing is left to claim: the owner is done; the reader waits for what the owner has claimed. */
-static bool shm_split_end(struct state *s, enum side side, uint64_t word)
+/* Called when no unit is left to claim: the owner finishes; the reader waits for the units that the owner
+ * has claimed. */
+static bool finish_side(struct state *s, enum side side, uint64_t word)
 {
     if (side == READER && !job.hasty && s->wrote != job.units - split_unpack(word).back)
         return false;
-    s->side[side].stage = OVER;
-    s->left |= side == READER;
+    s->side[side].stage = FINISHED;
+    s->reader_finished |= side == READER;
     for (uint32_t u = 0; u < job.units && side == READER; u++)
         if (!s->moved[u])
-            job.wrong = "the reader goes before all is there";
+            job.wrong = "the reader finishes before all units are copied";
     return true;
 }
 
-static bool shm_split_act(struct state *s, enum side side)
+static bool step_side(struct state *s, enum side side)
 {
-    struct one *me = &s->side[side];
+    struct side_state *me = &s->side[side];
     struct split c = split_unpack(me->old);
     struct split_piece got;
     switch ((enum stage)me->stage) {
-    case LOOK:
+    case READ_WORD:
         me->old = s->word;
         c = split_unpack(me->old);
-        if (shm_split_consume(side, &c).count == 0)
-            return shm_split_end(s, side, me->old);
-        me->stage = SWAP;
+        if (claim_piece(side, &c).count == 0)
+            return finish_side(s, side, me->old);
+        me->stage = COMPARE_AND_SWAP;
         return true;
-    case SWAP:
-        me->stage = LOOK;
+    case COMPARE_AND_SWAP:
+        me->stage = READ_WORD;
         if (s->word == me->old || job.blind) {
-            got = shm_split_consume(side, &c);
+            got = claim_piece(side, &c);
             s->word = split_pack(c);
             me->first = got.first;
             me->count = got.count;
-            me->stage = MOVE;
+            me->stage = COPY;
         }
         return true;
-    case MOVE:
-        if (s->left && side == OWNER)
-            job.wrong = "the owner writes after the reader is gone";
-        shm_split_move(s, me);
+    case COPY:
+        if (s->reader_finished && side == OWNER)
+            job.wrong = "the owner writes after the reader has finished";
+        copy_units(s, me);
         s->wrote += side == OWNER ? me->count : 0;
-        me->stage = LOOK;
+        me->stage = READ_WORD;
         return true;
-    case OVER:
+    case FINISHED:
         return false;
     }
     return false;
 }
 
-static bool shm_split_poll(struct explore *e, const void *at)
+static bool expand_state(struct explore *e, const void *at)
 {
     bool moved = false, over = true;
     for (enum side side = READER; side < SIDES && !job.wrong; side++) {
         struct state s = *(const struct state *)at;
-        over &= s.side[side].stage == OVER;
-        if (!shm_split_act(&s, side))
+        over &= s.side[side].stage == FINISHED;
+        if (!step_side(&s, side))
             continue;
         moved = true;
-        explore_add(e, &s, side == READER ? "the reader goes on" : "the owner goes on");
+        explore_add(e, &s, side == READER ? "the reader continues" : "the owner continues");
     }
     if (!job.wrong && !moved && !over)
-        job.wrong = "both wait";
+        job.wrong = "reader and owner wait forever";
     return !job.wrong;
 }
 
@@ -119,17 +121,17 @@ static uint32_t explore_job(uint32_t units, bool blind, bool hasty)
     job.hasty = hasty;
     job.wrong = NULL;
     explore_open(&e, sizeof(first));
-    explore_run(&e, &first, shm_split_poll);
+    explore_run(&e, &first, expand_state);
     if (job.wrong && !blind && !hasty) {
         printf("%u units: %s:\n", units, job.wrong);
-        explore_trail(&e, e.at);
+        explore_print_trail(&e, e.at);
     }
     const uint32_t count = e.count;
     explore_close(&e);
     return count;
 }
 
-static void every_unit_is_moved_once(void)
+static void test_units_are_copied_once(void)
 {
     static const uint32_t units[] = {1, 4, 5, 7, 8, 9, 17, 33, 64, UNITS_MAX};
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
@@ -139,7 +141,7 @@ static void every_unit_is_moved_once(void)
     }
 }
 
-static void the_search_finds_what_is_wrong(void)
+static void test_search_finds_defects(void)
 {
     explore_job(16, true, false);
     EXPECT(job.wrong != NULL);
@@ -147,7 +149,7 @@ static void the_search_finds_what_is_wrong(void)
     EXPECT(job.wrong != NULL);
 }
 
-static void pieces_have_a_sensible_length(void)
+static void test_piece_lengths(void)
 {
     for (uint32_t units = 1; units < 300; units++) {
         struct split c = {.back = units};
@@ -162,8 +164,8 @@ static void pieces_have_a_sensible_length(void)
 
 int main(void)
 {
-    TEST_RUN(pieces_have_a_sensible_length);
-    TEST_RUN(every_unit_is_moved_once);
-    TEST_RUN(the_search_finds_what_is_wrong);
+    TEST_RUN(test_piece_lengths);
+    TEST_RUN(test_units_are_copied_once);
+    TEST_RUN(test_search_finds_defects);
     return test_result();
 }

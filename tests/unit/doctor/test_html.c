@@ -1,5 +1,6 @@
-/* test_html.c: the drawing of a job of 4096 ranks: ranks that do the same are one node, so that it stays readable. With a file name
- * the page is written there, so that a person can look at it.
+/* test_html.c: the HTML page of a job of 4096 ranks: ranks that do the same share one node of the graph,
+ * so that the page stays readable. With a file name as argument the page is written to that file for
+ * inspection.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -11,11 +12,11 @@
 
 enum { RANKS = 4096 };
 
-static struct sample *of[RANKS];
+static struct sample *samples[RANKS];
 
 static void make_rank(uint32_t r)
 {
-    struct sample *s = of[r] = calloc(1, sizeof(*s));
+    struct sample *s = samples[r] = calloc(1, sizeof(*s));
     struct page *p = &s->page;
     struct page_wait *w = &p->waits[0];
     s->state = r == 77 ? 'R' : 'S';
@@ -23,7 +24,7 @@ static void make_rank(uint32_t r)
     p->rank = r;
     p->ranks = RANKS;
     snprintf(p->job, sizeof(p->job), "fp1-0");
-    if (r == 77) /* computes, and all in the barrier wait for it */
+    if (r == 77) /* computes while all ranks in the barrier wait for it */
         return;
     w->id = 1;
     w->since = 1000000000u;
@@ -33,7 +34,7 @@ static void make_rank(uint32_t r)
                                        .nruns = 1,
                                        .runs = {{.count = RANKS, .stride = 1}},
                                        .label = "MPI_COMM_WORLD"};
-    if (r >= 4000) { /* receive from each other */
+    if (r >= 4000) { /* receive from one another */
         snprintf(w->call, sizeof(w->call), "MPI_Recv");
         w->items[0] =
             (struct page_item){.kind = PAGE_RECV, .peer = (int)(r ^ 1), .rank = (int)(r ^ 1), .tag = 5};
@@ -47,7 +48,7 @@ static void make_rank(uint32_t r)
     p->comms[0].calls = r >= 4000 ? 2 : 3;
 }
 
-static int html_count(const char *text, const char *word)
+static int count_occurrences(const char *text, const char *word)
 {
     int n = 0;
     for (; (text = strstr(text, word)); text += strlen(word))
@@ -57,7 +58,7 @@ static int html_count(const char *text, const char *word)
 
 int main(int argc, char **argv)
 {
-    struct look look = {.job = "fp1-0", .ranks = RANKS, .of = of, .seen = RANKS};
+    struct look look = {.job = "fp1-0", .ranks = RANKS, .of = samples, .seen = RANKS};
     struct answer a;
     char *page = NULL;
     size_t size;
@@ -67,7 +68,7 @@ int main(int argc, char **argv)
     FILE *out = open_memstream(&page, &size);
     answer_html(out, &a);
     fclose(out);
-    const int nodes = html_count(page, "<rect class=\"");
+    const int nodes = count_occurrences(page, "<rect class=\"");
     EXPECT(nodes >= 3 && nodes <= 48);
     EXPECT(size < 200000);
     EXPECT(strstr(page, "rank 77") != NULL);
@@ -78,6 +79,6 @@ int main(int argc, char **argv)
     free(page);
     answer_free(&a);
     for (uint32_t r = 0; r < RANKS; r++)
-        free(of[r]);
+        free(samples[r]);
     return 0;
 }

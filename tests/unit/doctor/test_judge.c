@@ -1,5 +1,5 @@
-/* test_judge.c: what `fishplate check` finds wrong with hosts, from facts and figures made by hand: a slow host, a slow pair, limits,
- * ports, hosts that differ; and nothing where all is well.
+/* test_judge.c: the warnings of `fishplate check` about hosts, from simulated facts and measurements: a
+ * slow host, a slow pair, limits, ports, hosts that differ; and no warning if everything is in order.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static struct facts hosts[N];
 static double latency[N * N], bandwidth[N * N];
 static struct survey survey = {.n = N, .hosts = hosts, .latency = latency, .bandwidth = bandwidth};
 
-static void make_sound(void)
+static void make_healthy_hosts(void)
 {
     memset(hosts, 0, sizeof(hosts));
     for (int i = 0; i < N; i++) {
@@ -40,13 +40,13 @@ static void make_sound(void)
     }
 }
 
-static void set_pair(double *figures, int a, int b, double value)
+static void set_pair_value(double *figures, int a, int b, double value)
 {
     figures[a * N + b] = figures[b * N + a] = value;
 }
 
-/* True if there is exactly one warning, about this host, with these words. */
-static bool judge_only(const char *host, const char *words)
+/* True if there is exactly one warning, which names this host and contains these words. */
+static bool is_only_warning(const char *host, const char *words)
 {
     struct findings f;
     int warnings = 0;
@@ -65,57 +65,57 @@ static bool judge_only(const char *host, const char *words)
 int main(void)
 {
     struct findings none;
-    make_sound();
+    make_healthy_hosts();
     findings_judge(&survey, &none);
     EXPECT(none.n == 0);
     for (int i = 0; i < N; i++)
         if (i != 3)
-            set_pair(bandwidth, 3, i, 4e9);
-    EXPECT(judge_only("n3", "it is slow: 4000 MB/s"));
-    make_sound();
-    set_pair(bandwidth, 1, 2, 2e9);
-    EXPECT(judge_only("n1", "only 2000 MB/s to n2"));
-    make_sound();
+            set_pair_value(bandwidth, 3, i, 4e9);
+    EXPECT(is_only_warning("n3", "it is slow: 4000 MB/s"));
+    make_healthy_hosts();
+    set_pair_value(bandwidth, 1, 2, 2e9);
+    EXPECT(is_only_warning("n1", "only 2000 MB/s to n2"));
+    make_healthy_hosts();
     for (int i = 0; i < N; i++)
         if (i != 0)
-            set_pair(latency, 0, i, 9e-6);
-    EXPECT(judge_only("n0", "latency is 9.00 us"));
-    make_sound();
-    set_pair(latency, 1, 4, 9e-6);
-    EXPECT(judge_only("n1", "its latency to n4 is 9.00 us"));
-    make_sound(); /* three hosts, of which one is far from both */
+            set_pair_value(latency, 0, i, 9e-6);
+    EXPECT(is_only_warning("n0", "latency is 9.00 us"));
+    make_healthy_hosts();
+    set_pair_value(latency, 1, 4, 9e-6);
+    EXPECT(is_only_warning("n1", "its latency to n4 is 9.00 us"));
+    make_healthy_hosts(); /* three hosts, of which one has slow links to both others */
     survey.n = 3;
     const double far[9] = {0, 8e-6, 2576e-6, 8e-6, 0, 4400e-6, 2576e-6, 4400e-6, 0};
     memcpy(latency, far, sizeof(far));
     for (int i = 0; i < 9; i++)
         bandwidth[i] = i % 4 ? 1e10 : 0;
-    EXPECT(judge_only("n2", "its latency is 2576.00 us"));
+    EXPECT(is_only_warning("n2", "its latency is 2576.00 us"));
     survey.n = N;
-    make_sound();
+    make_healthy_hosts();
     hosts[2].memlock = 64 << 10;
-    EXPECT(judge_only("n2", "0.1 MB of memory may be locked"));
-    make_sound();
+    EXPECT(is_only_warning("n2", "0.1 MB of memory may be locked"));
+    make_healthy_hosts();
     hosts[4].shm_free = 60 << 20;
-    EXPECT(judge_only("n4", "/dev/shm has 63 MB free"));
-    make_sound();
+    EXPECT(is_only_warning("n4", "/dev/shm has 63 MB free"));
+    make_healthy_hosts();
     hosts[1].cma = 0;
-    EXPECT(judge_only("n1", "may not read another's memory"));
-    make_sound();
+    EXPECT(is_only_warning("n1", "may not read another's memory"));
+    make_healthy_hosts();
     snprintf(hosts[2].version, sizeof(hosts[2].version), "1.1");
-    EXPECT(judge_only("n2", "it has Fishplate 1.1, n0 has 1.0"));
-    make_sound();
+    EXPECT(is_only_warning("n2", "it has Fishplate 1.1, n0 has 1.0"));
+    make_healthy_hosts();
     hosts[3].ports[0].rate = 50000;
-    EXPECT(judge_only("n3", "its port has 50 Gb/s"));
-    make_sound();
+    EXPECT(is_only_warning("n3", "its port has 50 Gb/s"));
+    make_healthy_hosts();
     hosts[3].ports[1] = hosts[3].ports[0];
     hosts[3].ports[1].port = 2;
     hosts[3].ports[1].state = NET_DOWN;
     hosts[3].nports = 2;
-    EXPECT(judge_only("n3", "mlx5_0 port 2 is down"));
-    make_sound();
+    EXPECT(is_only_warning("n3", "mlx5_0 port 2 is down"));
+    make_healthy_hosts();
     hosts[1].ports[0].gid_index = -1;
-    EXPECT(judge_only("n1", "has no usable GID"));
-    make_sound();
+    EXPECT(is_only_warning("n1", "has no usable GID"));
+    make_healthy_hosts();
     hosts[1].clock = -3;
     findings_judge(&survey, &none);
     EXPECT(none.n == 1 && strstr(none.v[0].what, "3.0 seconds behind"));

@@ -1,4 +1,5 @@
-/* test_pick.c: the choice among candidates, driven by tables of costs that `fishplate bench barrier` recorded, with noise.
+/* test_pick.c: the choice among candidates from noisy samples of costs that `fishplate bench barrier`
+ * recorded.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -6,13 +7,14 @@
 #include "test.h"
 #include "tune/pick.h"
 
-/* One shape: us of candidates as measured, predicted by the model; the first is the rules' choice. */
-struct table {
+/* Costs of one shape of a job in us, measured and predicted by the model; candidate 0 is the choice of the
+ * rules. */
+struct shape_costs {
     const char *shape;
     int count;
     double us[8], predicted[8];
 };
-static const struct table recorded[] = {
+static const struct shape_costs recorded[] = {
     {"2x2", 3, {0.40, 0.57, 0.64}, {1.05, 1.90, 1.50}},
     {"4x4", 6, {6.66, 5.44, 6.69, 8.33, 8.16, 8.76}, {44, 27.1, 28, 44, 21, 40}},
     {"8x2", 6, {15.6, 15.19, 16.34, 15.86, 15.65, 34.4}, {27, 25.7, 28, 27, 27, 38}},
@@ -21,24 +23,25 @@ static const struct table recorded[] = {
 };
 enum { TRIES = 8, TABLES = sizeof(recorded) / sizeof(recorded[0]), ROUNDS = 200 };
 
-static unsigned dice = 12345;
-static double pick_noise(double most)
+static unsigned noise_seed = 12345;
+static double random_noise(double most)
 {
-    dice = dice * 1103515245u + 12345u;
-    return 1 + most * ((double)(dice >> 16 & 0x7fff) / 0x7fff);
+    noise_seed = noise_seed * 1103515245u + 12345u;
+    return 1 + most * ((double)(noise_seed >> 16 & 0x7fff) / 0x7fff);
 }
 
-/* Each sample is off by up to `most`, and the first one of each by much more. Stops after `samples`. */
-static int pick_of(const struct table *t, double most, int samples, struct pick *p)
+/* Chooses from samples that are off by up to `most`, the first sample of each candidate by much more.
+ * Stops after `samples` samples. */
+static int choose_candidate(const struct shape_costs *t, double most, int samples, struct pick *p)
 {
     int next;
     pick_init(p, t->predicted, t->count, TRIES);
     while (samples-- > 0 && (next = pick_next(p)) >= 0)
-        pick_record(p, (uint64_t)(t->us[next] * pick_noise(p->samples[next] == 0 ? 1 : most) * 1e3));
+        pick_record(p, (uint64_t)(t->us[next] * random_noise(p->samples[next] == 0 ? 1 : most) * 1e3));
     return pick_best(p);
 }
 
-static double best_of(const struct table *t)
+static double best_cost(const struct shape_costs *t)
 {
     double best = t->us[0];
     for (int i = 1; i < t->count; i++)
@@ -53,8 +56,8 @@ static void test_regret(void)
     for (int k = 0; k < TABLES; k++)
         for (int i = 0; i < ROUNDS; i++) {
             struct pick p;
-            const int chosen = pick_of(&recorded[k], 0.25, 1000, &p);
-            const double ratio = recorded[k].us[chosen] / best_of(&recorded[k]);
+            const int chosen = choose_candidate(&recorded[k], 0.25, 1000, &p);
+            const double ratio = recorded[k].us[chosen] / best_cost(&recorded[k]);
             logs += log(ratio) / (TABLES * ROUNDS);
             worst = fmax(worst, ratio);
         }
@@ -62,21 +65,21 @@ static void test_regret(void)
     EXPECT(worst < 1.3);
 }
 
-/* Never worse than the rules by more than can be seen: two of the recorded ones differ by less than 2 %. */
-static void never_worse(void)
+/* Never measurably worse than the rules: two of the recorded candidates differ by less than 2 %. */
+static void test_never_worse_than_rule(void)
 {
     for (int k = 0; k < TABLES; k++)
         for (int i = 0; i < ROUNDS; i++) {
             struct pick p;
-            EXPECT(recorded[k].us[pick_of(&recorded[k], 0.1, 1000, &p)] <= recorded[k].us[0] * 1.02);
+            EXPECT(recorded[k].us[choose_candidate(&recorded[k], 0.1, 1000, &p)] <= recorded[k].us[0] * 1.02);
         }
 }
 
-static void first_is_the_rule(void)
+static void test_rule_is_tried(void)
 {
     struct pick p;
     pick_init(&p, (const double[]){9, 1, 2, 100}, 4, 8);
-    EXPECT_EQ(p.tries, 3); /* 100 is hopeless, and the rule is tried however bad it looks */
+    EXPECT_EQ(p.tries, 3); /* the candidate of 100 is dropped; the rule is tried however slow it seems */
     for (int i = 0; i < PICK_PASSES; i++) {
         EXPECT_EQ(pick_next(&p), 0);
         pick_record(&p, 50);
@@ -86,11 +89,11 @@ static void first_is_the_rule(void)
         pick_record(&p, 49);
     }
     EXPECT_EQ(pick_next(&p), -1);
-    EXPECT_EQ(pick_best(&p), 0); /* 48 is no less than 95 % of 50 */
+    EXPECT_EQ(pick_best(&p), 0); /* 48 is more than 95 % of 50 */
 }
 
 /* Another program disturbs the first sample of the fastest candidate. */
-static void one_bad_sample(void)
+static void test_one_bad_sample(void)
 {
     struct pick p;
     int next;
@@ -101,9 +104,9 @@ static void one_bad_sample(void)
     EXPECT_EQ(p.samples[2], PICK_PASSES);
 }
 
-/* Clearly slower candidates are dropped early; the rule stays for comparison; the search ends when nothing else is
- * left. */
-static void slower_ones_leave(void)
+/* Clearly slower candidates are dropped early; the rule stays for comparison; the search ends when nothing
+ * else is left. */
+static void test_slow_candidates_are_dropped(void)
 {
     struct pick p;
     pick_init(&p, (const double[]){1, 1, 1, 1}, 4, 8);
@@ -128,7 +131,7 @@ static void slower_ones_leave(void)
 }
 
 /* One lucky or unlucky sample decides nothing. */
-static void median_counts(void)
+static void test_median_counts(void)
 {
     struct pick p;
     pick_init(&p, (const double[]){1, 1}, 2, 8);
@@ -141,23 +144,23 @@ static void median_counts(void)
 }
 
 /* If stopped early, the choice stays with the rule unless others have been judged. */
-static void stopped_early(void)
+static void test_stopped_early(void)
 {
     struct pick p;
-    const struct table *t = &recorded[3];
-    EXPECT_EQ(pick_of(t, 0, 0, &p), 0);
-    EXPECT_EQ(pick_of(t, 0, (PICK_JUDGED - 1) * t->count, &p), 0);
-    EXPECT_EQ(pick_of(t, 0, PICK_JUDGED * t->count, &p), 2);
+    const struct shape_costs *t = &recorded[3];
+    EXPECT_EQ(choose_candidate(t, 0, 0, &p), 0);
+    EXPECT_EQ(choose_candidate(t, 0, (PICK_JUDGED - 1) * t->count, &p), 0);
+    EXPECT_EQ(choose_candidate(t, 0, PICK_JUDGED * t->count, &p), 2);
 }
 
 int main(void)
 {
     TEST_RUN(test_regret);
-    TEST_RUN(never_worse);
-    TEST_RUN(first_is_the_rule);
-    TEST_RUN(one_bad_sample);
-    TEST_RUN(slower_ones_leave);
-    TEST_RUN(median_counts);
-    TEST_RUN(stopped_early);
+    TEST_RUN(test_never_worse_than_rule);
+    TEST_RUN(test_rule_is_tried);
+    TEST_RUN(test_one_bad_sample);
+    TEST_RUN(test_slow_candidates_are_dropped);
+    TEST_RUN(test_median_counts);
+    TEST_RUN(test_stopped_early);
     return test_result();
 }

@@ -1,6 +1,6 @@
-/* model.h: a datatype as the standard's text describes it, and nothing cleverer: a list of (offset, basic
- * type) pairs. Slow and obvious; the library is compared with it. Also random numbers from a seed, so that a
- * failure repeats.
+/* model.h: a simple model of a datatype with which the library is compared: the type map of the standard,
+ * a list of (offset, basic type) pairs. Also random numbers from a seed, so that a failure can be
+ * repeated.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TESTS_DT_MODEL_H
@@ -19,13 +19,13 @@ struct model_entry {
 struct model {
     struct model_entry *entry;
     size_t count, room;
-    bool marked; /* has lb and ub markers: the lowest and the highest count */
+    bool marked; /* has explicit bounds: lb_mark is the lowest lower bound, ub_mark the highest upper bound */
     int64_t lb_mark, ub_mark;
-    bool spans; /* has entries: the lowest lb and the highest ub of what it was made of */
+    bool spans; /* has entries: `low` is the lowest lb, `high` the highest ub of its parts */
     int64_t low, high;
 };
 
-static inline void model_span(struct model *m, int64_t low, int64_t high)
+static inline void model_include_span(struct model *m, int64_t low, int64_t high)
 {
     m->low = m->spans && m->low < low ? m->low : low;
     m->high = m->spans && m->high > high ? m->high : high;
@@ -44,10 +44,10 @@ static inline void model_append(struct model *m, int64_t at, struct dtype *basic
 static inline void model_add(struct model *m, int64_t at, struct dtype *basic)
 {
     model_append(m, at, basic);
-    model_span(m, at, at + basic->size);
+    model_include_span(m, at, at + basic->size);
 }
 
-static inline void model_mark(struct model *m, int64_t lb, int64_t ub)
+static inline void model_include_bounds(struct model *m, int64_t lb, int64_t ub)
 {
     m->lb_mark = m->marked && m->lb_mark < lb ? m->lb_mark : lb;
     m->ub_mark = m->marked && m->ub_mark > ub ? m->ub_mark : ub;
@@ -79,15 +79,16 @@ static inline int64_t model_extent(const struct model *m)
     return (m->high - m->low + align - 1) / align * align;
 }
 
-/* Appends a copy of child at displacement `by`; it spans from its lb to its ub, including its padding. */
-static inline void model_place(struct model *m, const struct model *child, int64_t by)
+/* Appends a copy of `child` at displacement `by`; the copy spans from the child's lb to its ub, padding
+ * included. */
+static inline void model_add_copy(struct model *m, const struct model *child, int64_t by)
 {
     for (size_t i = 0; i < child->count; i++)
         model_append(m, child->entry[i].at + by, child->entry[i].basic);
     if (child->count > 0)
-        model_span(m, by + model_lb(child), by + model_lb(child) + model_extent(child));
+        model_include_span(m, by + model_lb(child), by + model_lb(child) + model_extent(child));
     if (child->marked)
-        model_mark(m, child->lb_mark + by, child->ub_mark + by);
+        model_include_bounds(m, child->lb_mark + by, child->ub_mark + by);
 }
 
 static inline int64_t model_size(const struct model *m)
@@ -98,7 +99,7 @@ static inline int64_t model_size(const struct model *m)
     return size;
 }
 
-/* The bytes of `count` elements in type-map order: calls for each basic element with its place. */
+/* Copies the bytes of `count` elements to `out` in type-map order. */
 static inline void model_pack(const struct model *m, int64_t count, const char *buffer, char *out)
 {
     for (int64_t i = 0; i < count; i++) {
@@ -126,7 +127,7 @@ static inline void model_unpack(const struct model *m, int64_t count, char *buff
 /* xorshift64* */
 static uint64_t random_state = 1;
 
-static inline uint64_t random_next(void)
+static inline uint64_t random_bits(void)
 {
     random_state ^= random_state >> 12;
     random_state ^= random_state << 25;
@@ -137,13 +138,13 @@ static inline uint64_t random_next(void)
 /* low..high, both included */
 static inline int random_in(int low, int high)
 {
-    return low + (int)(random_next() % (uint64_t)(high - low + 1));
+    return low + (int)(random_bits() % (uint64_t)(high - low + 1));
 }
 
 static inline void random_fill(void *to, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        ((unsigned char *)to)[i] = (unsigned char)(random_next() >> 32);
+        ((unsigned char *)to)[i] = (unsigned char)(random_bits() >> 32);
 }
 
 #endif

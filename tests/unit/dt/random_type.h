@@ -1,4 +1,5 @@
-/* random_type.h: random nested datatypes, each made twice: by the library's constructors and in the model.
+/* random_type.h: random nested datatypes, each built twice: by the library's constructors and in the model
+ * of model.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TESTS_DT_RANDOM_TYPE_H
@@ -9,12 +10,12 @@
 #define RANDOM_MAX_ENTRIES 4000
 #define RANDOM_MAX_BLOCKS  6
 
-struct made {
+struct type_pair {
     struct dtype *type;
     struct model model;
 };
 
-static inline void made_free(struct made *m)
+static inline void type_pair_free(struct type_pair *m)
 {
     dtype_release(m->type);
     free(m->model.entry);
@@ -25,9 +26,9 @@ static const uint32_t random_basics[] = {0x209, 0x214, 0x243, 0x208, 0x210, 0x21
 /* FLOAT_INT, SHORT_INT, DOUBLE_INT, 2INT, LONG_DOUBLE_INT */
 static const uint32_t random_pairs[] = {0x228, 0x22c, 0x229, 0x22b, 0x22d};
 
-static inline struct made random_leaf(void)
+static inline struct type_pair random_leaf(void)
 {
-    struct made m = {0};
+    struct type_pair m = {0};
     if (random_in(0, 5) == 0) {
         m.type = dt_predefined(random_pairs[random_in(0, 4)]);
         model_add(&m.model, 0, m.type->shape->part[0].type);
@@ -39,9 +40,9 @@ static inline struct made random_leaf(void)
     return m;
 }
 
-static inline struct made random_strided(int which, struct made *old)
+static inline struct type_pair random_strided(int which, struct type_pair *old)
 {
-    struct made m = {0};
+    struct type_pair m = {0};
     int count = random_in(0, 7), length = random_in(0, 4), stride = random_in(-9, 12);
     int64_t extent = old->type->extent;
     if (random_in(0, 3) == 0)
@@ -56,22 +57,22 @@ static inline struct made random_strided(int which, struct made *old)
     }
     for (int i = 0; i < count; i++)
         for (int j = 0; j < length; j++)
-            model_place(&m.model, &old->model,
-                        which == 2 ? i * stride + j * extent : (i * stride + j) * extent);
+            model_add_copy(&m.model, &old->model,
+                           which == 2 ? i * stride + j * extent : (i * stride + j) * extent);
     return m;
 }
 
 /* indexed, hindexed, indexed_block, hindexed_block */
-static inline struct made random_indexed(int which, struct made *old)
+static inline struct type_pair random_indexed(int which, struct type_pair *old)
 {
-    struct made m = {0};
+    struct type_pair m = {0};
     int count = random_in(0, RANDOM_MAX_BLOCKS), fixed = random_in(0, 3), n[RANDOM_MAX_BLOCKS],
         at[RANDOM_MAX_BLOCKS];
     MPI_Aint bytes[RANDOM_MAX_BLOCKS];
     for (int i = 0; i < count; i++) {
         n[i] = which >= 2 ? fixed : random_in(0, 4);
         at[i] = random_in(-20, 40);
-        /* Now and then a block that touches the one before. */
+        /* Some blocks are adjacent to the block before. */
         if (i > 0 && random_in(0, 2) == 0)
             at[i] = at[i - 1] + n[i - 1] * (which % 2 ? (int)old->type->extent : 1);
         bytes[i] = at[i];
@@ -86,16 +87,16 @@ static inline struct made random_indexed(int which, struct made *old)
         dtype_hindexed_block(count, fixed, ivec_wide(bytes), old->type, false, &m.type);
     for (int i = 0; i < count; i++)
         for (int j = 0; j < n[i]; j++)
-            model_place(&m.model, &old->model,
-                        which % 2 ? at[i] + j * old->type->extent : (at[i] + j) * old->type->extent);
+            model_add_copy(&m.model, &old->model,
+                           which % 2 ? at[i] + j * old->type->extent : (at[i] + j) * old->type->extent);
     return m;
 }
 
-static inline struct made random_type(int depth);
+static inline struct type_pair random_type(int depth);
 
-static inline struct made random_struct(int depth)
+static inline struct type_pair random_struct(int depth)
 {
-    struct made m = {0}, part[4];
+    struct type_pair m = {0}, part[4];
     int count = random_in(1, 4), n[4];
     MPI_Aint at[4], next = 0;
     MPI_Datatype types[4];
@@ -106,23 +107,23 @@ static inline struct made random_struct(int depth)
         next = at[i] + n[i] * part[i].type->extent;
         types[i] = dtype_handle(part[i].type);
         for (int j = 0; j < n[i]; j++)
-            model_place(&m.model, &part[i].model, at[i] + j * part[i].type->extent);
+            model_add_copy(&m.model, &part[i].model, at[i] + j * part[i].type->extent);
     }
     dtype_struct(count, ivec_int(n), ivec_wide(at), types, &m.type);
     for (int i = 0; i < count; i++)
-        made_free(&part[i]);
+        type_pair_free(&part[i]);
     return m;
 }
 
-/* Walks every index of an array in storage order and places the chosen ones. */
+/* The selected elements of an array: a subarray, or one process's share of a distributed array. */
 struct grid {
     int ndims, order;
-    int size[3], low[3], high[3];            /* subarray: low <= index < high */
-    int how[3], block[3], procs[3], mine[3]; /* darray */
+    int size[3], low[3], high[3];                     /* subarray: low <= index < high */
+    int distribution[3], block[3], procs[3], mine[3]; /* darray; mine: coordinates of the process */
     bool distributed;
 };
 
-static inline bool grid_has(const struct grid *g, const int *index)
+static inline bool grid_selects(const struct grid *g, const int *index)
 {
     for (int d = 0; d < g->ndims; d++) {
         bool in = g->distributed ? index[d] / g->block[d] % g->procs[d] == g->mine[d]
@@ -133,7 +134,7 @@ static inline bool grid_has(const struct grid *g, const int *index)
     return true;
 }
 
-static inline void grid_place(const struct grid *g, const struct made *old, struct model *m)
+static inline void grid_add_selected(const struct grid *g, const struct type_pair *old, struct model *m)
 {
     int total = 1, index[3];
     for (int d = 0; d < g->ndims; d++)
@@ -145,16 +146,16 @@ static inline void grid_place(const struct grid *g, const struct made *old, stru
             index[d] = rest % g->size[d];
             rest /= g->size[d];
         }
-        if (grid_has(g, index))
-            model_place(m, &old->model, k * old->type->extent);
+        if (grid_selects(g, index))
+            model_add_copy(m, &old->model, k * old->type->extent);
     }
     m->marked = false;
-    model_mark(m, 0, total * old->type->extent);
+    model_include_bounds(m, 0, total * old->type->extent);
 }
 
-static inline struct made random_subarray(struct made *old)
+static inline struct type_pair random_subarray(struct type_pair *old)
 {
-    struct made m = {0};
+    struct type_pair m = {0};
     int sub[3];
     struct grid g = {.ndims = random_in(1, 3), .order = random_in(0, 1) ? MPI_ORDER_C : MPI_ORDER_FORTRAN};
     for (int d = 0; d < g.ndims; d++) {
@@ -164,26 +165,28 @@ static inline struct made random_subarray(struct made *old)
         g.high[d] = g.low[d] + sub[d];
     }
     dtype_subarray(g.ndims, ivec_int(g.size), ivec_int(sub), ivec_int(g.low), g.order, old->type, &m.type);
-    grid_place(&g, old, &m.model);
+    grid_add_selected(&g, old, &m.model);
     return m;
 }
 
-static inline struct made random_darray(struct made *old)
+static inline struct type_pair random_darray(struct type_pair *old)
 {
-    struct made m = {0};
+    struct type_pair m = {0};
     struct grid g = {.ndims = random_in(1, 3), .order = random_in(0, 1) ? MPI_ORDER_C : MPI_ORDER_FORTRAN};
     int args[3], size = 1;
     g.distributed = true;
     for (int d = 0; d < g.ndims; d++) {
         g.size[d] = random_in(1, 7);
-        g.how[d] = MPI_DISTRIBUTE_NONE + random_in(0, 2);
-        g.procs[d] = g.how[d] == MPI_DISTRIBUTE_NONE ? 1 : random_in(1, 3);
+        g.distribution[d] = MPI_DISTRIBUTE_NONE + random_in(0, 2);
+        g.procs[d] = g.distribution[d] == MPI_DISTRIBUTE_NONE ? 1 : random_in(1, 3);
         int cover = (g.size[d] + g.procs[d] - 1) / g.procs[d];
         bool dflt = random_in(0, 1);
-        if (g.how[d] == MPI_DISTRIBUTE_CYCLIC)
+        if (g.distribution[d] == MPI_DISTRIBUTE_CYCLIC)
             g.block[d] = dflt ? 1 : random_in(1, 4);
         else
-            g.block[d] = g.how[d] == MPI_DISTRIBUTE_NONE ? g.size[d] : dflt ? cover : cover + random_in(0, 2);
+            g.block[d] = g.distribution[d] == MPI_DISTRIBUTE_NONE ? g.size[d]
+                         : dflt                                   ? cover
+                                                                  : cover + random_in(0, 2);
         args[d] = dflt ? MPI_DISTRIBUTE_DFLT_DARG : g.block[d];
         size *= g.procs[d];
     }
@@ -196,39 +199,39 @@ static inline struct made random_darray(struct made *old)
                        .rank = rank,
                        .ndims = g.ndims,
                        .gsizes = ivec_int(g.size),
-                       .distribs = g.how,
+                       .distribs = g.distribution,
                        .dargs = args,
                        .psizes = g.procs,
                        .order = g.order};
     dtype_darray(&a, old->type, &m.type);
-    grid_place(&g, old, &m.model);
+    grid_add_selected(&g, old, &m.model);
     return m;
 }
 
-static inline struct made random_bounds(struct made *old, bool resize)
+static inline struct type_pair random_bounds(struct type_pair *old, bool resize)
 {
-    struct made m = {0};
+    struct type_pair m = {0};
     int lb = random_in(-30, 30), extent = random_in(-10, 80);
     if (resize)
         dtype_resized(old->type, lb, extent, false, &m.type);
     else
         dtype_dup(old->type, &m.type);
-    model_place(&m.model, &old->model, 0);
+    model_add_copy(&m.model, &old->model, 0);
     if (resize) {
         m.model.marked = false;
-        model_mark(&m.model, lb, lb + extent);
+        model_include_bounds(&m.model, lb, lb + extent);
     }
     return m;
 }
 
-static inline struct made random_once(int depth)
+static inline struct type_pair random_type_unbounded(int depth)
 {
     if (depth == 0)
         return random_leaf();
     int which = random_in(0, 12);
     if (which >= 11)
         return random_struct(depth);
-    struct made old = random_type(depth - 1), m;
+    struct type_pair old = random_type(depth - 1), m;
     if (which <= 2)
         m = random_strided(which, &old);
     else if (which <= 6)
@@ -239,18 +242,18 @@ static inline struct made random_once(int depth)
         m = random_darray(&old);
     else
         m = random_bounds(&old, which == 9);
-    made_free(&old);
+    type_pair_free(&old);
     return m;
 }
 
-/* Tries again when the type map grows out of hand. */
-static inline struct made random_type(int depth)
+/* Returns a random type whose type map has at most RANDOM_MAX_ENTRIES entries. */
+static inline struct type_pair random_type(int depth)
 {
     for (;;) {
-        struct made m = random_once(depth);
+        struct type_pair m = random_type_unbounded(depth);
         if (m.model.count <= RANDOM_MAX_ENTRIES)
             return m;
-        made_free(&m);
+        type_pair_free(&m);
     }
 }
 

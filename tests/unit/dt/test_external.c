@@ -1,4 +1,5 @@
-/* test_external.c: external32: known bytes for known values, narrowing, and the way back.
+/* test_external.c: the external32 representation: known bytes for known values, conversion to shorter
+ * types, and unpacking.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
@@ -35,10 +36,10 @@ static void check_bytes(MPI_Datatype handle, const void *value, const char *byte
         EXPECT(*(const long double *)value == *(long double *)(void *)back);
 }
 
-#define BYTES(type, value, ...) \
+#define CHECK_BYTES(type, value, ...) \
     check_bytes(type, &(value), (const char[]){__VA_ARGS__}, sizeof((const char[]){__VA_ARGS__}))
 
-static void known_bytes(void)
+static void test_known_bytes(void)
 {
     int i = 0x01020304, minus = -2;
     short s = 0x0102;
@@ -52,25 +53,25 @@ static void known_bytes(void)
     _Bool yes = 1;
     wchar_t w = 0x263a;
     char c = 'A';
-    BYTES(MPI_INT, i, 1, 2, 3, 4);
-    BYTES(MPI_INT, minus, -1, -1, -1, -2);
-    BYTES(MPI_SHORT, s, 1, 2);
-    BYTES(MPI_LONG, l, -1, -1, -1, -3);
-    BYTES(MPI_UNSIGNED_LONG, ul, -1, -1, -1, -2);
-    BYTES(MPI_LONG_LONG, ll, 1, 2, 3, 4, 5, 6, 7, 8);
-    BYTES(MPI_INT64_T, ll, 1, 2, 3, 4, 5, 6, 7, 8);
-    BYTES(MPI_AINT, ll, 1, 2, 3, 4, 5, 6, 7, 8);
-    BYTES(MPI_FLOAT, f, 0x3f, (char)0xc0, 0, 0);
-    BYTES(MPI_DOUBLE, d, (char)0xc0, 0, 0, 0, 0, 0, 0, 0);
-    BYTES(MPI_LONG_DOUBLE, ld, 0x3f, (char)0xff, (char)0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
-    BYTES(MPI_C_FLOAT_COMPLEX, fc, 0x3f, (char)0x80, 0, 0, 0x40, 0, 0, 0);
-    BYTES(MPI_C_BOOL, yes, 1);
-    BYTES(MPI_WCHAR, w, 0x26, 0x3a);
-    BYTES(MPI_CHAR, c, 'A');
-    BYTES(MPI_BYTE, c, 'A');
+    CHECK_BYTES(MPI_INT, i, 1, 2, 3, 4);
+    CHECK_BYTES(MPI_INT, minus, -1, -1, -1, -2);
+    CHECK_BYTES(MPI_SHORT, s, 1, 2);
+    CHECK_BYTES(MPI_LONG, l, -1, -1, -1, -3);
+    CHECK_BYTES(MPI_UNSIGNED_LONG, ul, -1, -1, -1, -2);
+    CHECK_BYTES(MPI_LONG_LONG, ll, 1, 2, 3, 4, 5, 6, 7, 8);
+    CHECK_BYTES(MPI_INT64_T, ll, 1, 2, 3, 4, 5, 6, 7, 8);
+    CHECK_BYTES(MPI_AINT, ll, 1, 2, 3, 4, 5, 6, 7, 8);
+    CHECK_BYTES(MPI_FLOAT, f, 0x3f, (char)0xc0, 0, 0);
+    CHECK_BYTES(MPI_DOUBLE, d, (char)0xc0, 0, 0, 0, 0, 0, 0, 0);
+    CHECK_BYTES(MPI_LONG_DOUBLE, ld, 0x3f, (char)0xff, (char)0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+    CHECK_BYTES(MPI_C_FLOAT_COMPLEX, fc, 0x3f, (char)0x80, 0, 0, 0x40, 0, 0, 0);
+    CHECK_BYTES(MPI_C_BOOL, yes, 1);
+    CHECK_BYTES(MPI_WCHAR, w, 0x26, 0x3a);
+    CHECK_BYTES(MPI_CHAR, c, 'A');
+    CHECK_BYTES(MPI_BYTE, c, 'A');
 }
 
-static void what_does_not_fit_is_an_error(void)
+static void test_overflow_is_an_error(void)
 {
     long big = 1L << 40, least = -(1L << 31);
     unsigned long ubig = 1UL << 32;
@@ -80,7 +81,7 @@ static void what_does_not_fit_is_an_error(void)
     EXPECT_EQ(dt_external_pack(dtype_from(MPI_UNSIGNED_LONG), 1, &ubig, out), MPI_ERR_CONVERSION);
 }
 
-static void sizes_by_the_standard(void)
+static void test_sizes(void)
 {
     static const struct {
         MPI_Datatype type;
@@ -100,8 +101,8 @@ static void sizes_by_the_standard(void)
         EXPECT_EQ(dt_external_size(dtype_from(sizes[i].type), 3), 3 * sizes[i].size);
 }
 
-/* A structure with a vector inside, there and back. */
-static void derived_types(void)
+/* A structure that contains a vector, packed and unpacked. */
+static void test_derived_type_round_trip(void)
 {
     struct item {
         double d[4];
@@ -126,7 +127,8 @@ static void derived_types(void)
     EXPECT_EQ(dt_external_unpack(r, 5, back, out, sizeof(out)), 5 * r->size);
     for (int i = 0; i < 5; i++)
         EXPECT(back[i].d[2] == i + 0.5 && back[i].l == -i && back[i].s[1] == -i);
-    /* The input ends inside of the long of the second structure: memory of that long and of all elements behind it is kept. */
+    /* The input ends inside of the long of the second structure: memory of that long and of all elements
+     * behind it is kept. */
     memset(back, 0x77, sizeof(back));
     EXPECT_EQ(dt_external_unpack(r, 5, back, out, 24 + 16 + 3), r->size + 16);
     EXPECT(back[0].s[1] == 0 && back[1].d[2] == 1.5);
@@ -138,9 +140,9 @@ static void derived_types(void)
 
 int main(void)
 {
-    TEST_RUN(known_bytes);
-    TEST_RUN(what_does_not_fit_is_an_error);
-    TEST_RUN(sizes_by_the_standard);
-    TEST_RUN(derived_types);
+    TEST_RUN(test_known_bytes);
+    TEST_RUN(test_overflow_is_an_error);
+    TEST_RUN(test_sizes);
+    TEST_RUN(test_derived_type_round_trip);
     return test_result();
 }

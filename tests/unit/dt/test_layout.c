@@ -1,5 +1,5 @@
-/* test_layout.c: layouts: regular types take constant memory, neighbours are joined, huge counts work,
- * overflow is an error.
+/* test_layout.c: internal layouts of datatypes: regular types need constant memory, adjacent blocks are
+ * merged, huge counts work, overflow is an error.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
@@ -13,18 +13,18 @@
 #define DOUBLE dt_predefined(0x214)
 #define CHAR   dt_predefined(0x243)
 
-/* Commits, releases the type it was made of (if derived), returns the top node. */
-static const struct dt_node *node_of(struct dtype *t)
+/* Commits the type and returns the top node of its layout. */
+static const struct dt_node *commit_and_get_node(struct dtype *t)
 {
     EXPECT_EQ(dtype_commit(t), 0);
     return t->layout->node;
 }
 
-static void vector_is_one_loop(void)
+static void test_vector_is_one_loop(void)
 {
     struct dtype *t;
     EXPECT_EQ(dtype_vector(1000000000, 1, 3, DOUBLE, true, &t), 0);
-    const struct dt_node *n = node_of(t);
+    const struct dt_node *n = commit_and_get_node(t);
     EXPECT_EQ(n->type, NODE_LOOP);
     EXPECT_EQ(n->loop.count, 1000000000);
     EXPECT_EQ(n->loop.stride, 24);
@@ -34,20 +34,20 @@ static void vector_is_one_loop(void)
     dtype_release(t);
 }
 
-static void full_vector_is_a_block(void)
+static void test_full_vector_is_one_block(void)
 {
     struct dtype *t, *u;
     dtype_vector(10, 4, 4, INT, false, &t);
-    EXPECT_EQ(node_of(t)->type, NODE_BLOCK);
+    EXPECT_EQ(commit_and_get_node(t)->type, NODE_BLOCK);
     EXPECT(t->dense && t->contiguous);
     dtype_contiguous(7, t, false, &u);
-    EXPECT_EQ(node_of(u)->size, 7 * 160);
+    EXPECT_EQ(commit_and_get_node(u)->size, 7 * 160);
     EXPECT(u->contiguous);
     dtype_release(t);
     dtype_release(u);
 }
 
-static void even_steps_become_a_loop(void)
+static void test_even_steps_become_loop(void)
 {
     int n[100], at[100];
     struct dtype *t;
@@ -56,31 +56,31 @@ static void even_steps_become_a_loop(void)
         at[i] = 5 * i + 3;
     }
     dtype_indexed(100, ivec_int(n), ivec_int(at), INT, &t);
-    const struct dt_node *node = node_of(t);
+    const struct dt_node *node = commit_and_get_node(t);
     EXPECT_EQ(node->type, NODE_LOOP);
     EXPECT_EQ(node->loop.stride, 20);
     EXPECT_EQ(t->layout->offset, 12);
     dtype_release(t);
 }
 
-static void neighbours_are_joined(void)
+static void test_adjacent_blocks_are_merged(void)
 {
     int n[4] = {1, 3, 2, 1}, at[4] = {0, 1, 4, 10};
     struct dtype *t;
     dtype_indexed(4, ivec_int(n), ivec_int(at), INT, &t);
-    const struct dt_node *node = node_of(t);
+    const struct dt_node *node = commit_and_get_node(t);
     EXPECT_EQ(node->type, NODE_BLOCKS);
     EXPECT_EQ(node->blocks.count, 2);
     EXPECT_EQ(node->blocks.entry[1].start, 24);
     dtype_release(t);
 }
 
-static void nested_loops_that_fit_become_one(void)
+static void test_matching_nested_loops_are_merged(void)
 {
     struct dtype *row, *t;
     dtype_hvector(8, 1, 16, INT, false, &row);
     dtype_hvector(5, 1, 128, row, false, &t);
-    const struct dt_node *node = node_of(t);
+    const struct dt_node *node = commit_and_get_node(t);
     EXPECT_EQ(node->type, NODE_LOOP);
     EXPECT_EQ(node->loop.count, 40);
     EXPECT_EQ(node->loop.child->type, NODE_BLOCK);
@@ -88,25 +88,25 @@ static void nested_loops_that_fit_become_one(void)
     dtype_release(t);
 }
 
-/* Blocks of a strided type: alike loops are one node, and at even steps one more loop. */
-static void alike_parts_share_a_node(void)
+/* Blocks of a strided type: equal loops share one node, and blocks at even steps become an outer loop. */
+static void test_equal_parts_share_node(void)
 {
     int n[3] = {2, 2, 2}, even[3] = {0, 9, 18}, odd[3] = {0, 9, 17};
     struct dtype *v, *t;
     dtype_vector(10, 1, 3, INT, false, &v);
     dtype_indexed(3, ivec_int(n), ivec_int(odd), v, &t);
-    const struct dt_node *node = node_of(t);
+    const struct dt_node *node = commit_and_get_node(t);
     EXPECT_EQ(node->type, NODE_LIST);
     EXPECT(node->list.entry[0].node == node->list.entry[2].node);
     dtype_release(t);
     dtype_indexed(3, ivec_int(n), ivec_int(even), v, &t);
-    EXPECT_EQ(node_of(t)->type, NODE_LOOP);
+    EXPECT_EQ(commit_and_get_node(t)->type, NODE_LOOP);
     dtype_release(t);
     dtype_release(v);
 }
 
 /* A column of a matrix, resized so that columns follow each other. */
-static void resized_column(void)
+static void test_resized_column(void)
 {
     double m[4][5], out[20];
     struct dtype *column, *t;
@@ -122,8 +122,8 @@ static void resized_column(void)
     dtype_release(t);
 }
 
-/* Explicit bounds are inherited by types made of this one; other bounds do not hide them. */
-static void marks_stick(void)
+/* Derived types inherit explicit bounds; natural bounds of other parts do not replace them. */
+static void test_explicit_bounds_are_inherited(void)
 {
     struct dtype *wide, *t, *u;
     dtype_resized(INT, -4, 20, false, &wide);
@@ -143,7 +143,7 @@ static void marks_stick(void)
     dtype_release(u);
 }
 
-static void structures_are_padded(void)
+static void test_structures_are_padded(void)
 {
     struct dtype *t, *u;
     int n[2] = {1, 1};
@@ -153,7 +153,7 @@ static void structures_are_padded(void)
     EXPECT_EQ(t->extent, 16);
     EXPECT_EQ(t->true_extent, 9);
     EXPECT_EQ(t->size, 9);
-    /* A part spans its extent, padding included: 17 + 16, rounded to 8. */
+    /* Each part spans its extent, padding included: 17 + 16, rounded up to a multiple of 8. */
     dtype_hindexed(2, ivec_int(n), ivec_wide(two), t, &u);
     EXPECT_EQ(u->extent, 40);
     EXPECT_EQ(u->true_extent, 26);
@@ -161,7 +161,7 @@ static void structures_are_padded(void)
     dtype_release(u);
 }
 
-static void empty_types(void)
+static void test_empty_types(void)
 {
     struct dtype *t, *u;
     char byte = 7;
@@ -183,8 +183,8 @@ static void empty_types(void)
     dtype_release(u);
 }
 
-/* A walk over terabytes without memory: only addresses are computed. */
-static void huge_counts(void)
+/* Iterates over terabytes without allocating them: only addresses are computed. */
+static void test_huge_counts(void)
 {
     struct dtype *t;
     struct dt_cursor c;
@@ -201,7 +201,7 @@ static void huge_counts(void)
     dtype_release(t);
 }
 
-static void overflow_is_an_error(void)
+static void test_overflow_is_an_error(void)
 {
     struct dtype *t, *u;
     EXPECT_EQ(dtype_contiguous((MPI_Count)1 << 61, DOUBLE, true, &t), MPI_ERR_ARG);
@@ -220,8 +220,8 @@ static void overflow_is_an_error(void)
     EXPECT_EQ(dtype_struct(2, ivec_wide(lengths), ivec_wide(displacements), types, &u), MPI_ERR_ARG);
 }
 
-/* Types hold references to the types they are made of. */
-static void parents_keep_children(void)
+/* A derived type holds references to the types that it is built from. */
+static void test_derived_types_retain_children(void)
 {
     struct dtype *a, *b, *c;
     dtype_vector(3, 1, 2, INT, false, &a);
@@ -240,18 +240,18 @@ static void parents_keep_children(void)
 
 int main(void)
 {
-    TEST_RUN(vector_is_one_loop);
-    TEST_RUN(full_vector_is_a_block);
-    TEST_RUN(even_steps_become_a_loop);
-    TEST_RUN(neighbours_are_joined);
-    TEST_RUN(nested_loops_that_fit_become_one);
-    TEST_RUN(alike_parts_share_a_node);
-    TEST_RUN(resized_column);
-    TEST_RUN(marks_stick);
-    TEST_RUN(structures_are_padded);
-    TEST_RUN(empty_types);
-    TEST_RUN(huge_counts);
-    TEST_RUN(overflow_is_an_error);
-    TEST_RUN(parents_keep_children);
+    TEST_RUN(test_vector_is_one_loop);
+    TEST_RUN(test_full_vector_is_one_block);
+    TEST_RUN(test_even_steps_become_loop);
+    TEST_RUN(test_adjacent_blocks_are_merged);
+    TEST_RUN(test_matching_nested_loops_are_merged);
+    TEST_RUN(test_equal_parts_share_node);
+    TEST_RUN(test_resized_column);
+    TEST_RUN(test_explicit_bounds_are_inherited);
+    TEST_RUN(test_structures_are_padded);
+    TEST_RUN(test_empty_types);
+    TEST_RUN(test_huge_counts);
+    TEST_RUN(test_overflow_is_an_error);
+    TEST_RUN(test_derived_types_retain_children);
     return test_result();
 }

@@ -1,6 +1,6 @@
-/* test_op.c: every predefined operator with every predefined type: defined where the standard requires it, and
- * equal to a scalar computation for odd counts and unaligned buffers. Then user operators and what is
- * refused.
+/* test_op.c: every predefined operator with every predefined type: defined if the standard requires it,
+ * and equal to a scalar computation for odd counts and unaligned buffers. Also user operators and invalid
+ * combinations.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
@@ -19,8 +19,8 @@ enum { MINLOC = 0x38, MAXLOC, REPLACE = 0x3c, NO_OP };
 static const uint32_t all_ops[] = {SUM,  MIN_, MAX_, PROD,   BAND,   BOR,     BXOR,
                                    LAND, LOR,  LXOR, MINLOC, MAXLOC, REPLACE, NO_OP};
 
-/* The standard's table of types, by name. */
-static bool listed(const char *list, const char *name)
+/* True if the list of type names, separated by spaces, contains the name. */
+static bool list_contains(const char *list, const char *name)
 {
     char padded[80];
     snprintf(padded, sizeof(padded), " %s ", name + 4);
@@ -30,7 +30,7 @@ static bool listed(const char *list, const char *name)
 static const char c_integer[] =
     " INT LONG SHORT UNSIGNED_SHORT UNSIGNED UNSIGNED_LONG LONG_LONG_INT UNSIGNED_LONG_LONG "
     "SIGNED_CHAR UNSIGNED_CHAR INT8_T INT16_T INT32_T INT64_T UINT8_T UINT16_T UINT32_T "
-    "UINT64_T CHAR "; /* the standard does not require the last */
+    "UINT64_T CHAR "; /* the standard does not require CHAR */
 static const char fortran_integer[] = " INTEGER INTEGER1 INTEGER2 INTEGER4 INTEGER8 INTEGER16 ";
 static const char floating[] = " FLOAT DOUBLE REAL DOUBLE_PRECISION LONG_DOUBLE REAL2 REAL4 REAL8 REAL16 ";
 static const char logical[] = " LOGICAL C_BOOL CXX_BOOL LOGICAL1 LOGICAL2 LOGICAL4 LOGICAL8 LOGICAL16 ";
@@ -45,33 +45,34 @@ static const char pairs[] =
 
 static bool is_defined(uint32_t op, const char *t)
 {
-    if (!NUM_HAVE_F16 && listed(" REAL2 COMPLEX4 ", t))
-        return false; /* this compiler has no such arithmetic */
-    bool c = listed(c_integer, t), integer = c || listed(fortran_integer, t) || listed(multi, t);
+    if (!NUM_HAVE_F16 && list_contains(" REAL2 COMPLEX4 ", t))
+        return false; /* the compiler has no arithmetic for this type */
+    bool c = list_contains(c_integer, t),
+         integer = c || list_contains(fortran_integer, t) || list_contains(multi, t);
     switch (op) {
     case SUM:
     case PROD:
-        return integer || listed(floating, t) || listed(complex_types, t);
+        return integer || list_contains(floating, t) || list_contains(complex_types, t);
     case MIN_:
     case MAX_:
-        return integer || listed(floating, t);
+        return integer || list_contains(floating, t);
     case LAND:
     case LOR:
     case LXOR:
-        return integer || listed(logical, t) ||
-               listed(floating, t); /* the standard does not require all of these */
+        return integer || list_contains(logical, t) ||
+               list_contains(floating, t); /* includes types that the standard does not require */
     case BAND:
     case BOR:
     case BXOR:
-        return integer || listed(" BYTE ", t);
+        return integer || list_contains(" BYTE ", t);
     case MINLOC:
     case MAXLOC:
-        return listed(pairs, t);
+        return list_contains(pairs, t);
     }
     return false;
 }
 
-static void defined_where_the_standard_or_programs_require_it(void)
+static void test_operators_are_defined(void)
 {
     for (size_t i = 0; i < COUNT_OF(all_ops); i++) {
         struct op *op = op_predefined(all_ops[i]);
@@ -88,7 +89,7 @@ static void defined_where_the_standard_or_programs_require_it(void)
     }
 }
 
-/* One element, in the plainest C. */
+/* Cases that compute one element in C without vectorisation. */
 #define SCALAR_INTEGER(num, type, utype)               \
     case num: {                                        \
         type a, b, r = 0;                              \
@@ -133,7 +134,7 @@ static void defined_where_the_standard_or_programs_require_it(void)
         return;                                                     \
     }
 
-static void scalar(uint32_t op, uint8_t num, const char *x, const char *y, char *z)
+static void apply_scalar(uint32_t op, uint8_t num, const char *x, const char *y, char *z)
 {
     switch (num) {
         SCALAR_INTEGER(NUM_I8, int8_t, unsigned)
@@ -162,7 +163,7 @@ static void scalar(uint32_t op, uint8_t num, const char *x, const char *y, char 
     }
 }
 
-/* Small whole numbers, which every representation holds exactly, also in sums and products. */
+/* Small integers, whose sums and products every representation holds exactly. */
 #define FILL(num, type)                                        \
     case num:                                                  \
         for (size_t i = 0; i < n; i++) {                       \
@@ -171,7 +172,7 @@ static void scalar(uint32_t op, uint8_t num, const char *x, const char *y, char 
         }                                                      \
         return;
 
-static void fill(uint8_t num, void *to, size_t n)
+static void fill_small_values(uint8_t num, void *to, size_t n)
 {
     switch (num) {
         FILL(NUM_F32, float)
@@ -193,12 +194,12 @@ static void fill_type(const struct dtype *t, char *to, size_t n)
         for (size_t i = 0; i < n; i++)
             to[i] = (char)random_in(0, 1);
     else if (num >= NUM_C16)
-        fill((uint8_t)(num - NUM_C16 + NUM_F16), to, 2 * n);
+        fill_small_values((uint8_t)(num - NUM_C16 + NUM_F16), to, 2 * n);
     else if (num >= NUM_F16)
-        fill(num, to, n);
+        fill_small_values(num, to, n);
     else
         random_fill(to, n * (size_t)t->size);
-    /* Zeros matter to logical operators. */
+    /* Zeros test logical operators. */
     for (size_t i = 0; num < NUM_F16 && i < n; i++)
         if (random_in(0, 2) == 0)
             memset(to + i * (size_t)t->size, 0, (size_t)t->size);
@@ -213,11 +214,11 @@ static void check_op(uint32_t handle, struct dtype *t, size_t n, size_t shift)
     fill_type(t, x + shift, n);
     fill_type(t, y + shift, n);
     for (size_t i = 0; i < n; i++)
-        scalar(handle, dt_kinds[t->kind].num, x + shift + i * size, y + shift + i * size, w + i * size);
+        apply_scalar(handle, dt_kinds[t->kind].num, x + shift + i * size, y + shift + i * size, w + i * size);
     EXPECT(op_apply3(op, x + shift, y + shift, z, (MPI_Count)n, t));
     op_apply(op, x + shift, y + shift, (MPI_Count)n, t);
     bool same = memcmp(z, w, bytes) == 0 && memcmp(y + shift, w, bytes) == 0;
-    /* x87 long doubles have bytes that no value lives in. */
+    /* x87 long doubles contain padding bytes. */
     bool padded = (dt_kinds[t->kind].num == NUM_FL || dt_kinds[t->kind].num == NUM_CL) && LDBL_MANT_DIG == 64;
     if (!same && !padded) {
         printf("op %#x on %s, %zu elements, %zu bytes off: wrong\n", handle, t->name, n, shift);
@@ -229,7 +230,7 @@ static void check_op(uint32_t handle, struct dtype *t, size_t n, size_t shift)
     free(w);
 }
 
-static void equal_to_scalar_code(void)
+static void test_equal_to_scalar_code(void)
 {
     static const size_t counts[] = {0, 1, 2, 3, 7, 16, 33, 101};
     for (size_t i = 0; i < COUNT_OF(all_ops); i++) {
@@ -266,7 +267,7 @@ static void equal_to_scalar_code(void)
         }                                                                                         \
     } while (0)
 
-static void locations(void)
+static void test_minloc_and_maxloc(void)
 {
     CHECK_LOC(dtype_from(MPI_FLOAT_INT), float, int);
     CHECK_LOC(dtype_from(MPI_DOUBLE_INT), double, int);
@@ -284,8 +285,8 @@ static void locations(void)
     CHECK_LOC(t, int8_t, uint64_t);
 }
 
-/* A temporary buffer may end where the data does, before the padding of the last pair. */
-static void pairs_without_trailing_padding(void)
+/* A temporary buffer may end after the data of the last pair, before its padding. */
+static void test_pairs_without_trailing_padding(void)
 {
     struct dtype *t = dtype_from(MPI_LONG_DOUBLE_INT);
     MPI_Aint gap;
@@ -297,17 +298,17 @@ static void pairs_without_trailing_padding(void)
     free(b);
 }
 
-static int calls;
-static MPI_Datatype seen;
+static int user_calls;
+static MPI_Datatype seen_type;
 
 static void subtract(void *in, void *inout, int *len, MPI_Datatype *type)
 {
     int *a = in, *b = inout;
-    calls++;
-    seen = *type;
+    user_calls++;
+    seen_type = *type;
     for (int i = 0; i < *len; i++)
         b[i] = a[i] - b[i];
-    *len = 0; /* a careless user */
+    *len = 0; /* a user function may change its arguments */
 }
 
 static void subtract_large(void *in, void *inout, MPI_Count *len, MPI_Datatype *type)
@@ -316,7 +317,7 @@ static void subtract_large(void *in, void *inout, MPI_Count *len, MPI_Datatype *
     subtract(in, inout, &n, type);
 }
 
-static void user_operators(void)
+static void test_user_operators(void)
 {
     struct op *small, *large;
     struct dtype *t;
@@ -330,41 +331,41 @@ static void user_operators(void)
     int a[3] = {10, 20, 30}, b[3] = {1, 2, 3};
     op_apply(small, a, b, 3, t);
     EXPECT(b[0] == 9 && b[1] == 18 && b[2] == 27);
-    EXPECT(seen == dtype_handle(t));
+    EXPECT(seen_type == dtype_handle(t));
     EXPECT(!op_apply3(small, a, a, b, 3, t));
     op_apply(large, a, b, 3, dtype_from(MPI_INT));
-    EXPECT(b[0] == 1 && b[1] == 2 && seen == MPI_INT);
-    EXPECT_EQ(calls, 2);
+    EXPECT(b[0] == 1 && b[1] == 2 && seen_type == MPI_INT);
+    EXPECT_EQ(user_calls, 2);
     dtype_release(t);
     op_release(small);
     op_release(large);
 }
 
-static long long total;
-static void tally(void *in, void *inout, int *len, MPI_Datatype *type)
+static long long tallied_elements;
+static void count_elements(void *in, void *inout, int *len, MPI_Datatype *type)
 {
-    calls++;
-    total += *len;
+    user_calls++;
+    tallied_elements += *len;
 }
 
-/* More than an int holds goes to an int function in several calls. */
-static void long_counts_are_split(void)
+/* A count that exceeds INT_MAX is passed to an int function in several calls. */
+static void test_long_counts_are_split(void)
 {
     struct op *op;
     struct dtype *empty, *t;
-    calls = 0;
-    op_new(tally, NULL, true, &op);
+    user_calls = 0;
+    op_new(count_elements, NULL, true, &op);
     dtype_contiguous(0, dtype_from(MPI_INT), false, &empty);
     dtype_resized(empty, 0, 0, false, &t);
     op_apply(op, NULL, NULL, 5000000000, t);
-    EXPECT_EQ(calls, 3);
-    EXPECT_EQ(total, 5000000000);
+    EXPECT_EQ(user_calls, 3);
+    EXPECT_EQ(tallied_elements, 5000000000);
     dtype_release(empty);
     dtype_release(t);
     op_release(op);
 }
 
-static void derived_types(void)
+static void test_derived_types(void)
 {
     struct dtype *t, *mixed;
     struct op *sum = op_predefined(SUM);
@@ -375,8 +376,7 @@ static void derived_types(void)
     EXPECT(strlen(err_detail(MPI_ERR_OP)) > 10);
     EXPECT_EQ(op_check_accumulate(sum, t, 1), 0);
     EXPECT_EQ(op_check_accumulate(op_predefined(MINLOC), t, 1), MPI_ERR_OP);
-    EXPECT_EQ(op_check_accumulate(op_predefined(MINLOC), t, 0),
-              0); /* no element, so nothing that it does not fit */
+    EXPECT_EQ(op_check_accumulate(op_predefined(MINLOC), t, 0), 0); /* a count of 0 is valid for any type */
     op_apply(sum, a, b, 1, t);
     EXPECT(b[0] == 11 && b[1] == 10 && b[2] == 13 && b[3] == 10 && b[4] == 15 && b[5] == 10);
     op_apply(op_predefined(REPLACE), a, b, 1, t);
@@ -395,12 +395,12 @@ static void derived_types(void)
 
 int main(void)
 {
-    TEST_RUN(defined_where_the_standard_or_programs_require_it);
-    TEST_RUN(equal_to_scalar_code);
-    TEST_RUN(locations);
-    TEST_RUN(pairs_without_trailing_padding);
-    TEST_RUN(user_operators);
-    TEST_RUN(long_counts_are_split);
-    TEST_RUN(derived_types);
+    TEST_RUN(test_operators_are_defined);
+    TEST_RUN(test_equal_to_scalar_code);
+    TEST_RUN(test_minloc_and_maxloc);
+    TEST_RUN(test_pairs_without_trailing_padding);
+    TEST_RUN(test_user_operators);
+    TEST_RUN(test_long_counts_are_split);
+    TEST_RUN(test_derived_types);
     return test_result();
 }

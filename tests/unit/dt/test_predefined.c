@@ -1,5 +1,5 @@
-/* test_predefined.c: the predefined datatypes: every handle of mpi.h resolves, with the size, alignment and
- * name it should have.
+/* test_predefined.c: every handle of a predefined datatype in mpi.h resolves to a type with the correct
+ * size, alignment and name.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
@@ -23,7 +23,7 @@
         EXPECT_STR(dt_kinds[t->kind].name, "MPI_" #id); \
     } while (0)
 
-static void c_types(void)
+static void test_c_types(void)
 {
     CHECK_TYPE(CHAR, 1);
     CHECK_TYPE(SIGNED_CHAR, 1);
@@ -60,7 +60,7 @@ static void c_types(void)
     EXPECT(MPI_C_COMPLEX == MPI_C_FLOAT_COMPLEX && MPI_LONG_LONG_INT == MPI_LONG_LONG);
 }
 
-static void cxx_and_fortran_types(void)
+static void test_cxx_and_fortran_types(void)
 {
     CHECK_TYPE(CXX_BOOL, 1);
     CHECK_TYPE(CXX_FLOAT_COMPLEX, 8);
@@ -108,7 +108,7 @@ static void cxx_and_fortran_types(void)
         EXPECT_EQ(t->contiguous, t->size == t->extent);                      \
     } while (0)
 
-static void pair_types(void)
+static void test_pair_types(void)
 {
     CHECK_PAIR(FLOAT_INT, float, int);
     CHECK_PAIR(DOUBLE_INT, double, int);
@@ -121,7 +121,7 @@ static void pair_types(void)
     CHECK_PAIR(2INTEGER, int, int);
 }
 
-static void other_handles_are_no_types(void)
+static void test_other_handles_are_no_types(void)
 {
     int found = 0;
     for (uint32_t h = 0; h <= HANDLE_PREDEFINED_MAX; h++) {
@@ -138,9 +138,9 @@ static void other_handles_are_no_types(void)
 
 int main(void)
 {
-    TEST_RUN(c_types);
-    TEST_RUN(cxx_and_fortran_types);
-    TEST_RUN(pair_types);
-    TEST_RUN(other_handles_are_no_types);
+    TEST_RUN(test_c_types);
+    TEST_RUN(test_cxx_and_fortran_types);
+    TEST_RUN(test_pair_types);
+    TEST_RUN(test_other_handles_are_no_types);
     return test_result();
 }

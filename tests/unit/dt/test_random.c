@@ -1,5 +1,5 @@
-/* test_random.c: random nested types against the model: sizes and bounds, packing and unpacking in fragments,
- * pieces, copies, counts.
+/* test_random.c: compares random nested types with the model: sizes and bounds, packing and unpacking in
+ * fragments, contiguous pieces, copies, element counts.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
@@ -12,27 +12,28 @@
 
 #define ROUNDS 3000
 
-/* A buffer of exactly the bytes that `count` elements may touch, so that a sanitizer sees one too many. */
-struct area {
+/* A buffer of exactly the bytes that `count` elements may access, so that a sanitizer detects any further
+ * access. */
+struct exact_buffer {
     char *memory;
     size_t size;
-    char *buffer; /* what the user would pass */
+    char *buffer; /* the address that a user would pass */
 };
 
-static struct area area_for(const struct model *m, int64_t count)
+static struct exact_buffer exact_buffer_for(const struct model *m, int64_t count)
 {
     int64_t low, high, extent = model_extent(m), reach = (count - 1) * extent;
     model_true_bounds(m, &low, &high);
     low += reach < 0 ? reach : 0;
     high += reach > 0 ? reach : 0;
-    struct area a = {.size = (size_t)(high - low)};
+    struct exact_buffer a = {.size = (size_t)(high - low)};
     a.memory = malloc(a.size + 1);
     a.buffer = ptr_add(a.memory, -low);
     random_fill(a.memory, a.size);
     return a;
 }
 
-static void check_bounds(const struct made *m)
+static void check_bounds(const struct type_pair *m)
 {
     int64_t low, high;
     model_true_bounds(&m->model, &low, &high);
@@ -44,7 +45,7 @@ static void check_bounds(const struct made *m)
     EXPECT_EQ(m->type->true_extent, high - low);
 }
 
-static void check_span(const struct made *m, int64_t count)
+static void check_span(const struct type_pair *m, int64_t count)
 {
     int64_t low = 0, high = 0, extent = model_extent(&m->model), reach = (count - 1) * extent;
     MPI_Aint gap;
@@ -53,10 +54,10 @@ static void check_span(const struct made *m, int64_t count)
     EXPECT_EQ(gap, count > 0 && reach < 0 ? low + reach : low);
 }
 
-static void check_pack(const struct made *m, int64_t count)
+static void check_pack(const struct type_pair *m, int64_t count)
 {
     size_t bytes = (size_t)(m->type->size * count);
-    struct area a = area_for(&m->model, count);
+    struct exact_buffer a = exact_buffer_for(&m->model, count);
     char *wanted = malloc(bytes + 1), *got = malloc(bytes + 1);
     model_pack(&m->model, count, a.buffer, wanted);
 
@@ -72,7 +73,7 @@ static void check_pack(const struct made *m, int64_t count)
     EXPECT(memcmp(wanted, got, bytes) == 0);
 
     if (bytes > 0) {
-        size_t from = random_next() % bytes, n = random_next() % (bytes - from) + 1;
+        size_t from = random_bits() % bytes, n = random_bits() % (bytes - from) + 1;
         dt_cursor_seek(&c, from);
         EXPECT_EQ(dt_cursor_pack(&c, got, n), n);
         EXPECT(memcmp(wanted + from, got, n) == 0);
@@ -86,10 +87,10 @@ static void check_pack(const struct made *m, int64_t count)
     free(a.memory);
 }
 
-static void check_unpack(const struct made *m, int64_t count)
+static void check_unpack(const struct type_pair *m, int64_t count)
 {
-    size_t bytes = (size_t)(m->type->size * count), len = bytes ? random_next() % (bytes + 1) : 0;
-    struct area wanted = area_for(&m->model, count), got = area_for(&m->model, count);
+    size_t bytes = (size_t)(m->type->size * count), len = bytes ? random_bits() % (bytes + 1) : 0;
+    struct exact_buffer wanted = exact_buffer_for(&m->model, count), got = exact_buffer_for(&m->model, count);
     char *in = malloc(bytes + 1);
     random_fill(in, bytes);
     memcpy(got.memory, wanted.memory, got.size);
@@ -108,10 +109,10 @@ static void check_unpack(const struct made *m, int64_t count)
     free(got.memory);
 }
 
-static void check_pieces(const struct made *m, int64_t count)
+static void check_pieces(const struct type_pair *m, int64_t count)
 {
     size_t bytes = (size_t)(m->type->size * count), at = 0, n;
-    struct area a = area_for(&m->model, count);
+    struct exact_buffer a = exact_buffer_for(&m->model, count);
     char *wanted = malloc(bytes + 1), *got = malloc(bytes + 1);
     void *piece;
     model_pack(&m->model, count, a.buffer, wanted);
@@ -134,12 +135,12 @@ static void check_pieces(const struct made *m, int64_t count)
     free(a.memory);
 }
 
-static void check_counts(const struct made *m)
+static void check_counts(const struct type_pair *m)
 {
     MPI_Count size = m->type->size, got, wanted = 0, at = 0, back;
     if (size == 0)
         return;
-    MPI_Count bytes = (MPI_Count)(random_next() % (uint64_t)(2 * size + 1));
+    MPI_Count bytes = (MPI_Count)(random_bits() % (uint64_t)(2 * size + 1));
     dt_get_count(m->type, bytes, &got);
     EXPECT_EQ(got, bytes % size ? MPI_UNDEFINED : bytes / size);
     while (at < bytes)
@@ -150,7 +151,7 @@ static void check_counts(const struct made *m)
     EXPECT_EQ(back, at);
 }
 
-static void check_external(const struct made *m)
+static void check_external(const struct type_pair *m)
 {
     MPI_Count wanted = 0;
     for (size_t i = 0; i < m->model.count; i++)
@@ -158,11 +159,11 @@ static void check_external(const struct made *m)
     EXPECT_EQ(dt_external_size(m->type, 1), wanted);
 }
 
-static void check_copy(const struct made *from, const struct made *to)
+static void check_copy(const struct type_pair *from, const struct type_pair *to)
 {
     MPI_Count n = random_in(0, 3), k = random_in(0, 3);
-    struct area a = area_for(&from->model, n), wanted = area_for(&to->model, k),
-                got = area_for(&to->model, k);
+    struct exact_buffer a = exact_buffer_for(&from->model, n), wanted = exact_buffer_for(&to->model, k),
+                        got = exact_buffer_for(&to->model, k);
     size_t bytes = (size_t)(from->type->size * n), room = (size_t)(to->type->size * k);
     char *packed = malloc(bytes + 1);
     memcpy(got.memory, wanted.memory, got.size);
@@ -177,13 +178,13 @@ static void check_copy(const struct made *from, const struct made *to)
     free(got.memory);
 }
 
-static void random_types(void)
+static void test_random_types(void)
 {
-    struct made last = random_leaf();
+    struct type_pair last = random_leaf();
     for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
         int before = test_failures;
         random_state = seed * 0x9e3779b97f4a7c15u;
-        struct made m = random_type(random_in(1, 4));
+        struct type_pair m = random_type(random_in(1, 4));
         EXPECT_EQ(dtype_commit(m.type), 0);
         check_bounds(&m);
         int64_t count = random_in(0, 4);
@@ -194,18 +195,18 @@ static void random_types(void)
         check_counts(&m);
         check_external(&m);
         check_copy(&last, &m);
-        made_free(&last);
+        type_pair_free(&last);
         last = m;
         if (test_failures != before)
             printf("  with seed %llu\n", (unsigned long long)seed);
         if (test_failures > 20)
             break;
     }
-    made_free(&last);
+    type_pair_free(&last);
 }
 
 int main(void)
 {
-    TEST_RUN(random_types);
+    TEST_RUN(test_random_types);
     return test_result();
 }

@@ -1,5 +1,5 @@
-/* test_recipe.c: envelopes: every constructor's arguments are returned as they were given, in its small and its large form;
- * and types without a name are the same when requested twice.
+/* test_recipe.c: envelopes: the arguments of every constructor, in its int and its large-count form, are
+ * returned as given; and unnamed predefined types are identical when requested twice.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
@@ -11,8 +11,9 @@
 #define INT   dtype_from(MPI_INT)
 #define FLOAT dtype_from(MPI_FLOAT)
 
-/* Compares with a text such as "i 3 1 a 24 c 7": integers, addresses, counts. */
-static void recipe_check(struct dtype *t, int combiner, const char *wanted)
+/* Compares the arguments of the envelope with a text such as "i 3 1 a 24 c 7": integers, addresses,
+ * counts. */
+static void check_recipe(struct dtype *t, int combiner, const char *wanted)
 {
     char text[300] = "";
     size_t n = 0;
@@ -34,24 +35,24 @@ static void test_strided(void)
 {
     struct dtype *t;
     EXPECT_EQ(dtype_contiguous(5, INT, false, &t), 0);
-    recipe_check(t, MPI_COMBINER_CONTIGUOUS, "i 5 ");
+    check_recipe(t, MPI_COMBINER_CONTIGUOUS, "i 5 ");
     EXPECT_EQ(dtype_contiguous(5, INT, true, &t), 0);
-    recipe_check(t, MPI_COMBINER_CONTIGUOUS, "c 5 ");
+    check_recipe(t, MPI_COMBINER_CONTIGUOUS, "c 5 ");
     EXPECT_EQ(dtype_vector(5, 2, -3, INT, false, &t), 0);
-    recipe_check(t, MPI_COMBINER_VECTOR, "i 5 2 -3 ");
+    check_recipe(t, MPI_COMBINER_VECTOR, "i 5 2 -3 ");
     EXPECT_EQ(dtype_vector(5, 2, -3, INT, true, &t), 0);
-    recipe_check(t, MPI_COMBINER_VECTOR, "c 5 2 -3 ");
+    check_recipe(t, MPI_COMBINER_VECTOR, "c 5 2 -3 ");
     EXPECT_EQ(dtype_hvector(5, 2, 30, INT, false, &t), 0);
-    recipe_check(t, MPI_COMBINER_HVECTOR, "i 5 2 a 30 ");
+    check_recipe(t, MPI_COMBINER_HVECTOR, "i 5 2 a 30 ");
     EXPECT_EQ(dtype_hvector(5, 2, 30, INT, true, &t), 0);
-    recipe_check(t, MPI_COMBINER_HVECTOR, "c 5 2 30 ");
+    check_recipe(t, MPI_COMBINER_HVECTOR, "c 5 2 30 ");
     EXPECT_EQ(dtype_resized(INT, -4, 12, false, &t), 0);
-    recipe_check(t, MPI_COMBINER_RESIZED, "a -4 12 ");
+    check_recipe(t, MPI_COMBINER_RESIZED, "a -4 12 ");
     EXPECT_EQ(dtype_resized(INT, -4, 12, true, &t), 0);
-    recipe_check(t, MPI_COMBINER_RESIZED, "c -4 12 ");
+    check_recipe(t, MPI_COMBINER_RESIZED, "c -4 12 ");
     EXPECT_EQ(dtype_dup(INT, &t), 0);
     EXPECT(t->committed);
-    recipe_check(t, MPI_COMBINER_DUP, "");
+    check_recipe(t, MPI_COMBINER_DUP, "");
 }
 
 static void test_indexed(void)
@@ -61,29 +62,29 @@ static void test_indexed(void)
     MPI_Count wn[2] = {1, 2}, wat[2] = {3, 4};
     MPI_Aint bytes[2] = {16, 32};
     EXPECT_EQ(dtype_indexed(2, ivec_int(n), ivec_int(at), INT, &t), 0);
-    recipe_check(t, MPI_COMBINER_INDEXED, "i 2 1 2 3 4 ");
+    check_recipe(t, MPI_COMBINER_INDEXED, "i 2 1 2 3 4 ");
     EXPECT_EQ(dtype_indexed(2, ivec_wide(wn), ivec_wide(wat), INT, &t), 0);
-    recipe_check(t, MPI_COMBINER_INDEXED, "c 2 1 2 3 4 ");
+    check_recipe(t, MPI_COMBINER_INDEXED, "c 2 1 2 3 4 ");
     EXPECT_EQ(dtype_hindexed(2, ivec_int(n), ivec_wide(bytes), INT, &t), 0);
-    recipe_check(t, MPI_COMBINER_HINDEXED, "i 2 1 2 a 16 32 ");
+    check_recipe(t, MPI_COMBINER_HINDEXED, "i 2 1 2 a 16 32 ");
     EXPECT_EQ(dtype_hindexed(2, ivec_wide(wn), ivec_wide(bytes), INT, &t), 0);
-    recipe_check(t, MPI_COMBINER_HINDEXED, "c 2 1 2 16 32 ");
+    check_recipe(t, MPI_COMBINER_HINDEXED, "c 2 1 2 16 32 ");
     EXPECT_EQ(dtype_indexed_block(2, 7, ivec_int(at), INT, &t), 0);
-    recipe_check(t, MPI_COMBINER_INDEXED_BLOCK, "i 2 7 3 4 ");
+    check_recipe(t, MPI_COMBINER_INDEXED_BLOCK, "i 2 7 3 4 ");
     EXPECT_EQ(dtype_indexed_block(2, 7, ivec_wide(wat), INT, &t), 0);
-    recipe_check(t, MPI_COMBINER_INDEXED_BLOCK, "c 2 7 3 4 ");
+    check_recipe(t, MPI_COMBINER_INDEXED_BLOCK, "c 2 7 3 4 ");
     EXPECT_EQ(dtype_hindexed_block(2, 7, ivec_wide(bytes), INT, false, &t), 0);
-    recipe_check(t, MPI_COMBINER_HINDEXED_BLOCK, "i 2 7 a 16 32 ");
+    check_recipe(t, MPI_COMBINER_HINDEXED_BLOCK, "i 2 7 a 16 32 ");
     EXPECT_EQ(dtype_hindexed_block(2, 7, ivec_wide(bytes), INT, true, &t), 0);
-    recipe_check(t, MPI_COMBINER_HINDEXED_BLOCK, "c 2 7 16 32 ");
+    check_recipe(t, MPI_COMBINER_HINDEXED_BLOCK, "c 2 7 16 32 ");
     MPI_Datatype types[2] = {MPI_INT, MPI_FLOAT};
     EXPECT_EQ(dtype_struct(2, ivec_int(n), ivec_wide(bytes), types, &t), 0);
     EXPECT_EQ(t->recipe->types, 2);
-    recipe_check(t, MPI_COMBINER_STRUCT, "i 2 1 2 a 16 32 ");
+    check_recipe(t, MPI_COMBINER_STRUCT, "i 2 1 2 a 16 32 ");
     EXPECT_EQ(dtype_struct(2, ivec_wide(wn), ivec_wide(bytes), types, &t), 0);
-    recipe_check(t, MPI_COMBINER_STRUCT, "c 2 1 2 16 32 ");
+    check_recipe(t, MPI_COMBINER_STRUCT, "c 2 1 2 16 32 ");
     EXPECT_EQ(dtype_indexed(0, ivec_int(NULL), ivec_int(NULL), INT, &t), 0);
-    recipe_check(t, MPI_COMBINER_INDEXED, "i 0 ");
+    check_recipe(t, MPI_COMBINER_INDEXED, "i 0 ");
     types[1] = MPI_DATATYPE_NULL;
     EXPECT_EQ(dtype_struct(2, ivec_int(n), ivec_wide(bytes), types, &t), MPI_ERR_TYPE);
     n[1] = -1;
@@ -96,20 +97,20 @@ static void test_arrays(void)
     int size[2] = {4, 5}, sub[2] = {2, 3}, at[2] = {1, 2};
     MPI_Count wsize[2] = {4, 5}, wsub[2] = {2, 3}, wat[2] = {1, 2};
     EXPECT_EQ(dtype_subarray(2, ivec_int(size), ivec_int(sub), ivec_int(at), MPI_ORDER_C, INT, &t), 0);
-    recipe_check(t, MPI_COMBINER_SUBARRAY, "i 2 4 5 2 3 1 2 12 ");
+    check_recipe(t, MPI_COMBINER_SUBARRAY, "i 2 4 5 2 3 1 2 12 ");
     EXPECT_EQ(dtype_subarray(2, ivec_wide(wsize), ivec_wide(wsub), ivec_wide(wat), MPI_ORDER_C, INT, &t), 0);
-    recipe_check(t, MPI_COMBINER_SUBARRAY, "i 2 12 c 4 5 2 3 1 2 ");
+    check_recipe(t, MPI_COMBINER_SUBARRAY, "i 2 12 c 4 5 2 3 1 2 ");
     int how[2] = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC}, arg[2] = {MPI_DISTRIBUTE_DFLT_DARG, 2};
     int grid[2] = {2, 3};
     struct darray d = {6, 4, 2, ivec_int(size), how, arg, grid, MPI_ORDER_FORTRAN};
     EXPECT_EQ(dtype_darray(&d, INT, &t), 0);
-    recipe_check(t, MPI_COMBINER_DARRAY, "i 6 4 2 4 5 17 18 19 2 2 3 15 ");
+    check_recipe(t, MPI_COMBINER_DARRAY, "i 6 4 2 4 5 17 18 19 2 2 3 15 ");
     d.gsizes = ivec_wide(wsize);
     EXPECT_EQ(dtype_darray(&d, INT, &t), 0);
-    recipe_check(t, MPI_COMBINER_DARRAY, "i 6 4 2 17 18 19 2 2 3 15 c 4 5 ");
+    check_recipe(t, MPI_COMBINER_DARRAY, "i 6 4 2 17 18 19 2 2 3 15 c 4 5 ");
 }
 
-static void bad_arrays(void)
+static void test_invalid_arrays(void)
 {
     struct dtype *t;
     int size[1] = {4}, sub[1] = {3}, at[1] = {2}, how[1] = {MPI_DISTRIBUTE_BLOCK}, arg[1] = {1},
@@ -121,7 +122,8 @@ static void bad_arrays(void)
     at[0] = 0;
     EXPECT_EQ(dtype_subarray(1, ivec_int(size), ivec_int(sub), ivec_int(at), 99, INT, &t), MPI_ERR_ARG);
     struct darray d = {2, 0, 1, ivec_int(size), how, arg, grid, MPI_ORDER_C};
-    EXPECT_EQ(dtype_darray(&d, INT, &t), MPI_ERR_ARG); /* two blocks of one do not cover four */
+    EXPECT_EQ(dtype_darray(&d, INT, &t),
+              MPI_ERR_ARG); /* two blocks of one element do not cover four elements */
     arg[0] = 2;
     d.rank = 2;
     EXPECT_EQ(dtype_darray(&d, INT, &t), MPI_ERR_ARG);
@@ -135,7 +137,7 @@ static void bad_arrays(void)
     EXPECT_EQ(dtype_darray(&d, INT, &t), MPI_ERR_ARG);
 }
 
-static void fortran_kinds(void)
+static void test_fortran_kinds(void)
 {
     struct dtype *a, *b;
     EXPECT_EQ(dtype_f90_real(6, 30, &a), 0);
@@ -161,7 +163,7 @@ static void fortran_kinds(void)
     EXPECT_EQ(dtype_f90_integer(39, &b), MPI_ERR_ARG);
 }
 
-static void values_with_index(void)
+static void test_value_index_types(void)
 {
     struct dtype *t, *u;
     dtype_value_index(dtype_from(MPI_DOUBLE), INT, &t);
@@ -178,7 +180,7 @@ static void values_with_index(void)
     EXPECT(!t);
 }
 
-static void matching_sizes(void)
+static void test_match_size(void)
 {
     struct dtype *t;
     EXPECT_EQ(dtype_match_size(MPI_TYPECLASS_REAL, 8, &t), 0);
@@ -196,9 +198,9 @@ int main(void)
     TEST_RUN(test_strided);
     TEST_RUN(test_indexed);
     TEST_RUN(test_arrays);
-    TEST_RUN(bad_arrays);
-    TEST_RUN(fortran_kinds);
-    TEST_RUN(values_with_index);
-    TEST_RUN(matching_sizes);
+    TEST_RUN(test_invalid_arrays);
+    TEST_RUN(test_fortran_kinds);
+    TEST_RUN(test_value_index_types);
+    TEST_RUN(test_match_size);
     return test_result();
 }

@@ -1,8 +1,9 @@
-/* test_agree.c: the agreement (ft/agree.h) in every order of events, among 2 to 4 processes of which all but one may die: in
- * any step, after any of the messages that the step sends. Messages between two processes keep their order; the news of a
- * death may come before or after what the dead one sent. Every process that decides, alive or not yet dead, decides the same; when
- * nothing can happen any more all who live have decided. Several agreements may be under way at once: a process forgets one when
- * a later decision permits it (ft/agree.h), and then answers no query about it.
+/* test_agree.c: the agreement (ft/agree.h) in every order of events, among 2 to 4 processes of which all
+ * but one may die: in any step, after any of the messages that the step sends. Messages between two
+ * processes keep their order; the notification of a death may arrive before or after messages of the dead
+ * process. All processes that decide decide the same, also those that die later; when no event is left all
+ * living processes have decided. Several agreements may run at once: a process forgets an agreement when a
+ * later decision permits it (ft/agree.h), and then answers no query about it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -18,74 +19,74 @@
             exit(1);       \
     } while (0)
 
-#define MOST    5
-#define QUEUE   10
-#define WORDS   3 /* an AND, a greatest, and what need not be kept */
-#define ROUNDS  3
-#define MACHINE (sizeof(struct agree) + (3 * WORDS + 4) * sizeof(uint64_t))
+#define PROCESSES_MAX 5
+#define QUEUE         10
+#define WORDS         3 /* a bitwise AND, a maximum, and the first agreement that must be kept */
+#define ROUNDS        3
+#define MACHINE       (sizeof(struct agree) + (3 * WORDS + 4) * sizeof(uint64_t))
 
-struct letter {
-    uint8_t round, kind, epoch, decided, words, most, open, have, dead;
+struct agree_letter {
+    uint8_t round, kind, epoch, decided, words, maximum, open, have, dead;
 };
 
 /* Memory of this type compares byte by byte. */
 struct world {
-    uint64_t machines[MOST][ROUNDS][MACHINE / 8];
-    struct letter mail[MOST][MOST][QUEUE]; /* [from][to] */
-    uint8_t queued[MOST][MOST];
-    uint8_t dead[MOST];            /* 1: has died */
-    uint8_t knows[MOST][MOST];     /* [who][of whom] */
-    uint8_t begun[MOST];           /* number of agreements */
-    uint8_t forgot[MOST];          /* number of agreements forgotten */
-    uint16_t result[MOST][ROUNDS]; /* of the living: 0x8000 and the words, once decided */
+    uint64_t machines[PROCESSES_MAX][ROUNDS][MACHINE / 8];
+    struct agree_letter mail[PROCESSES_MAX][PROCESSES_MAX][QUEUE]; /* [from][to] */
+    uint8_t queued[PROCESSES_MAX][PROCESSES_MAX];
+    uint8_t dead[PROCESSES_MAX];                 /* 1: has died */
+    uint8_t knows[PROCESSES_MAX][PROCESSES_MAX]; /* knows[i][k] is 1: process i was notified that k died */
+    uint8_t begun[PROCESSES_MAX];                /* number of agreements begun */
+    uint8_t forgot[PROCESSES_MAX];               /* number of agreements forgotten */
+    uint16_t result[PROCESSES_MAX][ROUNDS]; /* of living processes: 0x8000 | result words, once decided */
 };
 
-static uint32_t n, may_die, rounds;
-static uint64_t states, ends, longest;
+static uint32_t nprocesses, deaths_max, nrounds;
+static uint64_t nstates, nfinal_states, longest_path;
 
-static struct agree *machine(struct world *w, uint32_t i, uint32_t round)
+static struct agree *agreement_of(struct world *w, uint32_t i, uint32_t round)
 {
     return (struct agree *)w->machines[i][round];
 }
 
-/* ---- one step of one process, which may die after `left` messages ---- */
+/* ---- one step of one process, which may die after `messages_left` more messages ---- */
 
-struct post {
+struct outbox {
     struct world *w;
     uint32_t from, round;
-    int left; /* messages that still leave before it dies */
+    int messages_left; /* messages that the process still sends before it dies */
 };
 
-static void post(void *arg, uint32_t to, const struct agree_message *m)
+static void send_letter(void *arg, uint32_t to, const struct agree_message *m)
 {
-    struct post *p = arg;
-    if (p->left == 0)
+    struct outbox *p = arg;
+    if (p->messages_left == 0)
         return;
-    p->left--;
+    p->messages_left--;
     if (p->w->dead[to])
         return;
     uint8_t *queued = &p->w->queued[p->from][to];
     CHECK_TRUE(*queued < QUEUE);
     p->w->mail[p->from][to][(*queued)++] =
-        (struct letter){(uint8_t)p->round,    (uint8_t)m->kind,           (uint8_t)m->epoch,
-                        (uint8_t)m->decided,  (uint8_t)(m->data[0] & 31), (uint8_t)m->data[1],
-                        (uint8_t)~m->data[2], (uint8_t)m->data[3],        (uint8_t)m->data[4]};
+        (struct agree_letter){(uint8_t)p->round,    (uint8_t)m->kind,           (uint8_t)m->epoch,
+                              (uint8_t)m->decided,  (uint8_t)(m->data[0] & 31), (uint8_t)m->data[1],
+                              (uint8_t)~m->data[2], (uint8_t)m->data[3],        (uint8_t)m->data[4]};
 }
 
-enum what { BEGIN, HEAR, NEWS };
+enum event_kind { BEGIN, RECEIVE, NOTIFY_DEATH };
 struct event {
-    enum what what;
+    enum event_kind event_kind;
     uint32_t at, from;
 };
 
-static uint64_t words_of(uint32_t i)
+static uint64_t contribution_of(uint32_t i)
 {
     return 31 & ~(1ull << i);
 }
 
-static struct letter take(struct world *w, uint32_t from, uint32_t to)
+static struct agree_letter take_letter(struct world *w, uint32_t from, uint32_t to)
 {
-    struct letter first = w->mail[from][to][0];
+    struct agree_letter first = w->mail[from][to][0];
     w->queued[from][to]--;
     memmove(&w->mail[from][to][0], &w->mail[from][to][1], w->queued[from][to] * sizeof(first));
     memset(&w->mail[from][to][w->queued[from][to]], 0, sizeof(first));
@@ -95,85 +96,87 @@ static struct letter take(struct world *w, uint32_t from, uint32_t to)
 static uint32_t first_open(struct world *w, uint32_t i)
 {
     uint32_t first = w->forgot[i];
-    while (first < w->begun[i] && machine(w, i, first)->decided)
+    while (first < w->begun[i] && agreement_of(w, i, first)->decided)
         first++;
     return first;
 }
 
-/* As round.c does after each decision. */
-static void forget(struct world *w, uint32_t i)
+/* Forgets agreements as round.c does after each decision. */
+static void forget_agreements(struct world *w, uint32_t i)
 {
     uint32_t below = w->forgot[i];
     for (uint32_t k = below; k < w->begun[i]; k++)
-        if (machine(w, i, k)->decided && agree_decode_first_open(machine(w, i, k)) > below)
-            below = agree_decode_first_open(machine(w, i, k));
+        if (agreement_of(w, i, k)->decided && agree_decode_first_open(agreement_of(w, i, k)) > below)
+            below = agree_decode_first_open(agreement_of(w, i, k));
     CHECK_TRUE(below <= first_open(w, i));
     for (; w->forgot[i] < below; w->forgot[i]++)
         memset(w->machines[i][w->forgot[i]], 0, MACHINE);
 }
 
-static void hear(struct world *w, const struct event *e, struct post *p, const struct agree_out *out)
+static void receive_letter(struct world *w, const struct event *e, struct outbox *p,
+                           const struct agree_out *out)
 {
-    struct letter l = take(w, e->from, e->at);
+    struct agree_letter l = take_letter(w, e->from, e->at);
     uint64_t memory[8] = {0};
     struct agree_message *m = (struct agree_message *)memory;
     *m = (struct agree_message){.kind = l.kind, .epoch = l.epoch, .decided = l.decided};
     m->data[0] = l.words | ~31ull;
-    m->data[1] = l.most;
+    m->data[1] = l.maximum;
     m->data[2] = agree_encode_first_open(l.open);
     m->data[3] = l.have;
     m->data[4] = l.dead;
     p->round = l.round;
     if (l.round >= w->forgot[e->at])
-        agree_receive(machine(w, e->at, l.round), e->from, m, out);
+        agree_receive(agreement_of(w, e->at, l.round), e->from, m, out);
 }
 
-/* Returns how many messages it sent; `most` < 0: all of them, else it dies after `most`. */
-static int step(struct world *w, const struct event *e, int most)
+/* Executes one event and returns the number of messages sent. `most` >= 0: the process dies after `most`
+ * messages. */
+static int step_process(struct world *w, const struct event *e, int most)
 {
-    uint64_t room[8] = {0},
-             words[WORDS] = {words_of(e->at), e->at + 1, agree_encode_first_open(first_open(w, e->at))};
-    struct post p = {w, e->at, w->begun[e->at], most < 0 ? 1000 : most};
-    struct agree_out out = {post, &p, (struct agree_message *)room};
-    if (e->what == BEGIN) {
-        agree_begin(machine(w, e->at, w->begun[e->at]++), words, &out);
-    } else if (e->what == NEWS) {
+    uint64_t room[8] = {0}, words[WORDS] = {contribution_of(e->at), e->at + 1,
+                                            agree_encode_first_open(first_open(w, e->at))};
+    struct outbox p = {w, e->at, w->begun[e->at], most < 0 ? 1000 : most};
+    struct agree_out out = {send_letter, &p, (struct agree_message *)room};
+    if (e->event_kind == BEGIN) {
+        agree_begin(agreement_of(w, e->at, w->begun[e->at]++), words, &out);
+    } else if (e->event_kind == NOTIFY_DEATH) {
         w->knows[e->at][e->from] = 1;
-        for (p.round = w->forgot[e->at]; p.round < rounds; p.round++)
-            agree_member_died(machine(w, e->at, p.round), e->from, &out);
+        for (p.round = w->forgot[e->at]; p.round < nrounds; p.round++)
+            agree_member_died(agreement_of(w, e->at, p.round), e->from, &out);
     } else {
-        hear(w, e, &p, &out);
+        receive_letter(w, e, &p, &out);
     }
-    return (most < 0 ? 1000 : most) - p.left;
+    return (most < 0 ? 1000 : most) - p.messages_left;
 }
 
-static void die(struct world *w, uint32_t i)
+static void kill_process(struct world *w, uint32_t i)
 {
     w->dead[i] = 1;
     memset(w->result[i], 0, sizeof(w->result[i]));
     memset(w->machines[i], 0, sizeof(w->machines[i]));
-    for (uint32_t k = 0; k < n; k++) {
+    for (uint32_t k = 0; k < nprocesses; k++) {
         memset(w->mail[k][i], 0, sizeof(w->mail[k][i]));
         w->queued[k][i] = 0;
         w->knows[i][k] = 0;
     }
 }
 
-/* ---- what must be true ---- */
+/* ---- checks ---- */
 
 static void check_decision(struct world *w, uint32_t i, uint32_t round)
 {
-    struct agree *a = machine(w, i, round);
+    struct agree *a = agreement_of(w, i, round);
     if (!a->decided)
         return;
     uint16_t got = (uint16_t)(0x8000 | agree_get_result(a)[1] << 5 | (agree_get_result(a)[0] & 31));
     CHECK_TRUE(w->result[i][round] == 0 || w->result[i][round] == got);
     w->result[i][round] = got;
-    for (uint32_t k = 0; k < n; k++) {
+    for (uint32_t k = 0; k < nprocesses; k++) {
         if (!w->dead[k]) {
             CHECK_TRUE(w->begun[k] > round);
-            CHECK_TRUE(
-                !(agree_get_result(a)[0] >> k & 1)); /* the contribution of everyone who lives is in it */
+            CHECK_TRUE(!(agree_get_result(a)[0] >> k &
+                         1)); /* the result includes the contributions of all living processes */
             CHECK_TRUE(agree_get_result(a)[1] >= k + 1);
             CHECK_TRUE(!agree_is_gone(a, k));
         }
@@ -183,59 +186,59 @@ static void check_decision(struct world *w, uint32_t i, uint32_t round)
 
 static void check_and_forget(struct world *w, uint32_t i)
 {
-    for (uint32_t round = w->forgot[i]; round < rounds; round++)
+    for (uint32_t round = w->forgot[i]; round < nrounds; round++)
         check_decision(w, i, round);
-    forget(w, i);
+    forget_agreements(w, i);
 }
 
-static uint64_t gone_of(struct world *w, uint32_t i, uint32_t round)
+static uint64_t gone_mask(struct world *w, uint32_t i, uint32_t round)
 {
     uint64_t gone = 0;
-    for (uint32_t k = 0; k < n; k++)
-        gone |= (uint64_t)agree_is_gone(machine(w, i, round), k) << k;
+    for (uint32_t k = 0; k < nprocesses; k++)
+        gone |= (uint64_t)agree_is_gone(agreement_of(w, i, round), k) << k;
     return gone;
 }
 
-static void check_end(struct world *w)
+static void check_final_state(struct world *w)
 {
-    ends++;
-    for (uint32_t round = 0; round < rounds; round++) {
+    nfinal_states++;
+    for (uint32_t round = 0; round < nrounds; round++) {
         uint64_t gone = UINT64_MAX;
-        for (uint32_t i = 0; i < n; i++) {
+        for (uint32_t i = 0; i < nprocesses; i++) {
             if (w->dead[i])
                 continue;
             CHECK_TRUE(w->result[i][round] != 0);
             if (w->forgot[i] > round)
                 continue;
-            CHECK_TRUE(gone == UINT64_MAX || gone == gone_of(w, i, round));
-            gone = gone_of(w, i, round);
+            CHECK_TRUE(gone == UINT64_MAX || gone == gone_mask(w, i, round));
+            gone = gone_mask(w, i, round);
         }
     }
 }
 
-static int events_of(const struct world *w, struct event *list)
+static int list_events(const struct world *w, struct event *list)
 {
     int count = 0;
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < nprocesses; i++) {
         if (w->dead[i])
             continue;
-        if (w->begun[i] < rounds)
+        if (w->begun[i] < nrounds)
             list[count++] = (struct event){BEGIN, i, 0};
-        for (uint32_t k = 0; k < n; k++) {
+        for (uint32_t k = 0; k < nprocesses; k++) {
             /* A process receives nothing from a process that it knows to be dead. */
             if (w->queued[k][i] && !w->knows[i][k])
-                list[count++] = (struct event){HEAR, i, k};
+                list[count++] = (struct event){RECEIVE, i, k};
             if (w->dead[k] && !w->knows[i][k])
-                list[count++] = (struct event){NEWS, i, k};
+                list[count++] = (struct event){NOTIFY_DEATH, i, k};
         }
     }
     return count;
 }
 
-/* ---- every order: depth first, over states not seen before ---- */
+/* ---- every order of events: depth-first search over states not seen before ---- */
 
-static uint64_t *seen;
-static uint64_t seen_room;
+static uint64_t *seen_states;
+static uint64_t seen_capacity;
 
 static bool is_new(const struct world *w)
 {
@@ -248,56 +251,57 @@ static bool is_new(const struct world *w)
         hash ^= hash >> 31;
     }
     hash |= 1;
-    if (2 * states >= seen_room) {
-        uint64_t *old = seen, room = seen_room;
-        seen_room = room ? 2 * room : 1 << 16;
-        seen = calloc(seen_room, sizeof(*seen));
-        CHECK_TRUE(seen != NULL);
+    if (2 * nstates >= seen_capacity) {
+        uint64_t *old = seen_states, room = seen_capacity;
+        seen_capacity = room ? 2 * room : 1 << 16;
+        seen_states = calloc(seen_capacity, sizeof(*seen_states));
+        CHECK_TRUE(seen_states != NULL);
         for (uint64_t i = 0; i < room; i++)
             if (old[i]) {
-                uint64_t at = old[i] >> 8 & (seen_room - 1);
-                while (seen[at])
-                    at = (at + 1) & (seen_room - 1);
-                seen[at] = old[i];
+                uint64_t at = old[i] >> 8 & (seen_capacity - 1);
+                while (seen_states[at])
+                    at = (at + 1) & (seen_capacity - 1);
+                seen_states[at] = old[i];
             }
         free(old);
     }
-    uint64_t at = hash >> 8 & (seen_room - 1);
-    for (; seen[at]; at = (at + 1) & (seen_room - 1))
-        if (seen[at] == hash)
+    uint64_t at = hash >> 8 & (seen_capacity - 1);
+    for (; seen_states[at]; at = (at + 1) & (seen_capacity - 1))
+        if (seen_states[at] == hash)
             return false;
-    seen[at] = hash;
-    states++;
+    seen_states[at] = hash;
+    nstates++;
     return true;
 }
 
-static void explore(const struct world *w, uint32_t deaths, uint64_t depth)
+static void explore_events(const struct world *w, uint32_t deaths, uint64_t depth)
 {
-    struct event list[MOST * (2 * MOST + 1)];
+    struct event list[PROCESSES_MAX * (2 * PROCESSES_MAX + 1)];
     if (!is_new(w))
         return;
-    longest = depth > longest ? depth : longest;
-    const int count = events_of(w, list);
+    longest_path = depth > longest_path ? depth : longest_path;
+    const int count = list_events(w, list);
     if (count == 0)
-        check_end((struct world *)(uintptr_t)w);
+        check_final_state((struct world *)(uintptr_t)w);
     for (int i = 0; i < count; i++) {
         struct world next = *w;
-        int sent = step(&next, &list[i], -1);
+        int sent = step_process(&next, &list[i], -1);
         check_and_forget(&next, list[i].at);
-        explore(&next, deaths, depth + 1);
-        /* It may die after any of its messages. After the last one is the same as between two steps. */
-        for (int most = 0; deaths < may_die && most < sent; most++) {
+        explore_events(&next, deaths, depth + 1);
+        /* The process may die after any of its messages except the last: that equals a death between two
+         * steps. */
+        for (int most = 0; deaths < deaths_max && most < sent; most++) {
             struct world cut = *w;
-            step(&cut, &list[i], most);
-            die(&cut, list[i].at);
-            explore(&cut, deaths + 1, depth + 1);
+            step_process(&cut, &list[i], most);
+            kill_process(&cut, list[i].at);
+            explore_events(&cut, deaths + 1, depth + 1);
         }
     }
-    for (uint32_t i = 0; deaths < may_die && i < n; i++)
+    for (uint32_t i = 0; deaths < deaths_max && i < nprocesses; i++)
         if (!w->dead[i]) {
             struct world next = *w;
-            die(&next, i);
-            explore(&next, deaths + 1, depth + 1);
+            kill_process(&next, i);
+            explore_events(&next, deaths + 1, depth + 1);
         }
 }
 
@@ -305,21 +309,23 @@ static void explore_all(uint32_t size, uint32_t deaths, uint32_t agreements)
 {
     struct world w;
     memset(&w, 0, sizeof(w));
-    n = size;
-    may_die = deaths;
-    rounds = agreements;
-    states = ends = longest = 0;
-    for (uint32_t i = 0; i < n; i++)
-        for (uint32_t round = 0; round < rounds; round++) {
-            agree_init(machine(&w, i, round), n, i, WORDS);
-            agree_set_max_words(machine(&w, i, round), 2);
+    nprocesses = size;
+    deaths_max = deaths;
+    nrounds = agreements;
+    nstates = nfinal_states = longest_path = 0;
+    for (uint32_t i = 0; i < nprocesses; i++)
+        for (uint32_t round = 0; round < nrounds; round++) {
+            agree_init(agreement_of(&w, i, round), nprocesses, i, WORDS);
+            agree_set_max_words(agreement_of(&w, i, round), 2);
         }
-    explore(&w, 0, 0);
-    printf("%u processes, at most %u die, agreements: %u: %llu states, %llu ends, at most %llu steps\n", n,
-           deaths, rounds, (unsigned long long)states, (unsigned long long)ends, (unsigned long long)longest);
-    free(seen);
-    seen = NULL;
-    seen_room = 0;
+    explore_events(&w, 0, 0);
+    printf(
+        "%u processes, at most %u die, agreements: %u: %llu states, %llu final states, at most %llu steps\n",
+        nprocesses, deaths, nrounds, (unsigned long long)nstates, (unsigned long long)nfinal_states,
+        (unsigned long long)longest_path);
+    free(seen_states);
+    seen_states = NULL;
+    seen_capacity = 0;
 }
 
 int main(void)

@@ -1,5 +1,5 @@
-/* test_imports.c: mappings of other processes' GPU memory are cached, bounded, closed when their owner has freed the memory, and
- * never closed while they are in use.
+/* test_imports.c: mappings of other processes' GPU memory are cached in bounded number and size, are
+ * closed when their owner has freed the memory, and are never closed while in use.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "gpu/imports.h"
@@ -12,7 +12,7 @@
 static int open_count, most_open;
 static bool map_fails;
 
-static int imports_map(const struct gpu_export *exported, void **out)
+static int count_mapping(const struct gpu_export *exported, void **out)
 {
     if (map_fails)
         return err_set(MPI_ERR_NO_MEM, "no address space");
@@ -23,24 +23,24 @@ static int imports_map(const struct gpu_export *exported, void **out)
     return 0;
 }
 
-static void imports_unmap(const struct gpu_export *exported, void *address)
+static void count_unmapping(const struct gpu_export *exported, void *address)
 {
     (void)exported;
     open_count--;
     free(address);
 }
 
-static const struct gpu_ops ops = {.map_export = imports_map, .unmap_export = imports_unmap};
+static const struct gpu_ops ops = {.map_export = count_mapping, .unmap_export = count_unmapping};
 
-static struct gpu_export imports_exported(int pid, uint64_t start, uint64_t id)
+static struct gpu_export make_export(int pid, uint64_t start, uint64_t id)
 {
     return (struct gpu_export){.pid = pid, .start = start, .size = 100, .id = id};
 }
 
-static void uses_a_mapping_again(void)
+static void test_mapping_is_reused(void)
 {
     struct gpu_imports imports = {0};
-    const struct gpu_export a = imports_exported(1, 1000, 1);
+    const struct gpu_export a = make_export(1, 1000, 1);
     void *first, *second;
     EXPECT_EQ(gpu_imports_get(&imports, &ops, &a, &first), 0);
     gpu_imports_put(&imports, &ops, first);
@@ -52,13 +52,14 @@ static void uses_a_mapping_again(void)
     EXPECT_EQ(open_count, 0);
 }
 
-/* 10,000 allocations at the same few addresses, as programs do that allocate in a loop: each free is noticed by the next export. */
-static void closes_what_the_owner_has_freed(void)
+/* 10,000 allocations at the same few addresses, as in a program that allocates in a loop: the next export
+ * reveals each free. */
+static void test_freed_memory_is_unmapped(void)
 {
     struct gpu_imports imports = {0};
     most_open = 0;
     for (uint64_t id = 1; id <= 10000; id++) {
-        const struct gpu_export it = imports_exported(1, 1000 + id % 4 * 50, id);
+        const struct gpu_export it = make_export(1, 1000 + id % 4 * 50, id);
         void *address;
         EXPECT_EQ(gpu_imports_get(&imports, &ops, &it, &address), 0);
         gpu_imports_put(&imports, &ops, address);
@@ -68,22 +69,23 @@ static void closes_what_the_owner_has_freed(void)
     EXPECT_EQ(open_count, 0);
 }
 
-static void is_bounded(void)
+static void test_number_of_mappings_is_bounded(void)
 {
     struct gpu_imports imports = {0};
     void *address[GPU_IMPORTS_MOST], *one;
     most_open = 0;
     for (uint64_t i = 0; i < 1000; i++) {
-        const struct gpu_export it = imports_exported(1, 1000 * i, i);
+        const struct gpu_export it = make_export(1, 1000 * i, i);
         EXPECT_EQ(gpu_imports_get(&imports, &ops, &it, &one), 0);
         gpu_imports_put(&imports, &ops, one);
     }
     EXPECT_EQ(most_open, GPU_IMPORTS_MOST);
-    for (uint64_t i = 0; i < GPU_IMPORTS_MOST; i++) { /* all in use: no further one, and none is closed */
-        const struct gpu_export it = imports_exported(2, 1000 * i, i);
+    for (uint64_t i = 0; i < GPU_IMPORTS_MOST;
+         i++) { /* all mappings are in use: a further mapping fails, and none is closed */
+        const struct gpu_export it = make_export(2, 1000 * i, i);
         EXPECT_EQ(gpu_imports_get(&imports, &ops, &it, &address[i]), 0);
     }
-    const struct gpu_export more = imports_exported(3, 0, 1), outdates = imports_exported(2, 10, 99);
+    const struct gpu_export more = make_export(3, 0, 1), outdates = make_export(2, 10, 99);
     EXPECT_EQ(gpu_imports_get(&imports, &ops, &more, &one), ERR_AGAIN);
     EXPECT_EQ(gpu_imports_get(&imports, &ops, &outdates, &one), ERR_AGAIN);
     EXPECT_EQ(open_count, GPU_IMPORTS_MOST);
@@ -94,27 +96,27 @@ static void is_bounded(void)
 }
 
 /* GPU_IMPORT_BYTES is 4 GiB: mappings keep memory of the GPU allocated. */
-static void bounds_the_bytes_of_idle_mappings(void)
+static void test_bytes_of_idle_mappings_are_bounded(void)
 {
     struct gpu_imports imports = {0};
     most_open = 0;
     for (uint64_t i = 0; i < 10; i++) {
-        struct gpu_export it = imports_exported(1, i << 30, i);
+        struct gpu_export it = make_export(1, i << 30, i);
         void *address;
         it.size = (uint64_t)1 << 30;
         EXPECT_EQ(gpu_imports_get(&imports, &ops, &it, &address), 0);
         gpu_imports_put(&imports, &ops, address);
     }
-    EXPECT_EQ(most_open, 5); /* four idle ones and the one that is mapped next */
+    EXPECT_EQ(most_open, 5); /* four idle mappings and the one that is mapped next */
     EXPECT_EQ(open_count, 4);
     gpu_imports_clear(&imports, &ops);
     EXPECT_EQ(open_count, 0);
 }
 
-static void a_failed_mapping_leaves_nothing(void)
+static void test_failed_mapping_leaves_nothing(void)
 {
     struct gpu_imports imports = {0};
-    const struct gpu_export a = imports_exported(1, 1000, 1);
+    const struct gpu_export a = make_export(1, 1000, 1);
     void *address;
     map_fails = true;
     EXPECT_EQ(gpu_imports_get(&imports, &ops, &a, &address), MPI_ERR_NO_MEM);
@@ -126,10 +128,10 @@ static void a_failed_mapping_leaves_nothing(void)
 
 int main(void)
 {
-    TEST_RUN(uses_a_mapping_again);
-    TEST_RUN(closes_what_the_owner_has_freed);
-    TEST_RUN(is_bounded);
-    TEST_RUN(bounds_the_bytes_of_idle_mappings);
-    TEST_RUN(a_failed_mapping_leaves_nothing);
+    TEST_RUN(test_mapping_is_reused);
+    TEST_RUN(test_freed_memory_is_unmapped);
+    TEST_RUN(test_number_of_mappings_is_bounded);
+    TEST_RUN(test_bytes_of_idle_mappings_are_bounded);
+    TEST_RUN(test_failed_mapping_leaves_nothing);
     return test_result();
 }

@@ -1,6 +1,6 @@
-/* explore.h: every state that a small system can reach. A test gives states of a fixed size that compare byte
- * by byte (no padding, or zeroed) and a function that adds the successors of one; the search is breadth
- * first, so the trail to a state that is found wrong is as short as any.
+/* explore.h: visits every state that a small system can reach. The test provides states of a fixed size
+ * that compare byte by byte (no padding, or zeroed) and a function that adds the successors of one state.
+ * The search is breadth-first, so the printed trail to a wrong state is a shortest one.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TESTS_EXPLORE_H
@@ -13,15 +13,15 @@
 #include <string.h>
 
 struct explore {
-    size_t size;        /* of a state */
-    uint32_t count;     /* states found */
-    uint32_t room;      /* of the arrays */
-    uint32_t slots;     /* of the hash table, a power of two */
+    size_t size;        /* bytes of one state */
+    uint32_t count;     /* number of states found */
+    uint32_t room;      /* capacity, in states, of the arrays */
+    uint32_t slots;     /* slots of the hash table, a power of two */
     uint32_t at;        /* the state whose successors are being added */
-    char *states;       /* in the order they were found */
-    uint32_t *from;     /* from which state each was found first */
-    const char **event; /* and by what */
-    uint32_t *table;    /* index + 1 */
+    char *states;       /* in the order of discovery */
+    uint32_t *from;     /* predecessor: the state from which each state was reached first */
+    const char **event; /* the event that led from the predecessor to the state */
+    uint32_t *table;    /* hash table of state index + 1; 0: empty slot */
 };
 
 static inline void explore_open(struct explore *e, size_t size)
@@ -46,7 +46,7 @@ static inline const void *explore_state(const struct explore *e, uint32_t i)
     return e->states + i * e->size;
 }
 
-static inline uint32_t explore_slot(const struct explore *e, const void *state)
+static inline uint32_t explore_hash_state(const struct explore *e, const void *state)
 {
     const char *bytes = state;
     uint64_t hash = 0;
@@ -73,23 +73,24 @@ static inline void explore_grow(struct explore *e)
         exit(1);
     }
     for (uint32_t i = 0; i < e->count; i++) {
-        uint32_t slot = explore_slot(e, explore_state(e, i));
+        uint32_t slot = explore_hash_state(e, explore_state(e, i));
         while (e->table[slot])
             slot = (slot + 1) & (e->slots - 1);
         e->table[slot] = i + 1;
     }
 }
 
-/* Adds a state that `event` leads to from the current one, unless it is known. Returns its number. */
+/* Adds a state that `event` reaches from the current state, unless the state is known. Returns the index
+ * of the state. */
 static inline uint32_t explore_add(struct explore *e, const void *state, const char *event)
 {
-    uint32_t slot = explore_slot(e, state);
+    uint32_t slot = explore_hash_state(e, state);
     for (; e->table[slot]; slot = (slot + 1) & (e->slots - 1))
         if (memcmp(explore_state(e, e->table[slot] - 1), state, e->size) == 0)
             return e->table[slot] - 1;
     if (e->count == e->room) {
         explore_grow(e);
-        slot = explore_slot(e, state);
+        slot = explore_hash_state(e, state);
         while (e->table[slot])
             slot = (slot + 1) & (e->slots - 1);
     }
@@ -100,16 +101,17 @@ static inline uint32_t explore_add(struct explore *e, const void *state, const c
     return e->count++;
 }
 
-/* Continues until no state is new, or `look` returns false. */
+/* Expands all states until no new state is found or `expand_state` returns false. Returns false in the
+ * second case. */
 static inline bool explore_run(struct explore *e, const void *first,
-                               bool (*look)(struct explore *e, const void *state))
+                               bool (*expand_state)(struct explore *e, const void *state))
 {
     explore_add(e, first, "begin");
-    char *state = malloc(e->size); /* a copy: the array may move */
+    char *state = malloc(e->size); /* a copy: explore_grow may move the array */
     bool good = true;
     for (e->at = 0; good && e->at < e->count; e->at++) {
         memcpy(state, explore_state(e, e->at), e->size);
-        good = look(e, state);
+        good = expand_state(e, state);
         if (!good)
             break;
     }
@@ -117,25 +119,25 @@ static inline bool explore_run(struct explore *e, const void *first,
     return good;
 }
 
-/* The events that led to a state, first to last. */
-static inline void explore_trail(const struct explore *e, uint32_t i)
+/* Prints the events that led to a state, first to last. */
+static inline void explore_print_trail(const struct explore *e, uint32_t i)
 {
     if (i != 0)
-        explore_trail(e, e->from[i]);
+        explore_print_trail(e, e->from[i]);
     printf("  %s\n", e->event[i]);
 }
 
-/* All states from the first one on; returns their number. After the search `unexpected` reports what was wrong and whether its
- * trail is to be printed. */
-static inline uint32_t explore_every(size_t size, const void *first,
-                                     bool (*look)(struct explore *e, const void *state),
-                                     bool (*unexpected)(void))
+/* Explores all states that `first` leads to and returns their number. After the search `unexpected`
+ * reports failures and returns true if the trail to the last state is to be printed. */
+static inline uint32_t explore_all_states(size_t size, const void *first,
+                                          bool (*expand_state)(struct explore *e, const void *state),
+                                          bool (*unexpected)(void))
 {
     struct explore e;
     explore_open(&e, size);
-    explore_run(&e, first, look);
+    explore_run(&e, first, expand_state);
     if (unexpected())
-        explore_trail(&e, e.at);
+        explore_print_trail(&e, e.at);
     const uint32_t count = e.count;
     explore_close(&e);
     return count;

@@ -1,10 +1,11 @@
-/* ib_fabric.h: adapters and a network for tests of the InfiniBand transport, as a table of verbs. Nothing happens by itself: each
- * packet, acknowledgement, failure and datagram is a step that the test takes, so that every order of events can be had, and had again.
- * All processes of a test live in one, and a write into memory of a peer is a copy.
+/* ib_fabric.h: simulated adapters and a simulated network, offered to the InfiniBand transport as a
+ * table of verbs. Nothing happens by itself: the test executes each packet, acknowledgement, failure
+ * and datagram as one step, so every order of events can be produced and repeated. All simulated
+ * processes share one address space; an RDMA write is a memcpy.
  *
- * A queue pair holds requests in the order they were posted: those before `done` have arrived at the peer, but the acknowledgement has
- * not returned; those behind it have not arrived. When the queue pair fails, every request without an acknowledgement fails, though it
- * may have arrived.
+ * A queue pair holds requests in the order they were posted: those before `done` have arrived at the
+ * peer, but the acknowledgement has not returned; requests from `done` on have not arrived. When the
+ * queue pair fails, every request without an acknowledgement fails, though it may have arrived.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TESTS_IB_FABRIC_H
@@ -43,7 +44,7 @@ struct fabric_receive {
 struct fabric_receives {
     struct fabric_receive *entries; /* a ring */
     uint32_t room, head, tail;
-    uint32_t limit; /* with fewer posted than this its owner is notified, once */
+    uint32_t limit; /* fewer posted buffers than this cause one limit event for `owner` */
     void *owner;
 };
 
@@ -90,30 +91,30 @@ struct fabric_mr {
 static struct fabric {
     struct fabric_adapter adapters[FABRIC_NODES][FABRIC_PORTS];
     struct list qps, datagrams;
-    uint32_t numbers;
-    bool keeps;           /* completions outlive their queue pair */
-    bool lazy;            /* memory can be reached after it was deregistered */
-    uint32_t refuse_init; /* this one from now on cannot be made ready; 0: all can */
+    uint32_t last_qp_number;
+    bool keeps_completions;       /* completions outlive their queue pair */
+    bool keeps_deregistered;      /* deregistered memory remains accessible */
+    uint32_t inits_until_refusal; /* the n-th transition of an RC queue pair to INIT fails; 0: none fails */
     struct fabric_mr **mrs;
     uint32_t nmrs;
-    uint32_t made, unmade; /* queue pairs */
-    void (*low)(void *);   /* a shared receive queue: what its owner gave as its context */
+    uint32_t qps_created, qps_destroyed;
+    void (*report_srq_limit)(void *owner); /* owner: the context given to create_srq */
 } fabric;
 
-static inline struct fabric_adapter *fabric_of(struct ibv_context *context)
+static inline struct fabric_adapter *fabric_adapter_of(struct ibv_context *context)
 {
     return (struct fabric_adapter *)(void *)((char *)context - offsetof(struct fabric_adapter, context));
 }
 
 /* ---- completions ---- */
 
-static inline void fabric_complete(struct ibv_cq *to, struct ibv_wc wc)
+static inline void fabric_add_completion(struct ibv_cq *to, struct ibv_wc wc)
 {
     struct fabric_cq *cq = (struct fabric_cq *)to;
     cq->entries[cq->head++ & (cq->room - 1)] = wc;
 }
 
-static inline int fabric_poll(struct ibv_cq *from, int n, struct ibv_wc *wc)
+static inline int fabric_poll_cq(struct ibv_cq *from, int n, struct ibv_wc *wc)
 {
     struct fabric_cq *cq = (struct fabric_cq *)from;
     int i = 0;
@@ -122,7 +123,7 @@ static inline int fabric_poll(struct ibv_cq *from, int n, struct ibv_wc *wc)
     return i;
 }
 
-static inline int fabric_notify(struct ibv_cq *cq, int solicited)
+static inline int fabric_ignore_notify(struct ibv_cq *cq, int solicited)
 {
     (void)cq;
     (void)solicited;
@@ -150,8 +151,8 @@ static inline int fabric_cq_resize(struct ibv_cq *cq, int size)
     return (uint32_t)size <= ((struct fabric_cq *)cq)->room ? 0 : ENOMEM;
 }
 
-/* Those of one queue pair; the others keep their order. */
-static inline void fabric_cq_clean(struct ibv_cq *from, uint32_t qpn)
+/* Removes the completions of one queue pair; the others keep their order. */
+static inline void fabric_remove_completions(struct ibv_cq *from, uint32_t qpn)
 {
     struct fabric_cq *cq = (struct fabric_cq *)from;
     uint32_t to = cq->tail;
@@ -181,11 +182,12 @@ static inline struct ibv_mr *fabric_reg_mr(struct ibv_pd *pd, void *address, siz
 
 static inline int fabric_dereg_mr(struct ibv_mr *mr)
 {
-    ((struct fabric_mr *)mr)->alive = fabric.lazy;
+    ((struct fabric_mr *)mr)->alive = fabric.keeps_deregistered;
     return 0;
 }
 
-static inline bool fabric_may(const struct fabric_adapter *a, uint32_t key, uint64_t at, size_t length)
+static inline bool fabric_permits_access(const struct fabric_adapter *a, uint32_t key, uint64_t at,
+                                         size_t length)
 {
     const struct fabric_mr *mr = key >= 1 && key <= fabric.nmrs ? fabric.mrs[key - 1] : NULL;
     return mr && mr->alive && mr->base.context == &a->context && at >= (uintptr_t)mr->base.addr &&
@@ -194,13 +196,13 @@ static inline bool fabric_may(const struct fabric_adapter *a, uint32_t key, uint
 
 /* ---- queue pairs ---- */
 
-static inline void fabric_receive_post(struct fabric_receives *r, const struct ibv_recv_wr *wr)
+static inline void fabric_post_receive(struct fabric_receives *r, const struct ibv_recv_wr *wr)
 {
     r->entries[r->head++ & (r->room - 1)] =
         (struct fabric_receive){wr->wr_id, (char *)(uintptr_t)wr->sg_list->addr, wr->sg_list->length};
 }
 
-static inline void fabric_receives_open(struct fabric_receives *r, uint32_t least)
+static inline void fabric_open_receives(struct fabric_receives *r, uint32_t least)
 {
     for (r->room = 16; r->room < least; r->room *= 2)
         ;
@@ -210,57 +212,58 @@ static inline void fabric_receives_open(struct fabric_receives *r, uint32_t leas
 static inline struct ibv_qp *fabric_qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *a)
 {
     struct fabric_qp *qp = calloc(1, sizeof(*qp));
-    qp->adapter = fabric_of(pd->context);
+    qp->adapter = fabric_adapter_of(pd->context);
     qp->base = (struct ibv_qp){.context = pd->context,
                                .qp_context = a->qp_context,
                                .pd = pd,
                                .send_cq = a->send_cq,
                                .recv_cq = a->recv_cq,
                                .srq = a->srq,
-                               .qp_num = ++fabric.numbers,
+                               .qp_num = ++fabric.last_qp_number,
                                .qp_type = a->qp_type};
     for (qp->room = 16; qp->room < a->cap.max_send_wr; qp->room *= 2)
         ;
     qp->requests = calloc(qp->room, sizeof(*qp->requests));
-    fabric_receives_open(&qp->own, a->cap.max_recv_wr);
+    fabric_open_receives(&qp->own, a->cap.max_recv_wr);
     qp->receives = a->srq ? &((struct fabric_srq *)a->srq)->receives : &qp->own;
     list_append(&fabric.qps, &qp->link);
-    fabric.made++;
+    fabric.qps_created++;
     return &qp->base;
 }
 
 static inline int fabric_qp_destroy(struct ibv_qp *base)
 {
     struct fabric_qp *qp = (struct fabric_qp *)base;
-    if (!fabric.keeps) {
-        fabric_cq_clean(base->send_cq, base->qp_num);
-        fabric_cq_clean(base->recv_cq, base->qp_num);
+    if (!fabric.keeps_completions) {
+        fabric_remove_completions(base->send_cq, base->qp_num);
+        fabric_remove_completions(base->recv_cq, base->qp_num);
     }
     list_remove(&qp->link);
     free(qp->requests);
     free(qp->own.entries);
     free(qp);
-    fabric.unmade++;
+    fabric.qps_destroyed++;
     return 0;
 }
 
-/* Moves the queue pair to the error state: the oldest unacknowledged request fails with `status`, all others are
- * flushed. */
+/* Moves the queue pair to the error state: the oldest unacknowledged request fails with `status`, all
+ * others are flushed. */
 static inline void fabric_qp_fail(struct fabric_qp *qp, enum ibv_wc_status status)
 {
     qp->base.state = IBV_QPS_ERR;
     for (; qp->tail != qp->head; qp->tail++) {
         const struct fabric_request *r = &qp->requests[qp->tail & (qp->room - 1)];
-        fabric_complete(qp->base.send_cq,
-                        (struct ibv_wc){.wr_id = r->wr.wr_id, .status = status, .qp_num = qp->base.qp_num});
+        fabric_add_completion(
+            qp->base.send_cq,
+            (struct ibv_wc){.wr_id = r->wr.wr_id, .status = status, .qp_num = qp->base.qp_num});
         status = IBV_WC_WR_FLUSH_ERR;
     }
     qp->done = qp->tail;
     for (; qp->own.tail != qp->own.head; qp->own.tail++)
-        fabric_complete(qp->base.recv_cq,
-                        (struct ibv_wc){.wr_id = qp->own.entries[qp->own.tail & (qp->own.room - 1)].id,
-                                        .status = IBV_WC_WR_FLUSH_ERR,
-                                        .qp_num = qp->base.qp_num});
+        fabric_add_completion(qp->base.recv_cq,
+                              (struct ibv_wc){.wr_id = qp->own.entries[qp->own.tail & (qp->own.room - 1)].id,
+                                              .status = IBV_WC_WR_FLUSH_ERR,
+                                              .qp_num = qp->base.qp_num});
 }
 
 static inline int fabric_qp_modify(struct ibv_qp *base, struct ibv_qp_attr *a, int mask)
@@ -268,8 +271,8 @@ static inline int fabric_qp_modify(struct ibv_qp *base, struct ibv_qp_attr *a, i
     struct fabric_qp *qp = (struct fabric_qp *)base;
     if (!(mask & IBV_QP_STATE))
         return ENOSYS; /* no path migration */
-    if (a->qp_state == IBV_QPS_INIT && base->qp_type == IBV_QPT_RC && fabric.refuse_init &&
-        --fabric.refuse_init == 0)
+    if (a->qp_state == IBV_QPS_INIT && base->qp_type == IBV_QPT_RC && fabric.inits_until_refusal &&
+        --fabric.inits_until_refusal == 0)
         return ENOMEM;
     if (a->qp_state == IBV_QPS_ERR) {
         fabric_qp_fail(qp, IBV_WC_WR_FLUSH_ERR);
@@ -290,13 +293,13 @@ static inline int fabric_post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr, 
     struct fabric_qp *qp = (struct fabric_qp *)base;
     (void)bad;
     if (base->state == IBV_QPS_ERR)
-        fabric_complete(
+        fabric_add_completion(
             base->recv_cq,
             (struct ibv_wc){.wr_id = wr->wr_id, .status = IBV_WC_WR_FLUSH_ERR, .qp_num = base->qp_num});
     else if (qp->own.head - qp->own.tail == qp->own.room)
         return ENOMEM;
     else
-        fabric_receive_post(&qp->own, wr);
+        fabric_post_receive(&qp->own, wr);
     return 0;
 }
 
@@ -306,7 +309,7 @@ static inline int fabric_post_srq(struct ibv_srq *srq, struct ibv_recv_wr *wr, s
     (void)bad;
     if (r->head - r->tail == r->room)
         return ENOMEM;
-    fabric_receive_post(r, wr);
+    fabric_post_receive(r, wr);
     return 0;
 }
 
@@ -319,7 +322,7 @@ static inline void fabric_datagram(const struct fabric_qp *qp, const struct ibv_
     d->length = MIN(wr->sg_list->length, (uint32_t)sizeof(d->data));
     memcpy(d->data, (const void *)(uintptr_t)wr->sg_list->addr, d->length);
     list_append(&fabric.datagrams, &d->link);
-    fabric_complete(qp->base.send_cq, (struct ibv_wc){.wr_id = wr->wr_id, .qp_num = qp->base.qp_num});
+    fabric_add_completion(qp->base.send_cq, (struct ibv_wc){.wr_id = wr->wr_id, .qp_num = qp->base.qp_num});
 }
 
 static inline int fabric_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
@@ -331,7 +334,7 @@ static inline int fabric_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, 
         return 0;
     }
     if (base->state == IBV_QPS_ERR) {
-        fabric_complete(
+        fabric_add_completion(
             base->send_cq,
             (struct ibv_wc){.wr_id = wr->wr_id, .status = IBV_WC_WR_FLUSH_ERR, .qp_num = base->qp_num});
         return 0;
@@ -355,7 +358,7 @@ static inline struct ibv_srq *fabric_srq_create(struct ibv_pd *pd, struct ibv_sr
     struct fabric_srq *srq = calloc(1, sizeof(*srq));
     srq->base.context = pd->context;
     srq->base.pd = pd;
-    fabric_receives_open(&srq->receives, a->attr.max_wr);
+    fabric_open_receives(&srq->receives, a->attr.max_wr);
     srq->receives.owner = a->srq_context;
     return &srq->base;
 }
@@ -388,9 +391,11 @@ static inline int fabric_ah_destroy(struct ibv_ah *ah)
     return 0;
 }
 
-static inline const char *fabric_status(enum ibv_wc_status status)
+static inline const char *fabric_status_text(enum ibv_wc_status status)
 {
-    return status == IBV_WC_WR_FLUSH_ERR ? "flushed" : status == IBV_WC_RETRY_EXC_ERR ? "no answer" : "error";
+    return status == IBV_WC_WR_FLUSH_ERR    ? "flushed"
+           : status == IBV_WC_RETRY_EXC_ERR ? "retry exceeded"
+                                            : "error";
 }
 
 static inline struct verbs fabric_verbs(void)
@@ -407,12 +412,12 @@ static inline struct verbs fabric_verbs(void)
                           .destroy_ah = fabric_ah_destroy,
                           .resize_cq = fabric_cq_resize,
                           .destroy_cq = fabric_cq_destroy,
-                          .wc_status_str = fabric_status};
+                          .wc_status_str = fabric_status_text};
 }
 
-/* ---- events; each returns false where it cannot happen ---- */
+/* ---- events; each returns false if the present state does not permit the event ---- */
 
-static inline struct fabric_adapter *fabric_port(uint16_t lid)
+static inline struct fabric_adapter *fabric_find_adapter(uint16_t lid)
 {
     for (int n = 0; n < FABRIC_NODES; n++)
         for (int p = 0; p < FABRIC_PORTS; p++)
@@ -421,12 +426,12 @@ static inline struct fabric_adapter *fabric_port(uint16_t lid)
     return NULL;
 }
 
-static inline bool fabric_link(const struct fabric_adapter *a, const struct fabric_adapter *b)
+static inline bool fabric_can_reach(const struct fabric_adapter *a, const struct fabric_adapter *b)
 {
     return a && b && a->up && b->up && a->subnet == b->subnet;
 }
 
-static inline struct fabric_qp *fabric_find(uint32_t qpn, const struct fabric_adapter *a)
+static inline struct fabric_qp *fabric_find_qp(uint32_t qpn, const struct fabric_adapter *a)
 {
     list_foreach(pos, &fabric.qps)
     {
@@ -437,102 +442,106 @@ static inline struct fabric_qp *fabric_find(uint32_t qpn, const struct fabric_ad
     return NULL;
 }
 
-/* The other end; NULL: what is sent does not arrive. */
-static inline struct fabric_qp *fabric_peer(const struct fabric_qp *qp)
+/* The connected queue pair of the peer; NULL: requests do not arrive. */
+static inline struct fabric_qp *fabric_find_peer(const struct fabric_qp *qp)
 {
-    const struct fabric_adapter *a = fabric_port(qp->to_lid);
-    struct fabric_qp *other = fabric_link(qp->adapter, a) ? fabric_find(qp->to_qpn, a) : NULL;
+    const struct fabric_adapter *a = fabric_find_adapter(qp->to_lid);
+    struct fabric_qp *other = fabric_can_reach(qp->adapter, a) ? fabric_find_qp(qp->to_qpn, a) : NULL;
     bool joined = other && (other->base.state == IBV_QPS_RTR || other->base.state == IBV_QPS_RTS) &&
                   other->to_qpn == qp->base.qp_num && other->to_lid == qp->adapter->lid;
     return joined ? other : NULL;
 }
 
-/* Executes a request at the peer. False: it has no receive buffer. */
-static inline bool fabric_perform(const struct fabric_request *r, struct fabric_qp *other)
+/* Executes a request at the peer. Returns false if the peer has no receive buffer for it. */
+static inline bool fabric_execute(const struct fabric_request *r, struct fabric_qp *other)
 {
     const enum ibv_wr_opcode op = r->wr.opcode;
     char *near = (char *)(uintptr_t)r->piece.addr, *far = (char *)(uintptr_t)r->wr.wr.rdma.remote_addr;
-    bool takes = op == IBV_WR_SEND || op == IBV_WR_RDMA_WRITE_WITH_IMM;
+    bool consumes_receive = op == IBV_WR_SEND || op == IBV_WR_RDMA_WRITE_WITH_IMM;
     struct fabric_receives *rx = other->receives;
     struct fabric_receive *into =
-        takes && rx->tail != rx->head ? &rx->entries[rx->tail & (rx->room - 1)] : NULL;
-    if (takes && !into)
+        consumes_receive && rx->tail != rx->head ? &rx->entries[rx->tail & (rx->room - 1)] : NULL;
+    if (consumes_receive && !into)
         return false;
     if (op == IBV_WR_RDMA_READ)
         memcpy(near, far, r->piece.length);
     else if (r->piece.length > 0)
         memcpy(op == IBV_WR_SEND ? into->at : far, near, r->piece.length);
-    if (!takes)
+    if (!consumes_receive)
         return true;
     rx->tail++;
     if (rx->head - rx->tail < rx->limit) {
         rx->limit = 0;
-        fabric.low(rx->owner);
+        fabric.report_srq_limit(rx->owner);
     }
-    fabric_complete(other->base.recv_cq,
-                    (struct ibv_wc){.wr_id = into->id,
-                                    .opcode = op == IBV_WR_SEND ? IBV_WC_RECV : IBV_WC_RECV_RDMA_WITH_IMM,
-                                    .byte_len = r->piece.length,
-                                    .imm_data = r->wr.imm_data,
-                                    .qp_num = other->base.qp_num});
+    fabric_add_completion(
+        other->base.recv_cq,
+        (struct ibv_wc){.wr_id = into->id,
+                        .opcode = op == IBV_WR_SEND ? IBV_WC_RECV : IBV_WC_RECV_RDMA_WITH_IMM,
+                        .byte_len = r->piece.length,
+                        .imm_data = r->wr.imm_data,
+                        .qp_num = other->base.qp_num});
     return true;
 }
 
-/* The next request arrives. */
-static inline bool fabric_arrives(struct fabric_qp *qp)
+/* Delivers the next request to the peer. */
+static inline bool fabric_deliver_request(struct fabric_qp *qp)
 {
-    struct fabric_qp *other = qp->done != qp->head && qp->base.state == IBV_QPS_RTS ? fabric_peer(qp) : NULL;
+    struct fabric_qp *other =
+        qp->done != qp->head && qp->base.state == IBV_QPS_RTS ? fabric_find_peer(qp) : NULL;
     if (!other)
         return false;
     const struct fabric_request *r = &qp->requests[qp->done & (qp->room - 1)];
     bool one_sided = r->wr.opcode != IBV_WR_SEND && r->piece.length > 0;
-    if (one_sided &&
-        !fabric_may(other->adapter, r->wr.wr.rdma.rkey, r->wr.wr.rdma.remote_addr, r->piece.length)) {
+    if (one_sided && !fabric_permits_access(other->adapter, r->wr.wr.rdma.rkey, r->wr.wr.rdma.remote_addr,
+                                            r->piece.length)) {
         if (qp->done != qp->tail)
-            return false; /* what was before it is acknowledged first */
+            return false; /* earlier requests must be acknowledged before this one fails */
         fabric_qp_fail(qp, IBV_WC_REM_ACCESS_ERR);
         fabric_qp_fail(other, IBV_WC_WR_FLUSH_ERR);
         return true;
     }
-    if (!fabric_perform(r, other))
+    if (!fabric_execute(r, other))
         return false;
     qp->done++;
     return true;
 }
 
-/* The oldest that has arrived is acknowledged. */
-static inline bool fabric_acknowledged(struct fabric_qp *qp)
+/* Acknowledges the oldest request that has arrived. */
+static inline bool fabric_acknowledge_request(struct fabric_qp *qp)
 {
-    if (qp->tail == qp->done || !fabric_peer(qp))
+    if (qp->tail == qp->done || !fabric_find_peer(qp))
         return false;
     const struct fabric_request *r = &qp->requests[qp->tail++ & (qp->room - 1)];
     if (r->wr.send_flags & IBV_SEND_SIGNALED)
-        fabric_complete(qp->base.send_cq, (struct ibv_wc){.wr_id = r->wr.wr_id, .qp_num = qp->base.qp_num});
+        fabric_add_completion(qp->base.send_cq,
+                              (struct ibv_wc){.wr_id = r->wr.wr_id, .qp_num = qp->base.qp_num});
     return true;
 }
 
-/* The adapter gives up on the oldest request. `anyway`: though it would succeed. */
-static inline bool fabric_gives_up(struct fabric_qp *qp, bool anyway)
+/* Fails the oldest request as after too many retries. `anyway`: even if the peer can be reached. */
+static inline bool fabric_fail_request(struct fabric_qp *qp, bool anyway)
 {
     if (qp->base.qp_type != IBV_QPT_RC || qp->base.state != IBV_QPS_RTS || qp->tail == qp->head ||
-        (!anyway && fabric_peer(qp)))
+        (!anyway && fabric_find_peer(qp)))
         return false;
     fabric_qp_fail(qp, IBV_WC_RETRY_EXC_ERR);
     return true;
 }
 
-/* A datagram arrives, or is lost if no port is there. It is removed unless it is to arrive `again`. */
-static inline void fabric_datagram_arrives(struct fabric_datagram *d, bool again)
+/* Delivers a datagram, or loses it if its port cannot be reached. `again`: retain the datagram for
+ * another delivery. */
+static inline void fabric_deliver_datagram(struct fabric_datagram *d, bool again)
 {
-    struct fabric_adapter *a = fabric_port(d->lid);
-    struct fabric_qp *qp = fabric_link(d->from, a) ? fabric_find(d->qpn, a) : NULL;
+    struct fabric_adapter *a = fabric_find_adapter(d->lid);
+    struct fabric_qp *qp = fabric_can_reach(d->from, a) ? fabric_find_qp(d->qpn, a) : NULL;
     if (qp && qp->own.tail != qp->own.head) {
         const struct fabric_receive *into = &qp->own.entries[qp->own.tail++ & (qp->own.room - 1)];
         memcpy(into->at + FABRIC_GRH, d->data, d->length);
-        fabric_complete(qp->base.recv_cq, (struct ibv_wc){.wr_id = into->id,
-                                                          .opcode = IBV_WC_RECV,
-                                                          .byte_len = FABRIC_GRH + d->length,
-                                                          .qp_num = qp->base.qp_num});
+        fabric_add_completion(qp->base.recv_cq, (struct ibv_wc){.wr_id = into->id,
+                                                                .opcode = IBV_WC_RECV,
+                                                                .byte_len = FABRIC_GRH + d->length,
+                                                                .qp_num = qp->base.qp_num});
     }
     if (again)
         return;
@@ -540,11 +549,11 @@ static inline void fabric_datagram_arrives(struct fabric_datagram *d, bool again
     free(d);
 }
 
-/* ---- begin and end ---- */
+/* ---- creating and destroying the fabric ---- */
 
 static inline void fabric_open(bool one_network)
 {
-    fabric = (struct fabric){.numbers = 1000};
+    fabric = (struct fabric){.last_qp_number = 1000};
     list_init(&fabric.qps);
     list_init(&fabric.datagrams);
     for (int n = 0; n < FABRIC_NODES; n++)
@@ -554,8 +563,8 @@ static inline void fabric_open(bool one_network)
             a->lid = (uint16_t)(1 + n * FABRIC_PORTS + p);
             a->subnet = one_network ? 1 : (uint64_t)p + 1;
             a->pd.context = &a->context;
-            a->context.ops.poll_cq = fabric_poll;
-            a->context.ops.req_notify_cq = fabric_notify;
+            a->context.ops.poll_cq = fabric_poll_cq;
+            a->context.ops.req_notify_cq = fabric_ignore_notify;
             a->context.ops.post_send = fabric_post_send;
             a->context.ops.post_recv = fabric_post_recv;
             a->context.ops.post_srq_recv = fabric_post_srq;

@@ -1,7 +1,9 @@
-/* ib_world.h: a few processes with the InfiniBand transport as it is, in one process and on the network of ib_fabric.h. They send each
- * other frames that are numbered, puts and silent puts, and close connections; ports go down and queue pairs fail. Each event is a step
- * that the test takes. Frames must come once and in order whatever happens; and when the network is well again all of them must come,
- * and the two ends of each connection must agree about credits, slots and buffers (world_judge).
+/* ib_world.h: two or three simulated processes that run the production InfiniBand transport over the
+ * network of ib_fabric.h. The processes exchange numbered frames, puts and flags (puts without
+ * completion), and close connections; ports go down and queue pairs fail. The test executes each event
+ * as one step. Frames must arrive once and in order under all failures. After the network is repaired
+ * all frames must arrive, and the two ends of each connection must agree on credits, slots and buffers
+ * (world_check).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TESTS_IB_WORLD_H
@@ -29,26 +31,27 @@
 
 enum {
     WORLD_PUTS = 4,
-    WORLD_PUT_MOST = 20000,
-    WORLD_FRAME_MOST = 3000,
+    WORLD_PUT_MAX = 20000,
+    WORLD_FRAME_MAX = 3000,
     WORLD_FLAGS = 64,
-    WORLD_GIVEN_UP = 8
+    WORLD_RELEASED_MAX = 8
 };
 
 struct world_settings {
     uint32_t processes, ports, lanes, buffers;
     enum credit_scheme scheme;
-    uint32_t rings; /* peers that may have one */
-    bool one_network, keeps, lazy;
-    bool fates;                    /* a put may have been seen, though nobody here knows */
-    const char *messages, *stripe; /* IB_MESSAGES, IB_STRIPE */
+    uint32_t rings;   /* peers that may be polled by RDMA ring */
+    bool one_network; /* all ports are on one subnet; false: one subnet per port number */
+    bool keeps_completions, keeps_deregistered; /* see struct fabric */
+    bool puts_have_status;                      /* the sender may query the receiver whether a put arrived */
+    const char *messages, *stripe;              /* values of the tunables IB_MESSAGES and IB_STRIPE */
 };
 
 struct world_process;
 
 struct world_put {
     struct net_op op;
-    struct net_pending again;
+    struct net_pending queued; /* the put waits for resources of the peer */
     struct world_process *from;
     uint32_t to, index, length, times;
     bool busy;
@@ -56,13 +59,13 @@ struct world_put {
     struct net_mem memory;
 };
 
-/* What goes from one process to another. */
+/* Traffic from one process to another: numbered frames, puts and flags (puts without completion). */
 struct world_flow {
-    struct net_pending again;
+    struct net_pending queued; /* frames wait for resources of the peer */
     struct world_process *from;
-    uint32_t to, requested, sent, come;
-    bool waits;
-    uint64_t flag; /* the newest silent put */
+    uint32_t to, requested, sent, delivered; /* numbers of frames */
+    bool is_queued;
+    uint64_t flag; /* value that the newest put without completion wrote */
     struct world_put puts[WORLD_PUTS];
 };
 
@@ -71,27 +74,27 @@ struct world_process {
     struct boot boot;
     struct ib *ib;
     struct net_port ports[FABRIC_PORTS];
-    struct ib_device further[FABRIC_PORTS];
-    struct world_flow flows[FABRIC_NODES]; /* by where they go */
-    char *memory;                          /* that peers put into */
+    struct ib_device further[FABRIC_PORTS]; /* devices of the rails after the first */
+    struct world_flow flows[FABRIC_NODES];  /* indexed by destination */
+    char *memory;                           /* target of the peers' puts */
     struct net_mem mem;
     struct net_key key;
-    char *flags; /* that they write silently */
+    char *flags; /* target of the peers' puts without completion */
     struct net_mem flags_mem;
     struct net_key flags_key;
-    char *given_up[WORLD_GIVEN_UP]; /* such memory of before */
-    uint32_t ngiven_up;
-    uint32_t unnoticed; /* ports that have changed without the process having been notified */
+    char *released_flags[WORLD_RELEASED_MAX]; /* earlier memory of flags, deregistered and reused */
+    uint32_t nreleased;
+    uint32_t unreported_ports; /* bit mask: ports whose state changed without a port event yet */
 };
 
 static struct world {
     struct world_settings set;
     struct world_process processes[FABRIC_NODES];
     uint32_t node_of[FABRIC_NODES], all[FABRIC_NODES];
-    uint32_t length; /* of all frames from now on; 0: they differ */
+    uint32_t length; /* length in bytes of every new frame; 0: lengths vary */
 } world;
 
-static uint64_t world_number; /* which world it is, for who reads that it failed */
+static uint64_t world_number; /* seed of this world, printed on failure */
 static uint64_t world_now = UINT64_C(1000000000000);
 static struct counter world_counter;
 
@@ -103,56 +106,58 @@ int clock_gettime(clockid_t id, struct timespec *t)
     return 0;
 }
 
-/* ---- what the layers below and above do ---- */
+/* ---- launcher and receiver of frames ---- */
 
-static inline int world_get(struct boot *b, uint32_t rank, const char *key, void **value, size_t *length)
+static inline int world_get_rail_info(struct boot *b, uint32_t rank, const char *key, void **value,
+                                      size_t *length)
 {
-    struct ib_rail_info said[IB_RAILS_MAX];
+    struct ib_rail_info rails[IB_RAILS_MAX];
     (void)b;
     (void)key;
-    memset(said, 0, sizeof(said));
-    *length = ib_rails_describe(world.processes[rank].ib, said) * sizeof(*said);
+    memset(rails, 0, sizeof(rails));
+    *length = ib_rails_describe(world.processes[rank].ib, rails) * sizeof(*rails);
     *value = malloc(*length);
-    memcpy(*value, said, *length);
+    memcpy(*value, rails, *length);
     return 0;
 }
 
-static inline bool world_abort(struct boot *b, int code, const char *text)
+static inline bool world_report_abort(struct boot *b, int code, const char *text)
 {
     (void)code;
     printf("world %llu: rank %u ends the job: %s\n", (unsigned long long)world_number, b->rank, text);
     return true;
 }
 
-static inline uint32_t world_length(uint32_t number)
+static inline uint32_t world_frame_length(uint32_t number)
 {
-    static const uint32_t lengths[] = {8, 1500, 100, WORLD_FRAME_MOST, 0, 1024, 300};
+    static const uint32_t lengths[] = {8, 1500, 100, WORLD_FRAME_MAX, 0, 1024, 300};
     return world.length ? world.length : lengths[number % COUNT_OF(lengths)];
 }
 
-static inline void world_deliver(void *ctx, struct peer *from, const struct frame_header *h,
-                                 const void *payload, size_t length)
+static inline void world_deliver_frame(void *ctx, struct peer *from, const struct frame_header *h,
+                                       const void *payload, size_t length)
 {
     struct world_process *p = ctx;
     struct world_flow *f = &world.processes[from->rank].flows[p->net.rank];
-    EXPECT_EQ(h->word, f->come);
-    EXPECT_EQ(length, world_length(f->come));
+    EXPECT_EQ(h->word, f->delivered);
+    EXPECT_EQ(length, world_frame_length(f->delivered));
     const unsigned char *bytes = payload;
     for (size_t i = 0; i < length; i++)
-        if (bytes[i] != (unsigned char)(f->come + i)) {
-            printf("frame %u from %u to %u has wrong bytes\n", f->come, from->rank, p->net.rank);
+        if (bytes[i] != (unsigned char)(f->delivered + i)) {
+            printf("frame %u from rank %u to rank %u: byte %zu is %u, expected %u\n", f->delivered,
+                   from->rank, p->net.rank, i, bytes[i], (unsigned char)(f->delivered + i));
             test_failures++;
             break;
         }
-    f->come++;
+    f->delivered++;
 }
 
-/* ---- puts whose fate the receiver knows ---- */
+/* ---- puts whose delivery status the receiver can report ---- */
 
-static inline char *world_target(const struct world_put *u)
+static inline char *world_put_target(const struct world_put *u)
 {
     return world.processes[u->to].memory +
-           ((size_t)u->from->net.rank * WORLD_PUTS + u->index) * WORLD_PUT_MOST;
+           ((size_t)u->from->net.rank * WORLD_PUTS + u->index) * WORLD_PUT_MAX;
 }
 
 static inline void world_put_done(struct net_op *op, int status)
@@ -160,11 +165,11 @@ static inline void world_put_done(struct net_op *op, int status)
     struct world_put *u = container_of(op, struct world_put, op);
     EXPECT_EQ(status, 0);
     EXPECT(u->busy);
-    EXPECT(memcmp(u->bytes, world_target(u), u->length) == 0);
+    EXPECT(memcmp(u->bytes, world_put_target(u), u->length) == 0);
     u->busy = false;
 }
 
-static inline enum net_fate world_fate(void *ctx, struct net_op *op, uint64_t *number)
+static inline enum net_fate world_put_status(void *ctx, struct net_op *op, uint64_t *number)
 {
     (void)ctx;
     if (op->done != world_put_done)
@@ -173,16 +178,16 @@ static inline enum net_fate world_fate(void *ctx, struct net_op *op, uint64_t *n
     return NET_FATE_ASK;
 }
 
-static inline bool world_is_requested(void *ctx, const struct peer *from, uint64_t number)
+static inline bool world_put_has_arrived(void *ctx, const struct peer *from, uint64_t number)
 {
     const struct world_process *p = ctx;
     const struct world_put *u = &world.processes[from->rank].flows[p->net.rank].puts[number];
-    return memcmp(u->bytes, world_target(u), u->length) == 0;
+    return memcmp(u->bytes, world_put_target(u), u->length) == 0;
 }
 
-/* ---- making it ---- */
+/* ---- creating and destroying a world ---- */
 
-static inline void world_tune(const char *name, const char *value)
+static inline void world_set_tunable(const char *name, const char *value)
 {
     struct tunable *t = tunables_find(name);
     if (!t || tunable_set(t, value, SOURCE_PROGRAM) != 0) {
@@ -191,7 +196,7 @@ static inline void world_tune(const char *name, const char *value)
     }
 }
 
-static inline void world_device(struct world_process *p, uint32_t port, struct ib_device *d)
+static inline void world_init_device(struct world_process *p, uint32_t port, struct ib_device *d)
 {
     struct fabric_adapter *a = &fabric.adapters[p->net.rank][port];
     struct net_port *used = &p->ports[port];
@@ -215,12 +220,12 @@ static inline void world_device(struct world_process *p, uint32_t port, struct i
     snprintf(d->name, sizeof(d->name), "a%u of rank %u", port, p->net.rank);
 }
 
-static inline void world_rails(struct world_process *p)
+static inline void world_init_rails(struct world_process *p)
 {
     struct ib *ib = p->ib;
     for (uint32_t i = 0; i < world.set.ports; i++) {
         struct ib_device *d = i == 0 ? &ib->device : &p->further[i];
-        world_device(p, i, d);
+        world_init_device(p, i, d);
         d->address.rails = world.set.ports;
         ib->adapters[i] = (struct ib_adapter){
             .device = d, .index = (uint8_t)i, .cq = fabric_cq(d->context), .cq_size = 8192};
@@ -235,7 +240,7 @@ static inline void world_rails(struct world_process *p)
     ib->nadapters = ib->nrails = world.set.ports;
 }
 
-static inline void world_transport(struct world_process *p)
+static inline void world_open_transport(struct world_process *p)
 {
     struct ib *ib = calloc(1, sizeof(*ib));
     const struct world_settings *s = &world.set;
@@ -261,10 +266,10 @@ static inline void world_transport(struct world_process *p)
     ib->ring_slot_size = 512;
     ib->ring_frame_max = ring_frame_max(ib->ring_slot_size);
     ib_pool_init(&ib->small, ib, 1024);
-    ib_pool_init(&ib->large, ib, sizeof(struct ib_frame) + WORLD_FRAME_MOST);
+    ib_pool_init(&ib->large, ib, sizeof(struct ib_frame) + WORLD_FRAME_MAX);
     ib_pool_init(&ib->rings, ib, (size_t)ib->ring_slots * ib->ring_slot_size);
     ib_pool_init(&ib->bells, ib, CACHE_LINE);
-    world_rails(p);
+    world_init_rails(p);
     pollset_open(&ib->pollset, POLLSET_FIRST, POLLSET_SEQUENTIAL, s->rings);
     EXPECT_EQ(ib_stripe_open(ib), 0);
     EXPECT_EQ(ib_memory_open(ib), 0);
@@ -272,15 +277,16 @@ static inline void world_transport(struct world_process *p)
     EXPECT_EQ(ib_hello_open(ib), 0);
 }
 
-static inline void world_flags_open(struct world_process *p)
+static inline void world_open_flags(struct world_process *p)
 {
     p->flags = calloc(1, WORLD_FLAGS);
     EXPECT_EQ(ib_memory_register(&p->ib->base, p->flags, WORLD_FLAGS, &p->flags_mem, &p->flags_key), 0);
 }
 
-static inline void world_process_open(struct world_process *p, uint32_t rank)
+static inline void world_open_process(struct world_process *p, uint32_t rank)
 {
-    static const struct boot_backend backend = {.name = "test", .get = world_get, .abort = world_abort};
+    static const struct boot_backend backend = {
+        .name = "test", .get = world_get_rail_info, .abort = world_report_abort};
     const uint32_t n = world.set.processes;
     p->boot = (struct boot){.rank = rank,
                             .size = n,
@@ -301,37 +307,37 @@ static inline void world_process_open(struct world_process *p, uint32_t rank)
                           .ntransports = 1,
                           .nouter = 1,
                           .doorbell_fd = -1,
-                          .deliver = world_deliver,
+                          .deliver = world_deliver_frame,
                           .deliver_ctx = p};
-    p->net.fate = world.set.fates ? world_fate : NULL;
-    p->net.has_arrived = world_is_requested;
+    p->net.fate = world.set.puts_have_status ? world_put_status : NULL;
+    p->net.has_arrived = world_put_has_arrived;
     p->net.doorbell = &p->net.own_doorbell;
     p->net.peers = calloc(n, sizeof(struct peer *));
     list_init(&p->net.stalled);
     list_init(&p->net.hooks);
     list_init(&p->net.groups);
     list_init(&p->net.group_notes);
-    world_transport(p);
+    world_open_transport(p);
     p->net.transports[0] = &p->ib->base;
-    size_t bytes = (size_t)n * WORLD_PUTS * WORLD_PUT_MOST;
+    size_t bytes = (size_t)n * WORLD_PUTS * WORLD_PUT_MAX;
     p->memory = calloc(1, bytes);
     EXPECT_EQ(ib_memory_register(&p->ib->base, p->memory, bytes, &p->mem, &p->key), 0);
-    world_flags_open(p);
+    world_open_flags(p);
     for (uint32_t to = 0; to < n; to++) {
         struct world_flow *f = &p->flows[to];
         *f = (struct world_flow){.from = p, .to = to};
         for (uint32_t i = 0; i < WORLD_PUTS; i++) {
             struct world_put *u = &f->puts[i];
-            *u = (struct world_put){.from = p, .to = to, .index = i, .bytes = calloc(1, WORLD_PUT_MOST)};
-            EXPECT_EQ(ib_memory_register(&p->ib->base, u->bytes, WORLD_PUT_MOST, &u->memory,
-                                         &(struct net_key){{0}}),
-                      0);
+            *u = (struct world_put){.from = p, .to = to, .index = i, .bytes = calloc(1, WORLD_PUT_MAX)};
+            EXPECT_EQ(
+                ib_memory_register(&p->ib->base, u->bytes, WORLD_PUT_MAX, &u->memory, &(struct net_key){{0}}),
+                0);
         }
     }
 }
 
 /* Reports that a shared receive queue is low, as the event thread does. */
-static inline void world_low(void *shared)
+static inline void world_report_srq_limit(void *shared)
 {
     struct ib_shared *s = shared;
     atomic_store(&s->low, 1);
@@ -342,30 +348,30 @@ static inline void world_open(struct world_settings set)
 {
     static bool tuned;
     if (!tuned) {
-        world_tune("REG_CACHE", "0");
-        world_tune("IB_SEND_DEPTH", "32");
-        world_tune("IB_SIGNAL_EVERY", "8");
-        world_tune("IB_RAIL_PATIENCE", "3600");
-        world_tune("IB_STRIPE_MIN", "4096");
-        world_tune("IB_SHARED_BASE", "16");
-        world_tune("IB_SHARED_FACTOR", "0");
+        world_set_tunable("REG_CACHE", "0");
+        world_set_tunable("IB_SEND_DEPTH", "32");
+        world_set_tunable("IB_SIGNAL_EVERY", "8");
+        world_set_tunable("IB_RAIL_PATIENCE", "3600");
+        world_set_tunable("IB_STRIPE_MIN", "4096");
+        world_set_tunable("IB_SHARED_BASE", "16");
+        world_set_tunable("IB_SHARED_FACTOR", "0");
         log_threshold = LOG_ERROR;
         tuned = true;
     }
     world = (struct world){.set = set};
-    world_tune("IB_MESSAGES", set.messages);
-    world_tune("IB_STRIPE", set.stripe);
+    world_set_tunable("IB_MESSAGES", set.messages);
+    world_set_tunable("IB_STRIPE", set.stripe);
     fabric_open(set.one_network);
-    fabric.keeps = set.keeps;
-    fabric.lazy = set.lazy;
-    fabric.low = world_low;
+    fabric.keeps_completions = set.keeps_completions;
+    fabric.keeps_deregistered = set.keeps_deregistered;
+    fabric.report_srq_limit = world_report_srq_limit;
     for (uint32_t i = 0; i < set.processes; i++)
         world.node_of[i] = world.all[i] = i;
     for (uint32_t i = 0; i < set.processes; i++)
-        world_process_open(&world.processes[i], i);
+        world_open_process(&world.processes[i], i);
 }
 
-static inline void world_process_close(struct world_process *p)
+static inline void world_close_process(struct world_process *p)
 {
     struct ib *ib = p->ib;
     ib->closing = true;
@@ -377,8 +383,8 @@ static inline void world_process_close(struct world_process *p)
     ib_memory_release(&ib->base, &p->mem);
     ib_memory_release(&ib->base, &p->flags_mem);
     free(p->flags);
-    for (uint32_t i = 0; i < p->ngiven_up; i++)
-        free(p->given_up[i]);
+    for (uint32_t i = 0; i < p->nreleased; i++)
+        free(p->released_flags[i]);
     for (uint32_t i = 0; i < p->net.size; i++)
         if (p->net.peers[i]) {
             ib_peer_disconnect(&ib->base, p->net.peers[i]);
@@ -400,31 +406,31 @@ static inline void world_process_close(struct world_process *p)
 static inline void world_close(void)
 {
     for (uint32_t i = 0; i < world.set.processes; i++)
-        world_process_close(&world.processes[i]);
-    EXPECT_EQ(fabric.made, fabric.unmade);
+        world_close_process(&world.processes[i]);
+    EXPECT_EQ(fabric.qps_created, fabric.qps_destroyed);
     fabric_close();
 }
 
-/* ---- what processes do ---- */
+/* ---- actions of a process ---- */
 
-static inline struct peer *world_peer(struct world_process *p, uint32_t rank)
+static inline struct peer *world_find_peer(struct world_process *p, uint32_t rank)
 {
     struct peer *peer = NULL;
     EXPECT_EQ(net_peer(&p->net, rank, &peer), 0);
     return peer;
 }
 
-static inline struct ib_endpoint *world_end(uint32_t from, uint32_t to)
+static inline struct ib_endpoint *world_endpoint(uint32_t from, uint32_t to)
 {
-    return world_peer(&world.processes[from], to)->endpoint;
+    return world_find_peer(&world.processes[from], to)->endpoint;
 }
 
 /* Sends one frame; every third is built in place. */
-static inline int world_frame(struct world_flow *f, struct peer *peer)
+static inline int world_send_next_frame(struct world_flow *f, struct peer *peer)
 {
     const struct frame_header h = {.kind = 1, .word = f->sent};
-    const uint32_t length = world_length(f->sent);
-    char bytes[WORLD_FRAME_MOST];
+    const uint32_t length = world_frame_length(f->sent);
+    char bytes[WORLD_FRAME_MAX];
     void *at = bytes;
     bool in_place = f->sent % 3 == 2;
     int rc = in_place ? peer->ops->reserve(peer, length, &at) : 0;
@@ -437,111 +443,112 @@ static inline int world_frame(struct world_flow *f, struct peer *peer)
     return in_place ? 0 : peer_send_now(peer, &h, bytes, length);
 }
 
-static inline int world_frames(struct net_pending *item)
+static inline int world_send_requested_frames(struct net_pending *item)
 {
-    struct world_flow *f = container_of(item, struct world_flow, again);
+    struct world_flow *f = container_of(item, struct world_flow, queued);
     for (; f->sent < f->requested; f->sent++) {
-        int rc = world_frame(f, world_peer(f->from, f->to));
+        int rc = world_send_next_frame(f, world_find_peer(f->from, f->to));
         EXPECT(rc == 0 || rc == ERR_AGAIN);
         if (rc != 0)
             return rc;
     }
-    f->waits = false;
+    f->is_queued = false;
     return 0;
 }
 
-static inline void world_send(uint32_t from, uint32_t to)
+static inline void world_request_frame(uint32_t from, uint32_t to)
 {
     struct world_flow *f = &world.processes[from].flows[to];
-    struct peer *peer = world_peer(f->from, to);
+    struct peer *peer = world_find_peer(f->from, to);
     f->requested++;
-    if (f->waits)
+    if (f->is_queued)
         return;
-    f->again.resume = world_frames;
-    f->waits = true;
-    if (!list_empty(&peer->pending) || world_frames(&f->again) != 0)
-        peer_queue(peer, &f->again);
+    f->queued.resume = world_send_requested_frames;
+    f->is_queued = true;
+    if (!list_empty(&peer->pending) || world_send_requested_frames(&f->queued) != 0)
+        peer_queue(peer, &f->queued);
 }
 
-static inline int world_put_try(struct net_pending *item)
+static inline int world_post_put(struct net_pending *item)
 {
-    struct world_put *u = container_of(item, struct world_put, again);
+    struct world_put *u = container_of(item, struct world_put, queued);
     u->op.done = world_put_done;
-    return ib_put(world_peer(u->from, u->to), u->bytes, &u->memory, (uintptr_t)world_target(u),
+    return ib_put(world_find_peer(u->from, u->to), u->bytes, &u->memory, (uintptr_t)world_put_target(u),
                   &world.processes[u->to].key, u->length, &u->op);
 }
 
 static inline void world_put(uint32_t from, uint32_t to, uint32_t index, uint32_t length)
 {
     struct world_put *u = &world.processes[from].flows[to].puts[index];
-    struct peer *peer = world_peer(u->from, to);
+    struct peer *peer = world_find_peer(u->from, to);
     if (u->busy)
         return;
     u->busy = true;
     u->length = length;
     u->times++;
     memset(u->bytes, (int)(u->times + index), length);
-    u->again.resume = world_put_try;
-    if (!list_empty(&peer->pending) || world_put_try(&u->again) != 0)
-        peer_queue(peer, &u->again);
+    u->queued.resume = world_post_put;
+    if (!list_empty(&peer->pending) || world_post_put(&u->queued) != 0)
+        peer_queue(peer, &u->queued);
 }
 
-/* A flag; no notification belongs to it. */
-static inline void world_flag(uint32_t from, uint32_t to)
+/* Writes the next flag value by a put without completion. */
+static inline void world_write_flag(uint32_t from, uint32_t to)
 {
     struct world_flow *f = &world.processes[from].flows[to];
     uint64_t next = f->flag + 1;
-    if (ib_put(world_peer(f->from, to), &next, NULL,
+    if (ib_put(world_find_peer(f->from, to), &next, NULL,
                (uintptr_t)world.processes[to].flags + from * sizeof(next), &world.processes[to].flags_key,
                sizeof(next), NULL) == 0)
         f->flag = next;
 }
 
-static inline uint64_t world_flag_seen(uint32_t from, uint32_t to)
+static inline uint64_t world_read_flag(uint32_t from, uint32_t to)
 {
     uint64_t flag;
     memcpy(&flag, world.processes[to].flags + from * sizeof(flag), sizeof(flag));
     return flag;
 }
 
-/* Uses new memory for flags after all expected ones have arrived; the old memory gets another use. */
-static inline void world_flags_renew(uint32_t rank)
+/* Once all flags have arrived: deregisters their memory, reuses it for other data, and registers new
+ * memory for flags. */
+static inline void world_renew_flags(uint32_t rank)
 {
     struct world_process *p = &world.processes[rank];
     for (uint32_t i = 0; i < world.set.processes; i++)
-        if (world_flag_seen(i, rank) != world.processes[i].flows[rank].flag)
+        if (world_read_flag(i, rank) != world.processes[i].flows[rank].flag)
             return;
-    if (p->ngiven_up == WORLD_GIVEN_UP)
+    if (p->nreleased == WORLD_RELEASED_MAX)
         return;
     ib_memory_release(&p->ib->base, &p->flags_mem);
     memset(p->flags, 0x5b, WORLD_FLAGS);
-    p->given_up[p->ngiven_up++] = p->flags;
-    world_flags_open(p);
+    p->released_flags[p->nreleased++] = p->flags;
+    world_open_flags(p);
     for (uint32_t i = 0; i < world.set.processes; i++)
         world.processes[i].flows[rank].flag = 0;
 }
 
-static inline void world_port(uint32_t rank, uint32_t port, bool up)
+static inline void world_set_port(uint32_t rank, uint32_t port, bool up)
 {
     struct fabric_adapter *a = &fabric.adapters[rank][port];
     if (a->up != up)
-        world.processes[rank].unnoticed ^= 1u << port;
+        world.processes[rank].unreported_ports ^= 1u << port;
     a->up = up;
 }
 
 /* Reports port events and the state of all ports, as the event thread does. */
-static inline void world_notice(uint32_t rank)
+static inline void world_report_ports(uint32_t rank)
 {
     struct world_process *p = &world.processes[rank];
     for (uint32_t i = 0; i < world.set.ports; i++)
         atomic_store(&p->ib->rails[i].down, fabric.adapters[rank][i].up ? 0 : world_now);
-    if (p->unnoticed)
+    if (p->unreported_ports)
         atomic_store(&p->ib->ports, 1);
     atomic_store(&p->ib->attention, 1);
-    p->unnoticed = 0;
+    p->unreported_ports = 0;
 }
 
-static inline void world_pulse(uint32_t rank)
+static inline void world_request_heartbeat(uint32_t rank)
 {
     atomic_store(&world.processes[rank].ib->pulse, 1);
     atomic_store(&world.processes[rank].ib->attention, 1);

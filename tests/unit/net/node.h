@@ -1,5 +1,6 @@
-/* node.h: a node of several processes for tests of src/net, without a launcher: the parent is local rank 0,
- * the others are forked. Each opens its own net over one memfd, as under mpiexec.
+/* node.h: a node of several processes for tests of src/net, without a launcher: the parent is local rank
+ * 0, which forks the others. Each process opens its own struct net over one shared memfd, as under
+ * mpiexec.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TESTS_NODE_H
@@ -25,7 +26,7 @@ struct node {
     pid_t children[NODE_MAX];
 };
 
-static inline void node_describe(struct node *n, uint32_t rank, uint32_t size, int fd)
+static inline void node_init(struct node *n, uint32_t rank, uint32_t size, int fd)
 {
     for (uint32_t i = 0; i < size; i++) {
         n->node_of[i] = 0;
@@ -52,11 +53,11 @@ static inline uint32_t node_fork(struct node *n, uint32_t size)
     for (uint32_t i = 1; i < size && rank == 0; i++)
         if ((n->children[i] = fork()) == 0)
             rank = i;
-    alarm(90); /* a rank that waits for ever ends the test */
+    alarm(90); /* ends a rank that waits forever */
     return rank;
 }
 
-/* Rank 0 waits for the others, which end here. */
+/* Rank 0 waits for the other ranks and counts their failures; the other ranks exit here. */
 static inline void node_join(const struct node *n, uint32_t rank, uint32_t size)
 {
     if (rank != 0) {
@@ -71,13 +72,13 @@ static inline void node_join(const struct node *n, uint32_t rank, uint32_t size)
     }
 }
 
-/* Forks size - 1 ranks that run `body` and exit with their failures; the parent runs it too, as rank 0. */
+/* Forks size - 1 ranks; every rank runs `body`, the parent as rank 0. */
 static inline void node_run(uint32_t size, void (*body)(struct node *n))
 {
     static struct node n;
     int fd = shared_memory_create_empty(SHARED_MEMORY_NODE);
     const uint32_t rank = node_fork(&n, size);
-    node_describe(&n, rank, size, fd);
+    node_init(&n, rank, size, fd);
     int rc = net_open(&n.boot, &n.net);
     EXPECT_EQ(rc, 0);
     if (rc == 0) {

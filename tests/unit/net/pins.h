@@ -1,5 +1,6 @@
-/* pins.h: pinning for tests of the registration cache: counts, fails on request, and remembers what each page
- * was when it was pinned, so that a stale registration shows.
+/* pins.h: simulated pinning of memory for tests of the registration cache. The pin functions count calls,
+ * fail above a limit, and record the content of each page when it is pinned, so that a stale registration
+ * is detected.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TESTS_UNIT_NET_PINS_H
@@ -16,22 +17,22 @@
 enum { PIN_PAGES = 512 };
 
 struct pins {
-    uintptr_t base; /* of PIN_PAGES pages */
-    size_t page;
-    size_t limit; /* bytes that may be pinned; 0: any */
+    uintptr_t base; /* address of the PIN_PAGES pages */
+    size_t page;    /* bytes */
+    size_t limit;   /* bytes that may be pinned; 0: no limit */
     int pinned, unpinned, refused;
     size_t bytes;
-    /* What is on a page now. 0: cannot be pinned. */
+    /* Identifies the present content of a page; 0: the page cannot be pinned. */
     uint64_t (*content)(struct pins *p, size_t index);
 };
 
 struct pin {
     uintptr_t start;
     size_t length;
-    uint64_t was[];
+    uint64_t contents_when_pinned[];
 };
 
-static int pins_pin(void *ctx, void *address, size_t len, void **handle)
+static int pins_register(void *ctx, void *address, size_t len, void **handle)
 {
     struct pins *p = ctx;
     size_t first = ((uintptr_t)address - p->base) / p->page, n = len / p->page;
@@ -41,12 +42,12 @@ static int pins_pin(void *ctx, void *address, size_t len, void **handle)
         p->refused++;
         return err_set(MPI_ERR_NO_MEM, "the test allows %zu bytes", p->limit);
     }
-    struct pin *pin = malloc(sizeof(*pin) + n * sizeof(pin->was[0]));
+    struct pin *pin = malloc(sizeof(*pin) + n * sizeof(pin->contents_when_pinned[0]));
     pin->start = (uintptr_t)address;
     pin->length = len;
     for (size_t i = 0; i < n; i++) {
-        pin->was[i] = p->content(p, first + i);
-        if (pin->was[i] == 0) {
+        pin->contents_when_pinned[i] = p->content(p, first + i);
+        if (pin->contents_when_pinned[i] == 0) {
             free(pin);
             p->refused++;
             return err_set(MPI_ERR_BUFFER, "a page is not there");
@@ -58,7 +59,7 @@ static int pins_pin(void *ctx, void *address, size_t len, void **handle)
     return 0;
 }
 
-static void pins_unpin(void *ctx, void *handle)
+static void pins_release(void *ctx, void *handle)
 {
     struct pins *p = ctx;
     struct pin *pin = handle;
@@ -67,17 +68,17 @@ static void pins_unpin(void *ctx, void *handle)
     free(pin);
 }
 
-static const struct regcache_ops pins_ops = {pins_pin, pins_unpin};
+static const struct regcache_ops pins_ops = {pins_register, pins_release};
 
-/* The entry covers the range, and every page of it is still what was pinned. */
-static bool pins_fresh(struct pins *p, const struct regcache_entry *e, uintptr_t start, size_t len)
+/* True if the entry covers the range and every page of the range still has the content that was pinned. */
+static bool pins_are_current(struct pins *p, const struct regcache_entry *e, uintptr_t start, size_t len)
 {
     const struct pin *pin = e->handle;
     if (e->address != pin->start || e->length != pin->length || e->address > start ||
         e->address + e->length < start + len)
         return false;
     for (uintptr_t a = start & ~(p->page - 1); a < start + len; a += p->page)
-        if (pin->was[(a - pin->start) / p->page] != p->content(p, (a - p->base) / p->page))
+        if (pin->contents_when_pinned[(a - pin->start) / p->page] != p->content(p, (a - p->base) / p->page))
             return false;
     return true;
 }

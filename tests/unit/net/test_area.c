@@ -1,12 +1,12 @@
-/* test_area.c: pieces of the node's shared memory: aligned, zero-filled, never overlapping, given back, and
- * refused when there is no room; by one rank and by several at once.
+/* test_area.c: blocks allocated from the node's shared memory are aligned, zero-filled and disjoint, can
+ * be freed, and are refused when there is no room; for one rank and for several ranks at once.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "node.h"
 
 #include <sched.h>
 
-static void one_rank(struct node *n)
+static void allocate_from_one_rank(struct node *n)
 {
     if (n->boot.rank != 0)
         return;
@@ -20,7 +20,7 @@ static void one_rank(struct node *n)
     EXPECT_EQ(net->area[a], 1);
     net_area_free(net, b, 4097);
     EXPECT_EQ(net_area_alloc(net, 8192, &c), 0);
-    EXPECT_EQ(c, b); /* the first gap that is long enough, clean again */
+    EXPECT_EQ(c, b); /* first fit: the freed block, zeroed again */
     for (int i = 0; i < 8192; i++)
         if (net->area[c + (uint64_t)i] != 0) {
             EXPECT_EQ(net->area[c + (uint64_t)i], 0);
@@ -37,8 +37,8 @@ static void one_rank(struct node *n)
     net_area_free(net, a, net->area_size);
 }
 
-/* Every rank marks its pieces; a piece that two own would lose its mark. */
-static void all_ranks(struct node *n)
+/* Every rank writes its mark into its blocks; overlapping blocks would overwrite marks. */
+static void allocate_from_all_ranks(struct node *n)
 {
     enum { HELD = 8, ROUNDS = 300 };
     uint64_t held[HELD];
@@ -64,19 +64,19 @@ static void all_ranks(struct node *n)
     }
 }
 
-static void area_run_serial(void)
+static void test_one_rank(void)
 {
-    node_run(2, one_rank);
+    node_run(2, allocate_from_one_rank);
 }
 
-static void area_synchronise(void)
+static void test_all_ranks(void)
 {
-    node_run(6, all_ranks);
+    node_run(6, allocate_from_all_ranks);
 }
 
 int main(void)
 {
-    TEST_RUN(area_run_serial);
-    TEST_RUN(area_synchronise);
+    TEST_RUN(test_one_rank);
+    TEST_RUN(test_all_ranks);
     return test_result();
 }

@@ -1,5 +1,6 @@
-/* test_fdpass.c: a node whose launcher gives no shared memory: its first rank hands it to the others through
- * a socket. All see the same memory; ranks with other ring sizes are refused with a sentence.
+/* test_fdpass.c: a node whose launcher provides no shared memory: the first rank passes a memfd to the
+ * others through a socket. All ranks map the same memory; ranks with different ring sizes are refused with
+ * an error message.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "node.h"
@@ -16,7 +17,7 @@
 static int fence_sockets[NODE_MAX][2]; /* [rank][0] is the parent's end */
 
 /* Every rank sends to rank 0, and rank 0 sends to every rank. */
-static int fence(struct boot *b)
+static int test_fence(struct boot *b)
 {
     char byte = 1;
     if (b->rank != 0)
@@ -33,13 +34,13 @@ static int fence(struct boot *b)
     return 0;
 }
 
-/* What was put, by any rank: there is one key. */
+/* The value of the only key, which any rank may put. */
 static struct stored {
     size_t len;
     char value[128];
 } * stored;
 
-static int put(struct boot *b, const char *key, const void *val, size_t len)
+static int test_put(struct boot *b, const char *key, const void *val, size_t len)
 {
     (void)b, (void)key;
     if (len > sizeof(stored->value))
@@ -49,7 +50,7 @@ static int put(struct boot *b, const char *key, const void *val, size_t len)
     return 0;
 }
 
-static int get(struct boot *b, uint32_t rank, const char *key, void **val, size_t *len)
+static int test_get(struct boot *b, uint32_t rank, const char *key, void **val, size_t *len)
 {
     (void)b, (void)rank, (void)key;
     *val = malloc(stored->len + 1);
@@ -58,10 +59,12 @@ static int get(struct boot *b, uint32_t rank, const char *key, void **val, size_
     return 0;
 }
 
-static const struct boot_backend backend = {.name = "test", .fence = fence, .put = put, .get = get};
+static const struct boot_backend backend = {
+    .name = "test", .fence = test_fence, .put = test_put, .get = test_get};
 
-/* Like node_run, but no rank has mapped the memory yet; `odd` is a rank with another ring size, or -1. */
-static void run(uint32_t size, int odd, void (*body)(struct node *n, int rc))
+/* Runs `body` on `size` ranks before any rank has mapped the memory; `odd` is a rank with another ring
+ * size, or -1. */
+static void run_unmapped_node(uint32_t size, int odd, void (*body)(struct node *n, int rc))
 {
     static struct node n;
     static char job[32];
@@ -71,7 +74,7 @@ static void run(uint32_t size, int odd, void (*body)(struct node *n, int rc))
     const uint32_t rank = node_fork(&n, size);
     if ((int)rank == odd)
         tunable_set(tunables_find("SHM_RING"), "1m", SOURCE_PROGRAM);
-    node_describe(&n, rank, size, -1);
+    node_init(&n, rank, size, -1);
     n.boot.job = job;
     n.boot.backend = &backend;
     int rc = net_open(&n.boot, &n.net);
@@ -85,31 +88,31 @@ static void run(uint32_t size, int odd, void (*body)(struct node *n, int rc))
     }
 }
 
-static bool all_added(void *arg)
+static bool all_ranks_added(void *arg)
 {
     return atomic_load((_Atomic uint32_t *)arg) == 4;
 }
 
-static void add_up(struct node *n, int rc)
+static void add_in_shared_memory(struct node *n, int rc)
 {
     EXPECT_EQ(rc, 0);
     if (rc != 0)
         return;
     _Atomic uint32_t *count = (_Atomic uint32_t *)n->net->area;
-    struct net_waiter w = {.ready = all_added, .arg = count};
+    struct net_waiter w = {.ready = all_ranks_added, .arg = count};
     atomic_fetch_add(count, 1);
     for (uint32_t i = 0; i < n->boot.size; i++)
         net_wake_local_rank(n->net, i);
-    while (!all_added(count))
+    while (!all_ranks_added(count))
         net_wait_step(n->net, &w);
 }
 
-static void same_memory(void)
+static void test_ranks_share_memory(void)
 {
-    run(4, -1, add_up);
+    run_unmapped_node(4, -1, add_in_shared_memory);
 }
 
-/* The second rank disagrees; the first one then waits for a rank that does not come. */
+/* The second rank has another ring size and is refused; the first rank waits for it until the timeout. */
 static void expect_refusal(struct node *n, int rc)
 {
     (void)n;
@@ -118,14 +121,16 @@ static void expect_refusal(struct node *n, int rc)
     EXPECT(strstr(sentence, "disagree") || strstr(sentence, "did not reach"));
 }
 
-static void other_ring(void)
+static void test_other_ring_size_is_refused(void)
 {
-    tunable_set(tunables_find("INIT_TIMEOUT"), "1", SOURCE_PROGRAM); /* nobody answers */
-    run(2, 1, expect_refusal);
+    tunable_set(tunables_find("INIT_TIMEOUT"), "1",
+                SOURCE_PROGRAM); /* seconds; the refused rank never answers */
+    run_unmapped_node(2, 1, expect_refusal);
 }
 
-/* The kernel has chosen the name of the socket, a 0 and five digits: another user could not know it before. */
-static void name_is_not_known(void)
+/* The kernel chooses the name of the socket (a 0 and five digits), so another user cannot bind it
+ * beforehand. */
+static void test_socket_name_is_unpredictable(void)
 {
     struct sockaddr_un address = {0};
     EXPECT_EQ(stored->len, offsetof(struct sockaddr_un, sun_path) + 6);
@@ -137,8 +142,8 @@ static void name_is_not_known(void)
 int main(void)
 {
     stored = mmap(NULL, sizeof(*stored), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    TEST_RUN(same_memory);
-    TEST_RUN(name_is_not_known);
-    TEST_RUN(other_ring);
+    TEST_RUN(test_ranks_share_memory);
+    TEST_RUN(test_socket_name_is_unpredictable);
+    TEST_RUN(test_other_ring_size_is_refused);
     return test_result();
 }

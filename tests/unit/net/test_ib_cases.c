@@ -1,5 +1,5 @@
-/* test_ib_cases.c: moments in the life of connections that once went wrong, in the world of ib_world.h and one step after the other. What
- * was found by chance is also in test_ib_world.c; here are those that chance finds rarely.
+/* test_ib_cases.c: event sequences of connections that once caused errors, executed step by step in the
+ * world of ib_world.h. The random worlds of test_ib_world.c rarely reach these sequences.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <unistd.h>
@@ -21,207 +21,214 @@ static const struct world_settings one_rail = {.processes = 2,
                                                .messages = "auto",
                                                .stripe = "even"};
 
-static void work(uint32_t rank)
+static void progress_process(uint32_t rank)
 {
     for (int i = 0; i < 3; i++)
         net_progress(&world.processes[rank].net);
 }
 
-static struct fabric_qp *qp_of(uint32_t from, uint32_t to, unsigned lane)
+static struct fabric_qp *find_qp(uint32_t from, uint32_t to, unsigned lane)
 {
-    return (struct fabric_qp *)world_end(from, to)->lanes[lane].qp;
+    return (struct fabric_qp *)world_endpoint(from, to)->lanes[lane].qp;
 }
 
-/* Delivers everything posted to the queue pair; with `acknowledged` its adapter is notified. */
-static void carry(struct fabric_qp *qp, bool acknowledged)
+/* Delivers everything posted to the queue pair. `acknowledged`: its adapter receives the
+ * acknowledgements too. */
+static void deliver_requests(struct fabric_qp *qp, bool acknowledged)
 {
-    while (fabric_arrives(qp) || (acknowledged && fabric_acknowledged(qp)))
+    while (fabric_deliver_request(qp) || (acknowledged && fabric_acknowledge_request(qp)))
         ;
 }
 
-static void carry_datagrams(void)
+static void deliver_datagrams(void)
 {
     while (!list_empty(&fabric.datagrams))
-        fabric_datagram_arrives(list_entry(fabric.datagrams.next, struct fabric_datagram, link), false);
+        fabric_deliver_datagram(list_entry(fabric.datagrams.next, struct fabric_datagram, link), false);
 }
 
-static void close_from(uint32_t from, uint32_t to)
+static void close_connection(uint32_t from, uint32_t to)
 {
     ib_peer_part(&world.processes[from].ib->base, world.processes[from].net.peers[to], true);
 }
 
 /* Sends frames until all rails are joined. */
-static void begin(struct world_settings set)
+static void open_connected_world(struct world_settings set)
 {
     world_open(set);
     for (uint32_t i = 0; i < 4; i++) {
-        world_send(0, 1);
-        EXPECT(judge_settle());
+        world_request_frame(0, 1);
+        EXPECT(settle_world());
     }
-    EXPECT_EQ(world_end(0, 1)->conn.state, CONN_OPEN);
+    EXPECT_EQ(world_endpoint(0, 1)->conn.state, CONN_OPEN);
 }
 
-/* The home of both fails, and is opened again; nothing that was sent before arrives. */
-static void break_and_open(uint32_t first, uint32_t second)
+/* Fails the primary rail of both ends and waits until the connection is open again; requests sent
+ * before do not arrive. */
+static void fail_and_reconnect(uint32_t first, uint32_t second)
 {
-    const uint32_t before = world_end(first, second)->conn.mine;
-    EXPECT(fabric_gives_up(qp_of(first, second, 0), true));
-    for (int i = 0;
-         i < 20 && (world_end(first, second)->conn.mine == before || world_end(first, second)->failed_since ||
-                    world_end(second, first)->failed_since);
+    const uint32_t before = world_endpoint(first, second)->conn.mine;
+    EXPECT(fabric_fail_request(find_qp(first, second, 0), true));
+    for (int i = 0; i < 20 && (world_endpoint(first, second)->conn.mine == before ||
+                               world_endpoint(first, second)->failed_since ||
+                               world_endpoint(second, first)->failed_since);
          i++) {
-        work(first);
-        carry_datagrams();
-        work(second);
-        carry_datagrams();
+        progress_process(first);
+        deliver_datagrams();
+        progress_process(second);
+        deliver_datagrams();
         world_now += 5 * 1000 * 1000;
     }
-    EXPECT_EQ(world_end(first, second)->conn.state, CONN_OPEN);
-    EXPECT_EQ(world_end(second, first)->conn.state, CONN_OPEN);
+    EXPECT_EQ(world_endpoint(first, second)->conn.state, CONN_OPEN);
+    EXPECT_EQ(world_endpoint(second, first)->conn.state, CONN_OPEN);
 }
 
-static void end(void)
+static void check_and_close_world(void)
 {
-    world_judge();
+    world_check();
     world_close();
 }
 
-/* Both close at once, and the end of a further rail is the last thing that one of them waits for. It never comes: the rail fails. */
-static void last_words_on_a_rail_that_fails(void)
+/* Both ends close at once. One end waits for the final marker of the secondary rail, which fails before
+ * the marker arrives. */
+static void test_final_marker_is_lost_with_its_rail(void)
 {
-    begin(two_rails);
-    struct ib_lane *pair = &world_end(1, 0)->pairs->pair[1].lane;
-    for (int i = 0; i < 8 && pair->head == pair->tail; i++) { /* until a credit is on its way there */
-        world_send(0, 1);
-        carry(qp_of(0, 1, 0), true);
-        carry((struct fabric_qp *)world_end(0, 1)->pairs->pair[1].lane.qp, true);
-        work(1);
-        carry(qp_of(1, 0, 0), true);
-        work(0);
-        work(1);
+    open_connected_world(two_rails);
+    struct ib_lane *pair = &world_endpoint(1, 0)->pairs->pair[1].lane;
+    for (int i = 0; i < 8 && pair->head == pair->tail;
+         i++) { /* until a credit is in flight on the secondary rail */
+        world_request_frame(0, 1);
+        deliver_requests(find_qp(0, 1, 0), true);
+        deliver_requests((struct fabric_qp *)world_endpoint(0, 1)->pairs->pair[1].lane.qp, true);
+        progress_process(1);
+        deliver_requests(find_qp(1, 0, 0), true);
+        progress_process(0);
+        progress_process(1);
     }
     EXPECT(pair->head != pair->tail && !ib_lane_carries_frames(pair));
-    close_from(0, 1);
-    close_from(1, 0);
-    EXPECT_EQ(world_end(0, 1)->conn.state, CONN_CLOSING);
-    EXPECT_EQ(world_end(1, 0)->final_markers, 2);
-    carry(qp_of(0, 1, 0), true);
-    carry(qp_of(1, 0, 0), true);
-    work(1);
-    EXPECT_EQ(world_end(1, 0)->conn.state, CONN_AGREED);
-    EXPECT_EQ(world_end(1, 0)->final_markers, 1);
-    fabric_gives_up((struct fabric_qp *)pair->qp, true);
-    work(1);
-    EXPECT_EQ(world_end(1, 0)->conn.state, CONN_IDLE);
-    end();
+    close_connection(0, 1);
+    close_connection(1, 0);
+    EXPECT_EQ(world_endpoint(0, 1)->conn.state, CONN_CLOSING);
+    EXPECT_EQ(world_endpoint(1, 0)->final_markers, 2);
+    deliver_requests(find_qp(0, 1, 0), true);
+    deliver_requests(find_qp(1, 0, 0), true);
+    progress_process(1);
+    EXPECT_EQ(world_endpoint(1, 0)->conn.state, CONN_AGREED);
+    EXPECT_EQ(world_endpoint(1, 0)->final_markers, 1);
+    fabric_fail_request((struct fabric_qp *)pair->qp, true);
+    progress_process(1);
+    EXPECT_EQ(world_endpoint(1, 0)->conn.state, CONN_IDLE);
+    check_and_close_world();
 }
 
-/* AGREE is lost with the port: the end that waits for it gets no other notification. */
-static void an_answer_that_is_lost(void)
+/* AGREE is lost with the port: the closing end receives no other notification. */
+static void test_agree_is_lost_with_the_port(void)
 {
-    begin(one_rail);
-    close_from(0, 1);
-    carry(qp_of(0, 1, 0), true);
-    work(1);
-    EXPECT_EQ(world_end(1, 0)->conn.state, CONN_AGREED);
-    fabric_gives_up(qp_of(1, 0, 0), true);
-    work(1);
-    EXPECT_EQ(world_end(1, 0)->conn.state, CONN_IDLE);
-    EXPECT_EQ(world_end(0, 1)->conn.state, CONN_CLOSING);
-    end();
+    open_connected_world(one_rail);
+    close_connection(0, 1);
+    deliver_requests(find_qp(0, 1, 0), true);
+    progress_process(1);
+    EXPECT_EQ(world_endpoint(1, 0)->conn.state, CONN_AGREED);
+    fabric_fail_request(find_qp(1, 0, 0), true);
+    progress_process(1);
+    EXPECT_EQ(world_endpoint(1, 0)->conn.state, CONN_IDLE);
+    EXPECT_EQ(world_endpoint(0, 1)->conn.state, CONN_CLOSING);
+    check_and_close_world();
 }
 
-/* One end has more to send again than it has credits for, and the other, who could return them, closes: KEEP comes after that. */
-static void credits_of_an_end_that_closes(void)
+/* One end must resend more frames than it has credits for, and the peer, which owes the credits,
+ * closes: the peer sends KEEP only after it has returned them. */
+static void test_peer_closes_while_credits_are_missing(void)
 {
     struct world_settings set = one_rail;
     set.rings = 4;
-    begin(set);
-    world.length = 8; /* for the ring, which takes no credits */
-    for (int i = 0; i < 8 && !world_end(0, 1)->tx_on; i++) {
-        world_send(0, 1);
-        EXPECT(judge_settle());
+    open_connected_world(set);
+    world.length = 8; /* short frames use the RDMA ring, which needs no credits */
+    for (int i = 0; i < 8 && !world_endpoint(0, 1)->tx_on; i++) {
+        world_request_frame(0, 1);
+        EXPECT(settle_world());
     }
-    EXPECT(world_end(0, 1)->tx_on);
+    EXPECT(world_endpoint(0, 1)->tx_on);
     for (int i = 0; i < 3; i++)
-        world_send(0, 1);
-    break_and_open(0, 1);
-    close_from(1, 0);
-    EXPECT_EQ(world_end(1, 0)->conn.state, CONN_CLOSING);
-    end();
+        world_request_frame(0, 1);
+    fail_and_reconnect(0, 1);
+    close_connection(1, 0);
+    EXPECT_EQ(world_endpoint(1, 0)->conn.state, CONN_CLOSING);
+    check_and_close_world();
 }
 
-/* One end queries the state of a put, and the other closes before it receives the query. */
-static void an_answer_of_an_end_that_closes(void)
+/* One end queries the delivery status of a put, and the peer closes before it receives the query. */
+static void test_peer_closes_before_put_status_query(void)
 {
     struct world_settings set = one_rail;
-    set.fates = true;
-    begin(set);
+    set.puts_have_status = true;
+    open_connected_world(set);
     world_put(0, 1, 0, 64);
-    break_and_open(0, 1);
-    EXPECT(!traffic_is_ready(&world_end(0, 1)->traffic));
-    close_from(1, 0);
-    EXPECT_EQ(world_end(1, 0)->conn.state, CONN_CLOSING);
-    end();
+    fail_and_reconnect(0, 1);
+    EXPECT(!traffic_is_ready(&world_endpoint(0, 1)->traffic));
+    close_connection(1, 0);
+    EXPECT_EQ(world_endpoint(1, 0)->conn.state, CONN_CLOSING);
+    check_and_close_world();
 }
 
-/* The same with a flag, which the other end is to write. */
-static void a_flag_of_an_end_that_closes(void)
+/* One end must write a flag again, and the peer closes before it receives the query about the flag. */
+static void test_peer_closes_before_flag_is_rewritten(void)
 {
-    begin(one_rail);
-    world_flag(0, 1);
-    break_and_open(0, 1);
-    EXPECT(!traffic_is_ready(&world_end(0, 1)->traffic));
-    close_from(1, 0);
-    EXPECT_EQ(world_end(1, 0)->conn.state, CONN_CLOSING);
-    end();
+    open_connected_world(one_rail);
+    world_write_flag(0, 1);
+    fail_and_reconnect(0, 1);
+    EXPECT(!traffic_is_ready(&world_endpoint(0, 1)->traffic));
+    close_connection(1, 0);
+    EXPECT_EQ(world_endpoint(1, 0)->conn.state, CONN_CLOSING);
+    check_and_close_world();
 }
 
-/* A flag was seen, and its memory serves something else when its connection fails: it is not written again. */
-static void a_flag_whose_memory_is_gone(void)
+/* A flag arrived, and its memory is reused when the connection fails: the sender must not write the
+ * flag again. */
+static void test_flag_is_not_rewritten_into_reused_memory(void)
 {
     struct world_settings set = one_rail;
-    set.lazy = true;
-    begin(set);
-    world_flag(0, 1);
-    carry(qp_of(0, 1, 0), false);
-    world_flags_renew(1);
-    EXPECT_EQ(world.processes[1].ngiven_up, 1);
-    break_and_open(0, 1);
-    end();
+    set.keeps_deregistered = true;
+    open_connected_world(set);
+    world_write_flag(0, 1);
+    deliver_requests(find_qp(0, 1, 0), false);
+    world_renew_flags(1);
+    EXPECT_EQ(world.processes[1].nreleased, 1);
+    fail_and_reconnect(0, 1);
+    check_and_close_world();
 }
 
-/* With two queue pairs a flag may come later than CLOSE: then the connection must not close. */
-static void a_flag_on_its_way_when_all_closes(void)
+/* With two queue pairs CLOSE may overtake a flag: the connection must stay open until the flag has
+ * arrived. */
+static void test_close_overtakes_flag(void)
 {
     struct world_settings set = one_rail;
     set.lanes = 2;
-    begin(set);
-    world_flag(0, 1);
-    close_from(0, 1);
-    for (int i = 0; i < 3 && judge_state(world_end(0, 1)) != CONN_IDLE; i++) {
-        carry(qp_of(0, 1, 0), true);
-        work(1);
-        carry(qp_of(1, 0, 0), true);
-        work(0);
+    open_connected_world(set);
+    world_write_flag(0, 1);
+    close_connection(0, 1);
+    for (int i = 0; i < 3 && connection_state(world_endpoint(0, 1)) != CONN_IDLE; i++) {
+        deliver_requests(find_qp(0, 1, 0), true);
+        progress_process(1);
+        deliver_requests(find_qp(1, 0, 0), true);
+        progress_process(0);
     }
-    end();
+    check_and_close_world();
 }
 
-/* A queue pair of a further rail cannot be made ready: nothing of it stays. */
-static void a_rail_that_cannot_be_made(void)
+/* A queue pair of the secondary rail cannot be initialised: all its resources are released. */
+static void test_secondary_rail_fails_to_initialise(void)
 {
     world_open(two_rails);
-    fabric.refuse_init = 3; /* after the homes of both */
-    world_send(0, 1);
-    EXPECT(judge_settle());
-    EXPECT_EQ(fabric.refuse_init, 0);
-    end();
+    fabric.inits_until_refusal = 3; /* the queue pairs of the two primary rails come first */
+    world_request_frame(0, 1);
+    EXPECT(settle_world());
+    EXPECT_EQ(fabric.inits_until_refusal, 0);
+    check_and_close_world();
 }
 
 /* ---- rails that are reserved ---- */
 
-static struct world_settings reserving(void)
+static struct world_settings reserving_settings(void)
 {
     struct world_settings set = two_rails;
     set.messages = "binding";
@@ -229,125 +236,129 @@ static struct world_settings reserving(void)
     return set;
 }
 
-/* A put over both rails is begun: they are joined and granted. */
-static void begin_put(struct ib_lane **home, struct ib_lane **pair)
+/* Starts a put over both rails, after another put has joined the rails and obtained their reservation. */
+static void start_striped_put(struct ib_lane **home, struct ib_lane **pair)
 {
-    world_put(0, 1, 0, WORLD_PUT_MOST);
-    EXPECT(judge_settle());
-    *home = &world_end(0, 1)->lanes[0];
-    *pair = &world_end(0, 1)->pairs->pair[1].lane;
-    world_put(0, 1, 1, WORLD_PUT_MOST);
+    world_put(0, 1, 0, WORLD_PUT_MAX);
+    EXPECT(settle_world());
+    *home = &world_endpoint(0, 1)->lanes[0];
+    *pair = &world_endpoint(0, 1)->pairs->pair[1].lane;
+    world_put(0, 1, 1, WORLD_PUT_MAX);
     for (int i = 0; i < 8 && (*pair)->head == (*pair)->tail; i++) {
-        carry(qp_of(0, 1, 0), true);
-        work(1);
-        carry(qp_of(1, 0, 0), true);
-        work(0);
+        deliver_requests(find_qp(0, 1, 0), true);
+        progress_process(1);
+        deliver_requests(find_qp(1, 0, 0), true);
+        progress_process(0);
     }
     EXPECT((*pair)->head != (*pair)->tail);
 }
 
-/* That a put is over finds no room, and then the connection fails. The receiver must hear of it: else its rails stay reserved. */
-static void the_end_of_a_put_that_was_not_said(void)
+/* The control message that reports the end of a put finds no room, and then the connection fails. The
+ * message must still reach the receiver; otherwise the rails stay reserved. */
+static void test_unreported_end_of_put_releases_rails(void)
 {
     struct ib_lane *home, *pair;
-    begin(reserving());
-    begin_put(&home, &pair);
-    carry(qp_of(0, 1, 0), true);
-    work(0);
-    while (world_end(0, 1)->control_pending == 0)
-        ib_control_send(world_end(0, 1), IB_WAKE);
-    carry((struct fabric_qp *)pair->qp, true);
-    work(0);
-    EXPECT(world_end(0, 1)->control_pending & 1u << IB_RESERVE);
-    break_and_open(0, 1);
-    end();
+    open_connected_world(reserving_settings());
+    start_striped_put(&home, &pair);
+    deliver_requests(find_qp(0, 1, 0), true);
+    progress_process(0);
+    while (world_endpoint(0, 1)->control_pending == 0)
+        ib_control_send(world_endpoint(0, 1), IB_WAKE);
+    deliver_requests((struct fabric_qp *)pair->qp, true);
+    progress_process(0);
+    EXPECT(world_endpoint(0, 1)->control_pending & 1u << IB_RESERVE);
+    fail_and_reconnect(0, 1);
+    check_and_close_world();
 }
 
-/* Rails were requested, and the primary rail moves: the two ends then number their rails differently, and the put uses none of them. */
-static void a_request_of_a_connection_that_moves(void)
+/* The primary rail changes while a reservation is pending: the two ends then number their rails
+ * differently, and the put uses none of the requested rails. */
+static void test_primary_rail_changes_during_reservation(void)
 {
-    struct world_settings set = reserving();
+    struct world_settings set = reserving_settings();
     struct ib_lane *home, *pair;
-    begin(set);
-    begin_put(&home, &pair);
-    EXPECT(judge_settle());
-    world_put(0, 1, 2, WORLD_PUT_MOST);
-    EXPECT(world.processes[0].flows[1].puts[2].busy && world_end(0, 1)->ib->allot->is_busy(world_end(0, 1)));
-    world_port(0, 0, false);
-    world_notice(0);
+    open_connected_world(set);
+    start_striped_put(&home, &pair);
+    EXPECT(settle_world());
+    world_put(0, 1, 2, WORLD_PUT_MAX);
+    EXPECT(world.processes[0].flows[1].puts[2].busy &&
+           world_endpoint(0, 1)->ib->allot->is_busy(world_endpoint(0, 1)));
+    world_set_port(0, 0, false);
+    world_report_ports(0);
     for (int i = 0; i < 40; i++) {
-        judge_round();
-        world_now += 1000 * 1000; /* less than a request waits, in all */
+        run_round();
+        world_now += 1000 * 1000; /* 40 rounds take less than the timeout of a reservation */
     }
-    EXPECT_EQ(world_end(0, 1)->primary, 1);
+    EXPECT_EQ(world_endpoint(0, 1)->primary, 1);
     EXPECT(!world.processes[0].flows[1].puts[2].busy);
-    end();
+    check_and_close_world();
 }
 
-/* ---- the list of what is control_pending changes while it is walked ---- */
+/* ---- the list of pending control messages changes during its traversal ---- */
 
-static enum net_fate the_fate;
+static enum net_fate the_put_status;
 
-static enum net_fate fate(void *ctx, struct net_op *op, uint64_t *number)
+static enum net_fate answer_put_status(void *ctx, struct net_op *op, uint64_t *number)
 {
     (void)ctx;
     (void)op;
     *number = 0;
-    return the_fate;
+    return the_put_status;
 }
 
-/* The next connection of that walk has nothing to report any more when its turn comes. */
-static void done_and_talks(struct net_op *op, int status)
+/* Sends the pending control message of the next connection in the list, which then has none left when
+ * its turn comes. */
+static void send_control_on_completion(struct net_op *op, int status)
 {
     world_put_done(op, status);
-    ib_control_send(world_end(0, 2), IB_WAKE);
-    EXPECT_EQ(world_end(0, 2)->control_pending, 0);
+    ib_control_send(world_endpoint(0, 2), IB_WAKE);
+    EXPECT_EQ(world_endpoint(0, 2)->control_pending, 0);
 }
 
-static void a_list_that_changes_while_it_is_walked(void)
+static void test_control_list_changes_during_traversal(void)
 {
     struct world_settings set = one_rail;
     struct world_put *u = &world.processes[0].flows[1].puts[0];
     set.processes = 3;
-    begin(set);
-    world_send(0, 2);
-    EXPECT(judge_settle());
-    world.processes[0].net.fate = fate;
-    the_fate = NET_FATE_ASK;
+    open_connected_world(set);
+    world_request_frame(0, 2);
+    EXPECT(settle_world());
+    world.processes[0].net.fate = answer_put_status;
+    the_put_status = NET_FATE_ASK;
     world_put(0, 1, 0, 64);
-    u->op.done = done_and_talks;
-    carry(qp_of(0, 1, 0), false); /* it has arrived, and its adapter does not know */
-    break_and_open(0, 1);
-    EXPECT(!list_empty(&world_end(0, 1)->control_link));
-    const struct ib_endpoint *other = world_end(0, 2);
+    u->op.done = send_control_on_completion;
+    deliver_requests(find_qp(0, 1, 0), false); /* the put arrives, its acknowledgement does not */
+    fail_and_reconnect(0, 1);
+    EXPECT(!list_empty(&world_endpoint(0, 1)->control_link));
+    const struct ib_endpoint *other = world_endpoint(0, 2);
     while (other->control_pending == 0)
-        ib_control_send(world_end(0, 2), IB_WAKE);
-    EXPECT(world.processes[0].ib->control_waiting.next == &world_end(0, 1)->control_link &&
+        ib_control_send(world_endpoint(0, 2), IB_WAKE);
+    EXPECT(world.processes[0].ib->control_waiting.next == &world_endpoint(0, 1)->control_link &&
            !list_empty(&other->control_link));
     for (int i = 0; i < 8; i++) {
-        carry(qp_of(0, 2, 0), true);
-        work(2);
+        deliver_requests(find_qp(0, 2, 0), true);
+        progress_process(2);
     }
-    the_fate = NET_FATE_DONE;
-    alarm(30); /* it went round and round */
-    work(0);
+    the_put_status = NET_FATE_DONE;
+    alarm(30); /* the traversal once did not end */
+    progress_process(0);
     alarm(0);
     EXPECT(!u->busy);
-    end();
+    check_and_close_world();
 }
 
 int main(void)
 {
-    TEST_RUN(last_words_on_a_rail_that_fails);
-    TEST_RUN(an_answer_that_is_lost);
-    TEST_RUN(credits_of_an_end_that_closes);
-    TEST_RUN(an_answer_of_an_end_that_closes);
-    TEST_RUN(a_flag_of_an_end_that_closes);
-    TEST_RUN(a_flag_whose_memory_is_gone);
-    TEST_RUN(a_flag_on_its_way_when_all_closes);
-    TEST_RUN(a_rail_that_cannot_be_made);
-    TEST_RUN(the_end_of_a_put_that_was_not_said);
-    TEST_RUN(a_request_of_a_connection_that_moves);
-    TEST_RUN(a_list_that_changes_while_it_is_walked);
+    TEST_RUN(test_final_marker_is_lost_with_its_rail);
+    TEST_RUN(test_agree_is_lost_with_the_port);
+    TEST_RUN(test_peer_closes_while_credits_are_missing);
+    TEST_RUN(test_peer_closes_before_put_status_query);
+    TEST_RUN(test_peer_closes_before_flag_is_rewritten);
+    TEST_RUN(test_flag_is_not_rewritten_into_reused_memory);
+    TEST_RUN(test_close_overtakes_flag);
+    TEST_RUN(test_secondary_rail_fails_to_initialise);
+    TEST_RUN(test_unreported_end_of_put_releases_rails);
+    TEST_RUN(test_primary_rail_changes_during_reservation);
+    TEST_RUN(test_control_list_changes_during_traversal);
     return test_result();
 }

@@ -1,4 +1,5 @@
-/* test_ib_conn.c: opening and closing a connection, as scripted ladders. test_ib_conn_all.c explores the rest.
+/* test_ib_conn.c: opens and closes a connection in scripted message sequences; test_ib_conn_all.c explores
+ * all others.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/ib/policy/conn.h"
@@ -8,7 +9,7 @@
 
 enum { TRIES = 3 };
 
-static void one_side_opens(void)
+static void test_one_side_opens(void)
 {
     struct conn a = {0}, b = {0};
     EXPECT_EQ(conn_request_open(&a), CONN_DO_CREATE | CONN_DO_HELLO);
@@ -24,12 +25,12 @@ static void one_side_opens(void)
     EXPECT(conn_has_no_pending_hello(&a) && conn_ready(&a));
     EXPECT_EQ(conn_hello(&b, a.mine, a.yours, true), CONN_DO_OPENED);
     EXPECT_EQ(b.state, CONN_OPEN);
-    EXPECT_EQ(conn_hello(&b, a.mine, a.yours, true), 0); /* doubled */
-    EXPECT_EQ(conn_hello(&b, 1, 0, false), 0);           /* old */
+    EXPECT_EQ(conn_hello(&b, a.mine, a.yours, true), 0); /* duplicate */
+    EXPECT_EQ(conn_hello(&b, 1, 0, false), 0);           /* of an old generation */
     EXPECT_EQ(conn_timer(&a, TRIES), 0);
 }
 
-static void both_open_at_once(void)
+static void test_both_sides_open_at_once(void)
 {
     struct conn a = {0}, b = {0};
     conn_request_open(&a);
@@ -37,13 +38,13 @@ static void both_open_at_once(void)
     EXPECT_EQ(conn_hello(&a, 1, 0, false), CONN_DO_CONNECT | CONN_DO_HELLO);
     EXPECT_EQ(conn_hello(&b, 1, 0, false), CONN_DO_CONNECT | CONN_DO_HELLO);
     EXPECT_EQ(conn_hello(&a, 1, 1, false), CONN_DO_OPENED);
-    /* a's second HELLO was lost: b requests it again, and is answered. */
+    /* a's second HELLO was lost: b repeats its HELLO, and a answers. */
     EXPECT_EQ(conn_timer(&b, TRIES), CONN_DO_HELLO);
     EXPECT_EQ(conn_hello(&a, b.mine, b.yours, conn_ready(&b)), CONN_DO_HELLO);
     EXPECT_EQ(conn_hello(&b, a.mine, a.yours, conn_ready(&a)), CONN_DO_OPENED);
 }
 
-static void a_frame_opens_too(void)
+static void test_frame_opens_connection(void)
 {
     struct conn b = {0};
     conn_hello(&b, 1, 0, false);
@@ -57,7 +58,7 @@ static void a_frame_opens_too(void)
     EXPECT_EQ(conn_close(&b, false), CONN_DO_OPENED | CONN_DO_AGREE);
 }
 
-static void nobody_answers(void)
+static void test_open_fails_without_answer(void)
 {
     struct conn a = {0};
     conn_request_open(&a);
@@ -66,7 +67,7 @@ static void nobody_answers(void)
     EXPECT_EQ(conn_timer(&a, TRIES), CONN_DO_FAIL);
     EXPECT_EQ(a.state, CONN_FAILED);
     EXPECT_EQ(conn_timer(&a, TRIES) | conn_request_open(&a) | conn_hello(&a, 1, 1, false), 0);
-    /* A peer from which something arrived gets the whole time again. */
+    /* A received HELLO restarts the count of tries. */
     a = (struct conn){0};
     conn_request_open(&a);
     conn_timer(&a, TRIES);
@@ -77,7 +78,7 @@ static void nobody_answers(void)
     EXPECT_EQ(conn_timer(&a, TRIES), CONN_DO_FAIL);
 }
 
-static void open_pair(struct conn *a, struct conn *b)
+static void open_both_sides(struct conn *a, struct conn *b)
 {
     conn_request_open(a);
     conn_hello(b, a->mine, 0, false);
@@ -86,11 +87,11 @@ static void open_pair(struct conn *a, struct conn *b)
     EXPECT(a->state == CONN_OPEN && b->state == CONN_OPEN);
 }
 
-static void close_keep_and_agree(void)
+static void test_close_is_refused_and_accepted(void)
 {
     struct conn a = {0}, b = {0};
     EXPECT_EQ(conn_idle(&a), 0);
-    open_pair(&a, &b);
+    open_both_sides(&a, &b);
     EXPECT_EQ(conn_idle(&a), CONN_DO_CLOSE);
     EXPECT_EQ(conn_close(&b, true), CONN_DO_KEEP);
     EXPECT_EQ(conn_close_refused(&a), CONN_DO_RESUME);
@@ -102,18 +103,18 @@ static void close_keep_and_agree(void)
     EXPECT_EQ(conn_peer_disconnected(&b), CONN_DO_DESTROY);
     EXPECT_EQ(conn_peer_disconnected(&b), 0);
     EXPECT_EQ(conn_hello(&b, 1, 0, false) | conn_hello(&b, 1, 1, false) | conn_hello(&a, 1, 1, true), 0);
-    open_pair(&b, &a);
+    open_both_sides(&b, &a);
     EXPECT_EQ(a.mine, 2);
     EXPECT_EQ(b.yours, 2);
 }
 
-/* A generation that replaces one whose other end was known: MPI_Finalize waits for it (endpoint_finished). */
-static void resumes_what_broke(void)
+/* A generation that replaces a connected one: MPI_Finalize waits until it is open (endpoint_finished). */
+static void test_broken_connection_resumes(void)
 {
     struct conn a = {0}, b = {0};
     conn_request_open(&a);
     EXPECT(!a.resumes);
-    conn_queue_pair_failed(&a); /* nobody knew of it */
+    conn_queue_pair_failed(&a); /* the peer had not answered yet */
     EXPECT(!a.resumes);
     conn_hello(&b, a.mine, 0, false);
     EXPECT(b.state == CONN_HALF && !b.resumes);
@@ -127,10 +128,10 @@ static void resumes_what_broke(void)
     EXPECT(b.state == CONN_OPEN);
 }
 
-static void close_crosses_close(void)
+static void test_crossing_closes(void)
 {
     struct conn a = {0}, b = {0};
-    open_pair(&a, &b);
+    open_both_sides(&a, &b);
     conn_idle(&a);
     conn_idle(&b);
     EXPECT_EQ(conn_close(&a, true), 0); /* its own CLOSE must leave first */
@@ -144,10 +145,10 @@ static void close_crosses_close(void)
     EXPECT_EQ(conn_hello(&a, 2, 2, false), CONN_DO_CONNECT | CONN_DO_HELLO | CONN_DO_OPENED);
 }
 
-static void the_peer_is_gone(void)
+static void test_peer_is_gone(void)
 {
     struct conn a = {0}, b = {0};
-    open_pair(&a, &b);
+    open_both_sides(&a, &b);
     EXPECT_EQ(conn_peer_died(&a), 0);
     EXPECT_EQ(a.state, CONN_FAILED);
     EXPECT_EQ(conn_request_open(&a) | conn_idle(&a) | conn_frame_received(&a) | conn_close(&a, false) |
@@ -157,13 +158,13 @@ static void the_peer_is_gone(void)
 
 int main(void)
 {
-    TEST_RUN(one_side_opens);
-    TEST_RUN(both_open_at_once);
-    TEST_RUN(a_frame_opens_too);
-    TEST_RUN(nobody_answers);
-    TEST_RUN(close_keep_and_agree);
-    TEST_RUN(resumes_what_broke);
-    TEST_RUN(close_crosses_close);
-    TEST_RUN(the_peer_is_gone);
+    TEST_RUN(test_one_side_opens);
+    TEST_RUN(test_both_sides_open_at_once);
+    TEST_RUN(test_frame_opens_connection);
+    TEST_RUN(test_open_fails_without_answer);
+    TEST_RUN(test_close_is_refused_and_accepted);
+    TEST_RUN(test_broken_connection_resumes);
+    TEST_RUN(test_crossing_closes);
+    TEST_RUN(test_peer_is_gone);
     return test_result();
 }

@@ -1,6 +1,6 @@
-/* test_ib_conn_all.c: everything that two sides of a connection can get into over three generations, on a network
- * that delivers any datagram ever sent, at any time, as often as it likes, or never; and from each of those states,
- * what a network that has become fair makes of it.
+/* test_ib_conn_all.c: visits every state of the two sides of a connection over three generations, on a
+ * network that delivers any datagram ever sent at any time, any number of times, or never. From each state
+ * the connection must complete once the network is fair.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/ib/policy/conn.h"
@@ -9,54 +9,55 @@
 #include "explore.h"
 #include "test.h"
 
-enum { FOR_EVER = 1000 };
+enum { UNLIMITED_TRIES = 1000 };
 
-/* ---- everything that can happen ---- */
+/* ---- the model ---- */
 
 enum { GENERATIONS = 3, FRAMES = 2, QUEUE = 6 };
 enum item { NOTHING, FRAME, CLOSE, AGREE, KEEP };
 enum { NO_QP, CREATED, CONNECTED };
 
-/* Numbers of the datagrams there can be: mine 1..3, yours 0..3, ready. */
+/* Number of possible HELLO datagrams: mine 1..3, yours 0..3, ready. */
 enum { HELLOS = GENERATIONS * (GENERATIONS + 1) * 2 };
 _Static_assert(HELLOS <= 32, "a set of datagrams is a word");
 
-struct one {
+struct side_state {
     uint32_t datagrams; /* every one that was ever sent to this side */
     uint8_t state, mine, yours, seen, tries;
-    uint8_t later, queued, used; /* frames: not requested yet, waiting, arrived at the other side */
-    uint8_t qp : 7, counted : 1; /* the queue pair; OPENED was said of it */
-    uint8_t qp_mine, qp_yours;   /* which two generations it joins */
-    uint8_t unanswered;          /* HELLOs by the timer, counted apart from the code under test */
+    uint8_t later, queued, used; /* frames: not requested yet, queued, handled by the other side */
+    uint8_t qp : 7, counted : 1; /* state of the queue pair; its action OPENED was executed */
+    uint8_t qp_mine, qp_yours;   /* the two generations that the queue pair connects */
+    uint8_t unanswered;          /* HELLOs sent by the timer since the last answer */
     uint8_t posted[QUEUE], completed[QUEUE]; /* sent and not arrived yet; arrived and not handled yet */
 };
-_Static_assert(sizeof(struct one) == 4 + 12 + 2 * QUEUE, "no padding: states are compared by their bytes");
+_Static_assert(sizeof(struct side_state) == 4 + 12 + 2 * QUEUE,
+               "no padding: states are compared by their bytes");
 
-struct both {
-    struct one side[2];
+struct pair_state {
+    struct side_state side[2];
 };
 
 struct limits {
     uint8_t frames, generations;
-    uint32_t tries_max; /* FOR_EVER: tries are not part of the state */
-    bool held; /* XRC: a side that is half open cannot answer, and handles no frame before a HELLO opens it */
+    uint32_t tries_max;          /* UNLIMITED_TRIES: tries are not part of the state */
+    bool half_open_holds_frames; /* XRC: frames are handled only after a HELLO opens the half-open side */
 };
 static struct limits the_limits;
 
-/* A network that is fair again: a short queue of datagrams instead of the set. */
-struct fair {
+/* A fair network: a short queue of datagrams replaces the set of all datagrams ever sent. */
+struct fair_network {
     bool on;
     uint8_t hello[2][64];
     int n[2], delivered;
 };
-static struct fair the_net;
+static struct fair_network the_net;
 
 static uint8_t hello_number(uint32_t mine, uint32_t yours, bool ready)
 {
     return (uint8_t)(((mine - 1) * (GENERATIONS + 1) + yours) * 2 + ready);
 }
 
-static int length(const uint8_t *queue)
+static int queue_length(const uint8_t *queue)
 {
     int n = 0;
     while (n < QUEUE && queue[n])
@@ -64,15 +65,15 @@ static int length(const uint8_t *queue)
     return n;
 }
 
-static void push(uint8_t *queue, enum item item)
+static void queue_push(uint8_t *queue, enum item item)
 {
-    int n = length(queue);
+    int n = queue_length(queue);
     EXPECT(n < QUEUE);
     if (n < QUEUE)
         queue[n] = item;
 }
 
-static enum item pop(uint8_t *queue)
+static enum item queue_pop(uint8_t *queue)
 {
     enum item item = queue[0];
     memmove(queue, queue + 1, QUEUE - 1);
@@ -81,20 +82,20 @@ static enum item pop(uint8_t *queue)
 }
 
 /* True if messages of this side arrive in the queue pair of the other. */
-static bool joined(const struct both *now, int me)
+static bool is_joined(const struct pair_state *now, int me)
 {
-    const struct one *mine = &now->side[me], *other = &now->side[!me];
+    const struct side_state *mine = &now->side[me], *other = &now->side[!me];
     return mine->qp == CONNECTED && other->qp == CONNECTED && mine->qp_mine == other->qp_yours &&
            mine->qp_yours == other->qp_mine;
 }
 
-static void post(struct both *now, int me, enum item item)
+static void post_item(struct pair_state *now, int me, enum item item)
 {
-    EXPECT(joined(now, me)); /* the peer is ready to receive */
-    push(now->side[me].posted, item);
+    EXPECT(is_joined(now, me)); /* the peer is ready to receive */
+    queue_push(now->side[me].posted, item);
 }
 
-static void send_hello(struct both *now, int me, uint8_t number)
+static void send_hello(struct pair_state *now, int me, uint8_t number)
 {
     if (!the_net.on)
         now->side[!me].datagrams |= 1u << number;
@@ -103,21 +104,21 @@ static void send_hello(struct both *now, int me, uint8_t number)
 }
 
 /* Carries out the action of an event, as the transport does. */
-static void act(struct both *now, int me, const struct conn *c, unsigned actions)
+static void apply_actions(struct pair_state *now, int me, const struct conn *c, unsigned actions)
 {
-    struct one *o = &now->side[me];
+    struct side_state *o = &now->side[me];
     o->state = (uint8_t)c->state;
     o->mine = (uint8_t)c->mine;
     o->yours = (uint8_t)c->yours;
     o->seen = (uint8_t)c->seen;
-    o->tries = the_limits.tries_max == FOR_EVER ? 0 : (uint8_t)c->tries;
+    o->tries = the_limits.tries_max == UNLIMITED_TRIES ? 0 : (uint8_t)c->tries;
     if (actions & CONN_DO_DESTROY) {
         EXPECT(o->qp != NO_QP);
-        EXPECT_EQ(length(o->posted), 0);    /* all that I sent is there */
-        EXPECT_EQ(length(o->completed), 0); /* every arrival was handled */
+        EXPECT_EQ(queue_length(o->posted), 0);    /* everything sent has arrived */
+        EXPECT_EQ(queue_length(o->completed), 0); /* every arrival was handled */
         o->qp = NO_QP;
         o->qp_mine = o->qp_yours = 0;
-        EXPECT(o->counted); /* or more would be closed than were opened */
+        EXPECT(o->counted); /* each close follows one open */
         o->counted = false;
     }
     if (actions & CONN_DO_CREATE) {
@@ -141,26 +142,26 @@ static void act(struct both *now, int me, const struct conn *c, unsigned actions
     if (actions & CONN_DO_RESUME)
         EXPECT(o->state == CONN_OPEN && o->counted);
     if (actions & CONN_DO_CLOSE)
-        post(now, me, CLOSE);
+        post_item(now, me, CLOSE);
     if (actions & CONN_DO_AGREE)
-        post(now, me, AGREE);
+        post_item(now, me, AGREE);
     if (actions & CONN_DO_KEEP)
-        post(now, me, KEEP);
+        post_item(now, me, KEEP);
     if (actions & CONN_DO_FAIL)
         EXPECT_EQ(o->unanswered, the_limits.tries_max);
 }
 
-static struct conn thaw(const struct one *o)
+static struct conn unpack_conn(const struct side_state *o)
 {
     return (struct conn){
         .state = o->state, .mine = o->mine, .yours = o->yours, .seen = o->seen, .tries = o->tries};
 }
 
-/* The events. Each does nothing and returns false where it cannot happen. */
+/* The events. Each returns false, without an effect, if the present state does not permit the event. */
 
-static bool requests_send(struct both *now, int me)
+static bool request_frame(struct pair_state *now, int me)
 {
-    struct one *o = &now->side[me];
+    struct side_state *o = &now->side[me];
     if (!o->later)
         return false;
     o->later--;
@@ -168,61 +169,62 @@ static bool requests_send(struct both *now, int me)
     return true;
 }
 
-/* The side opens because something waits, or because all connections are requested and there is nothing to send. */
-static bool wants(struct both *now, int me, bool anyway)
+/* Opens the connection because a frame waits, or (`anyway`) although there is nothing to send. */
+static bool request_open(struct pair_state *now, int me, bool anyway)
 {
-    struct one *o = &now->side[me];
-    struct conn c = thaw(o);
+    struct side_state *o = &now->side[me];
+    struct conn c = unpack_conn(o);
     if (o->state != CONN_IDLE || !(o->queued || (anyway && o->mine < the_limits.generations)))
         return false;
-    act(now, me, &c, conn_request_open(&c));
+    apply_actions(now, me, &c, conn_request_open(&c));
     return true;
 }
 
-static bool sends(struct both *now, int me)
+static bool send_frame(struct pair_state *now, int me)
 {
-    struct one *o = &now->side[me];
+    struct side_state *o = &now->side[me];
     if (!o->queued || o->state != CONN_OPEN)
         return false;
     o->queued--;
-    post(now, me, FRAME);
+    post_item(now, me, FRAME);
     return true;
 }
 
-static bool arrives(struct both *now, int me)
+static bool deliver_item(struct pair_state *now, int me)
 {
     if (!now->side[me].posted[0])
         return false;
-    EXPECT(joined(now, me)); /* or it would be lost */
-    push(now->side[!me].completed, pop(now->side[me].posted));
+    EXPECT(is_joined(now, me)); /* otherwise the item would be lost */
+    queue_push(now->side[!me].completed, queue_pop(now->side[me].posted));
     return true;
 }
 
-/* The side handles the next completion. It counts as busy if it is, and if acknowledgements are late. */
-static bool looks(struct both *now, int me, bool late)
+/* Handles the next completion. The side refuses a CLOSE while it is busy; `late`: its acknowledgements are
+ * late, so it counts as busy. */
+static bool handle_completion(struct pair_state *now, int me, bool late)
 {
-    struct one *o = &now->side[me];
-    struct conn c = thaw(o);
-    if (!o->completed[0] || (the_limits.held && o->state == CONN_HALF))
+    struct side_state *o = &now->side[me];
+    struct conn c = unpack_conn(o);
+    if (!o->completed[0] || (the_limits.half_open_holds_frames && o->state == CONN_HALF))
         return false;
     bool busy = late || o->queued || o->posted[0];
-    switch (pop(o->completed)) {
+    switch (queue_pop(o->completed)) {
     case FRAME:
         EXPECT(c.state == CONN_HALF || c.state == CONN_OPEN || c.state == CONN_CLOSING);
         now->side[!me].used++;
-        act(now, me, &c, conn_frame_received(&c));
+        apply_actions(now, me, &c, conn_frame_received(&c));
         break;
     case CLOSE:
         EXPECT(c.state == CONN_HALF || c.state == CONN_OPEN || c.state == CONN_CLOSING);
-        act(now, me, &c, conn_close(&c, busy));
+        apply_actions(now, me, &c, conn_close(&c, busy));
         break;
     case AGREE:
         EXPECT_EQ(c.state, CONN_CLOSING);
-        act(now, me, &c, conn_close_accepted(&c));
+        apply_actions(now, me, &c, conn_close_accepted(&c));
         break;
     case KEEP:
         EXPECT_EQ(c.state, CONN_CLOSING);
-        act(now, me, &c, conn_close_refused(&c));
+        apply_actions(now, me, &c, conn_close_refused(&c));
         break;
     case NOTHING:
         break;
@@ -230,56 +232,57 @@ static bool looks(struct both *now, int me, bool late)
     return true;
 }
 
-static bool timer(struct both *now, int me)
+static bool fire_timer(struct pair_state *now, int me)
 {
-    struct one *o = &now->side[me];
-    struct conn c = thaw(o);
+    struct side_state *o = &now->side[me];
+    struct conn c = unpack_conn(o);
     bool gives_up = c.tries >= the_limits.tries_max;
-    if (conn_has_no_pending_hello(&c) || (gives_up && o->completed[0])) /* it looks before it gives up */
+    if (conn_has_no_pending_hello(&c) ||
+        (gives_up && o->completed[0])) /* completions are handled before the side gives up */
         return false;
     unsigned actions = conn_timer(&c, the_limits.tries_max);
-    if (the_limits.tries_max != FOR_EVER && !(actions & CONN_DO_FAIL))
+    if (the_limits.tries_max != UNLIMITED_TRIES && !(actions & CONN_DO_FAIL))
         o->unanswered++;
-    act(now, me, &c, actions);
+    apply_actions(now, me, &c, actions);
     return true;
 }
 
-static bool idles(struct both *now, int me)
+static bool close_idle(struct pair_state *now, int me)
 {
-    struct one *o = &now->side[me];
-    struct conn c = thaw(o);
+    struct side_state *o = &now->side[me];
+    struct conn c = unpack_conn(o);
     if (o->state != CONN_OPEN || o->queued || o->posted[0] || o->mine >= the_limits.generations)
         return false;
-    act(now, me, &c, conn_idle(&c));
+    apply_actions(now, me, &c, conn_idle(&c));
     return true;
 }
 
-static bool has_left(struct both *now, int me)
+static bool finish_close(struct pair_state *now, int me)
 {
-    struct one *o = &now->side[me];
-    struct conn c = thaw(o);
+    struct side_state *o = &now->side[me];
+    struct conn c = unpack_conn(o);
     if (o->state != CONN_AGREED || o->posted[0])
         return false;
-    act(now, me, &c, conn_peer_disconnected(&c));
+    apply_actions(now, me, &c, conn_peer_disconnected(&c));
     return true;
 }
 
-static void hears(struct both *now, int me, uint8_t number)
+static void receive_hello(struct pair_state *now, int me, uint8_t number)
 {
-    struct one *o = &now->side[me];
-    struct conn c = thaw(o);
+    struct side_state *o = &now->side[me];
+    struct conn c = unpack_conn(o);
     bool ready = number & 1;
     uint32_t yours = number / 2 % (GENERATIONS + 1), mine = number / 2 / (GENERATIONS + 1) + 1;
     bool waiting = !conn_has_no_pending_hello(&c);
     unsigned actions = conn_hello(&c, mine, yours, ready);
     if (waiting && mine == c.yours)
         o->unanswered = 0;
-    act(now, me, &c, actions);
+    apply_actions(now, me, &c, actions);
 }
 
 /* ---- what must hold in every state ---- */
 
-static int count(const uint8_t *queue, enum item item)
+static int count_items(const uint8_t *queue, enum item item)
 {
     int n = 0;
     for (int i = 0; i < QUEUE; i++)
@@ -287,22 +290,23 @@ static int count(const uint8_t *queue, enum item item)
     return n;
 }
 
-static void check(const struct both *now, int me)
+static void check_side(const struct pair_state *now, int me)
 {
-    const struct one *mine = &now->side[me], *other = &now->side[!me];
-    /* What an open side sends can arrive at the other; so no address of a connection that is gone is ever used. */
+    const struct side_state *mine = &now->side[me], *other = &now->side[!me];
+    /* Messages of an open side can arrive at the other side; so addresses of a closed connection are never
+     * used. */
     if (mine->state == CONN_OPEN)
-        EXPECT(joined(now, me));
+        EXPECT(is_joined(now, me));
     EXPECT((mine->state == CONN_IDLE) == (mine->qp == NO_QP));
     if (mine->state == CONN_ASKING)
         EXPECT_EQ(mine->qp, CREATED);
     else if (mine->qp != NO_QP && mine->state != CONN_FAILED)
         EXPECT_EQ(mine->qp, CONNECTED);
     /* No frame is lost or doubled. */
-    EXPECT_EQ(mine->later + mine->queued + count(mine->posted, FRAME) + count(other->completed, FRAME) +
-                  mine->used,
+    EXPECT_EQ(mine->later + mine->queued + count_items(mine->posted, FRAME) +
+                  count_items(other->completed, FRAME) + mine->used,
               the_limits.frames);
-    /* The last frame is the last. */
+    /* Nothing follows CLOSE or AGREE. */
     for (int i = 0; i + 1 < QUEUE; i++) {
         if (mine->posted[i] == CLOSE || mine->posted[i] == AGREE)
             EXPECT_EQ(mine->posted[i + 1], NOTHING);
@@ -310,12 +314,12 @@ static void check(const struct both *now, int me)
     EXPECT(mine->mine <= the_limits.generations);
 }
 
-/* ---- what a fair network makes of it ---- */
+/* ---- completion on a fair network ---- */
 
-static bool quiet(const struct both *now)
+static bool is_idle(const struct pair_state *now)
 {
     for (int me = 0; me < 2; me++) {
-        const struct one *o = &now->side[me];
+        const struct side_state *o = &now->side[me];
         if (o->queued || o->posted[0] || o->completed[0] || the_net.n[me])
             return false;
     }
@@ -323,24 +327,24 @@ static bool quiet(const struct both *now)
            (now->side[0].state == CONN_OPEN || now->side[0].state == CONN_IDLE);
 }
 
-/* All that can happen without a timer; each datagram arrives twice. */
-static void settle(struct both *now)
+/* Executes all events that need no timer; each datagram arrives twice. */
+static void run_without_timers(struct pair_state *now)
 {
     bool more = true;
     while (more && the_net.delivered < 64) {
         more = false;
         for (int me = 0; me < 2; me++) {
-            more |= wants(now, me, false);
-            more |= sends(now, me);
-            more |= arrives(now, me);
-            more |= looks(now, me, false);
-            more |= has_left(now, me);
+            more |= request_open(now, me, false);
+            more |= send_frame(now, me);
+            more |= deliver_item(now, me);
+            more |= handle_completion(now, me, false);
+            more |= finish_close(now, me);
             if (!the_net.n[me])
                 continue;
             uint8_t number = the_net.hello[me][0];
             memmove(the_net.hello[me], the_net.hello[me] + 1, (size_t)--the_net.n[me]);
-            hears(now, me, number);
-            hears(now, me, number);
+            receive_hello(now, me, number);
+            receive_hello(now, me, number);
             the_net.delivered++;
             more = true;
         }
@@ -349,21 +353,21 @@ static void settle(struct both *now)
 
 static int worst_rounds, worst_delivered;
 
-/* Everything under way on the network is lost, and from then on nothing is. Two sides that have something to
- * send must get it across, and come to the same end, after few timers and few datagrams. */
-static void ends_well(const struct both *from)
+/* Loses everything in flight, and nothing from then on. Both sides must deliver their waiting frames and
+ * reach the same final state after few timer events and few datagrams. */
+static void check_fair_completion(const struct pair_state *from)
 {
-    struct both now = *from;
-    the_net = (struct fair){.on = true};
+    struct pair_state now = *from;
+    the_net = (struct fair_network){.on = true};
     now.side[0].datagrams = now.side[1].datagrams = 0;
     int rounds = 0;
-    settle(&now);
-    for (; !quiet(&now) && rounds < 8; rounds++) {
-        timer(&now, 0);
-        timer(&now, 1);
-        settle(&now);
+    run_without_timers(&now);
+    for (; !is_idle(&now) && rounds < 8; rounds++) {
+        fire_timer(&now, 0);
+        fire_timer(&now, 1);
+        run_without_timers(&now);
     }
-    EXPECT(quiet(&now));
+    EXPECT(is_idle(&now));
     worst_rounds = MAX(worst_rounds, rounds);
     worst_delivered = MAX(worst_delivered, the_net.delivered);
     the_net.on = false;
@@ -372,57 +376,57 @@ static void ends_well(const struct both *from)
 /* ---- the search ---- */
 
 static const char *const names[2][9] = {
-    {"a requests a send", "a wants", "a sends", "what a sent arrives", "a looks", "a's timer", "a closes",
-     "a's has left", "a looks, busy"},
-    {"b requests a send", "b wants", "b sends", "what b sent arrives", "b looks", "b's timer", "b closes",
-     "b's has left", "b looks, busy"},
+    {"a requests a frame", "a opens", "a sends a frame", "a's message arrives", "a handles a completion",
+     "a's timer fires", "a closes", "a's close is complete", "a handles CLOSE while busy"},
+    {"b requests a frame", "b opens", "b sends a frame", "b's message arrives", "b handles a completion",
+     "b's timer fires", "b closes", "b's close is complete", "b handles CLOSE while busy"},
 };
 
 static const char *hello_name(int me, uint8_t number)
 {
     static char text[2][32][48];
     char *name = text[me][number];
-    snprintf(name, sizeof(text[0][0]), "%c hears HELLO {%d, %d%s}", me ? 'b' : 'a',
+    snprintf(name, sizeof(text[0][0]), "%c receives HELLO {%d, %d%s}", me ? 'b' : 'a',
              number / 2 / (GENERATIONS + 1) + 1, number / 2 % (GENERATIONS + 1), number & 1 ? ", ready" : "");
     return name;
 }
 
-static bool happens(struct both *now, int me, int event)
+static bool execute_event(struct pair_state *now, int me, int event)
 {
     switch (event) {
     case 0:
-        return requests_send(now, me);
+        return request_frame(now, me);
     case 1:
-        return wants(now, me, true);
+        return request_open(now, me, true);
     case 2:
-        return sends(now, me);
+        return send_frame(now, me);
     case 3:
-        return arrives(now, me);
+        return deliver_item(now, me);
     case 4:
-        return looks(now, me, false);
+        return handle_completion(now, me, false);
     case 5:
-        return timer(now, me);
+        return fire_timer(now, me);
     case 6:
-        return idles(now, me);
+        return close_idle(now, me);
     case 7:
-        return has_left(now, me);
+        return finish_close(now, me);
     default:
-        return now->side[me].completed[0] == CLOSE && looks(now, me, true);
+        return now->side[me].completed[0] == CLOSE && handle_completion(now, me, true);
     }
 }
 
-static bool look(struct explore *e, const void *state)
+static bool expand_state(struct explore *e, const void *state)
 {
-    const struct both *now = state;
+    const struct pair_state *now = state;
     int before = test_failures;
     if (now->side[0].state == CONN_FAILED || now->side[1].state == CONN_FAILED)
-        return true; /* the end of the job: nothing more is promised */
-    check(now, 0);
-    check(now, 1);
+        return true; /* the job ends here */
+    check_side(now, 0);
+    check_side(now, 1);
     for (int me = 0; me < 2; me++) {
         for (int event = 0; event < 9; event++) {
-            struct both next = *now;
-            if (happens(&next, me, event))
+            struct pair_state next = *now;
+            if (execute_event(&next, me, event))
                 explore_add(e, &next, names[me][event]);
             if (test_failures != before)
                 printf("after: %s\n", names[me][event]);
@@ -430,41 +434,41 @@ static bool look(struct explore *e, const void *state)
         for (uint8_t number = 0; number < HELLOS; number++) {
             if (!(now->side[me].datagrams >> number & 1))
                 continue;
-            struct both next = *now;
-            hears(&next, me, number);
+            struct pair_state next = *now;
+            receive_hello(&next, me, number);
             explore_add(e, &next, hello_name(me, number));
         }
     }
-    if (the_limits.tries_max == FOR_EVER)
-        ends_well(now);
+    if (the_limits.tries_max == UNLIMITED_TRIES)
+        check_fair_completion(now);
     return test_failures == before;
 }
 
 static void explore_limits(struct limits limits)
 {
-    struct both begin;
+    struct pair_state begin;
     memset(&begin, 0, sizeof(begin));
     begin.side[0].later = begin.side[1].later = limits.frames;
     the_limits = limits;
     worst_rounds = worst_delivered = 0;
     struct explore e;
     explore_open(&e, sizeof(begin));
-    if (!explore_run(&e, &begin, look))
-        explore_trail(&e, e.at);
+    if (!explore_run(&e, &begin, expand_state))
+        explore_print_trail(&e, e.at);
     bool state_seen[2][CONN_FAILED + 1] = {{false}};
     uint32_t newest = 0;
     for (uint32_t i = 0; i < e.count; i++) {
-        const struct both *b = explore_state(&e, i);
+        const struct pair_state *b = explore_state(&e, i);
         for (int me = 0; me < 2; me++) {
             state_seen[me][b->side[me].state] = true;
             newest = MAX(newest, b->side[me].mine);
         }
     }
-    /* The search went where it was meant to go. */
+    /* The search has reached the states that the test is about. */
     for (int state = CONN_IDLE; state < CONN_FAILED; state++)
         EXPECT((state_seen[0][state] && state_seen[1][state]) ||
                (limits.generations == 1 && state >= CONN_CLOSING));
-    EXPECT_EQ(state_seen[0][CONN_FAILED], limits.tries_max != FOR_EVER);
+    EXPECT_EQ(state_seen[0][CONN_FAILED], limits.tries_max != UNLIMITED_TRIES);
     EXPECT_EQ(newest, limits.generations);
     printf("%u frames a side, %u generations: %u states, at most %d timers and %d datagrams to the end\n",
            limits.frames, limits.generations, e.count, worst_rounds, worst_delivered);
@@ -472,32 +476,34 @@ static void explore_limits(struct limits limits)
     explore_close(&e);
 }
 
-static void everything_over_three_generations(void)
+static void test_three_generations(void)
 {
-    explore_limits((struct limits){.frames = 1, .generations = 3, .tries_max = FOR_EVER});
+    explore_limits((struct limits){.frames = 1, .generations = 3, .tries_max = UNLIMITED_TRIES});
 }
 
-static void everything_with_more_frames(void)
+static void test_more_frames(void)
 {
-    explore_limits((struct limits){.frames = 2, .generations = 2, .tries_max = FOR_EVER});
+    explore_limits((struct limits){.frames = 2, .generations = 2, .tries_max = UNLIMITED_TRIES});
 }
 
-static void nobody_gives_up_too_soon(void)
+static void test_no_early_give_up(void)
 {
     explore_limits((struct limits){.frames = 1, .generations = 2, .tries_max = 2});
 }
 
-static void frames_wait_for_a_hello(void)
+static void test_frames_wait_for_hello(void)
 {
-    explore_limits((struct limits){.frames = 1, .generations = 3, .tries_max = FOR_EVER, .held = true});
-    explore_limits((struct limits){.frames = 2, .generations = 2, .tries_max = FOR_EVER, .held = true});
+    explore_limits((struct limits){
+        .frames = 1, .generations = 3, .tries_max = UNLIMITED_TRIES, .half_open_holds_frames = true});
+    explore_limits((struct limits){
+        .frames = 2, .generations = 2, .tries_max = UNLIMITED_TRIES, .half_open_holds_frames = true});
 }
 
 int main(void)
 {
-    TEST_RUN(everything_over_three_generations);
-    TEST_RUN(everything_with_more_frames);
-    TEST_RUN(frames_wait_for_a_hello);
-    TEST_RUN(nobody_gives_up_too_soon);
+    TEST_RUN(test_three_generations);
+    TEST_RUN(test_more_frames);
+    TEST_RUN(test_frames_wait_for_hello);
+    TEST_RUN(test_no_early_give_up);
     return test_result();
 }

@@ -1,6 +1,6 @@
-/* test_ib_credit.c: flow control: what each scheme refuses, reports and posts; and every interleaving of two
- * sides with few credits that send each other a few frames: no frame without a buffer, no credit lost or
- * invented, nobody waits for ever.
+/* test_ib_credit.c: credit-based flow control: what each scheme refuses, reports and posts; and every
+ * interleaving of two sides with few credits that send each other a few frames: each frame finds a buffer,
+ * no credit is lost or invented, no sender waits forever.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/ib/policy/credit.h"
@@ -8,13 +8,14 @@
 #include "explore.h"
 #include "test.h"
 
-static const struct credit_rules fixed = {.scheme = CREDIT_STATIC, .first = 4, .most = 4, .tell_at = 0};
+static const struct credit_rules static_rules = {
+    .scheme = CREDIT_STATIC, .first = 4, .most = 4, .tell_at = 0};
 
-static void static_takes_and_refuses(void)
+static void test_static_refuses_without_credits(void)
 {
     struct credit c;
     bool waited = true;
-    credit_start(&c, &fixed, 2);
+    credit_start(&c, &static_rules, 2);
     EXPECT_EQ(c.posted, 4);
     EXPECT_EQ(c.most_posted, 4);
     EXPECT(credit_take(&c, &waited) && !waited);
@@ -22,21 +23,21 @@ static void static_takes_and_refuses(void)
     EXPECT(!credit_take(&c, &waited));
     EXPECT(!credit_take(&c, &waited));
     credit_add_granted(&c, 3);
-    EXPECT(credit_take(&c, &waited) && waited); /* the first after a refusal reports it, the next does not */
+    EXPECT(credit_take(&c, &waited) && waited); /* the first frame after a refusal reports the refusal */
     EXPECT(credit_take(&c, &waited) && !waited);
     EXPECT_EQ(c.have, 1);
 }
 
-static void untake_forgets_nothing(void)
+static void test_unused_credit_is_returned(void)
 {
     struct credit c;
     bool waited;
-    credit_start(&c, &fixed, 1);
+    credit_start(&c, &static_rules, 1);
     EXPECT(credit_take(&c, &waited) && !waited);
     EXPECT(!credit_take(&c, &waited));
     credit_add_granted(&c, 1);
     EXPECT(credit_take(&c, &waited) && waited);
-    credit_return_unused(&c, waited); /* the adapter's queue was full, say */
+    credit_return_unused(&c, waited); /* for example because the adapter's queue was full */
     EXPECT_EQ(c.have, 1);
     EXPECT(credit_take(&c, &waited) && waited);
     credit_add_granted(&c, 1);
@@ -45,14 +46,14 @@ static void untake_forgets_nothing(void)
     EXPECT(credit_take(&c, &waited) && !waited);
 }
 
-static void static_reports_owed_credits(void)
+static void test_static_reports_owed_credits(void)
 {
     struct credit c;
-    credit_start(&c, &fixed, 1);
+    credit_start(&c, &static_rules, 1);
     EXPECT(!credit_message_is_due(&c));
     EXPECT_EQ(credit_frame_consumed(&c, false), 1);
     EXPECT(!credit_message_is_due(&c));
-    EXPECT_EQ(credit_frame_consumed(&c, true), 1); /* a frame that waited changes nothing here */
+    EXPECT_EQ(credit_frame_consumed(&c, true), 1); /* the static scheme ignores that a frame waited */
     EXPECT(credit_message_is_due(&c));             /* half of 4 */
     EXPECT_EQ(credit_frame_consumed(&c, false), 1);
     EXPECT_EQ(credit_take_owed(&c, 2), 2);
@@ -62,7 +63,7 @@ static void static_reports_owed_credits(void)
     EXPECT_EQ(c.posted, 4);
 }
 
-static void due_when_forced_or_at_half(void)
+static void test_credit_message_is_due(void)
 {
     static const struct {
         uint32_t first, tell_at, due_at;
@@ -80,7 +81,7 @@ static void due_when_forced_or_at_half(void)
     }
 }
 
-static void hw_never_refuses(void)
+static void test_hw_never_refuses(void)
 {
     struct credit_rules rules = {.scheme = CREDIT_HW, .first = 2, .most = 8, .step = 2, .tell_at = 1};
     struct credit c;
@@ -97,7 +98,7 @@ static void hw_never_refuses(void)
     EXPECT_EQ(c.posted, 2);
 }
 
-static void dynamic_grows(enum credit_growth growth, const uint32_t *posted, size_t n)
+static void expect_growth(enum credit_growth growth, const uint32_t *posted, size_t n)
 {
     struct credit_rules rules = {
         .scheme = CREDIT_DYNAMIC, .growth = growth, .first = 2, .most = 15, .step = 4, .tell_at = 0};
@@ -115,18 +116,18 @@ static void dynamic_grows(enum credit_growth growth, const uint32_t *posted, siz
     }
 }
 
-static void dynamic_grows_by_steps(void)
+static void test_dynamic_grows_linearly(void)
 {
-    dynamic_grows(CREDIT_LINEAR, (const uint32_t[]){6, 10, 14, 15, 15}, 5);
+    expect_growth(CREDIT_LINEAR, (const uint32_t[]){6, 10, 14, 15, 15}, 5);
 }
 
-static void dynamic_grows_by_doubling(void)
+static void test_dynamic_grows_by_doubling(void)
 {
-    dynamic_grows(CREDIT_EXPONENTIAL, (const uint32_t[]){4, 8, 15, 15}, 4);
+    expect_growth(CREDIT_EXPONENTIAL, (const uint32_t[]){4, 8, 15, 15}, 4);
 }
 
-/* What is due follows the number of buffers down as well as up. */
-static void due_follows_the_buffers(void)
+/* The threshold at which credits are due follows the number of buffers down as well as up. */
+static void test_due_threshold_follows_buffers(void)
 {
     struct credit_rules rules = {
         .scheme = CREDIT_DYNAMIC, .first = 2, .most = 9, .step = 7, .tell_at = 0, .calm_after = 1};
@@ -141,7 +142,7 @@ static void due_follows_the_buffers(void)
     EXPECT_EQ(c.due_at, 2);
 }
 
-static void dynamic_shrinks_to_first(void)
+static void test_dynamic_shrinks_to_first(void)
 {
     struct credit_rules rules = {
         .scheme = CREDIT_DYNAMIC, .first = 2, .most = 5, .step = 3, .tell_at = 0, .calm_after = 10};
@@ -163,7 +164,7 @@ static void dynamic_shrinks_to_first(void)
     credit_take_owed(&c, c.owed - 2);
     EXPECT(credit_message_is_due(&c));
     EXPECT_EQ(c.due_at, 2);
-    /* One that waited begins the count of calm frames anew. */
+    /* A frame that waited restarts the count of calm frames. */
     EXPECT_EQ(credit_frame_consumed(&c, true), 4);
     for (int i = 0; i < 9; i++)
         EXPECT_EQ(credit_frame_consumed(&c, false), 1);
@@ -178,25 +179,25 @@ static void dynamic_shrinks_to_first(void)
 
 enum { FRAMES = 3, WIRE = 16, HELD = 8 };
 
-/* A message on the wire: credits | kind. */
+/* Byte of a message in flight: one kind bit, a flag, and the number of granted credits in the low bits. */
 enum { IS_FRAME = 0x80, IS_CREDIT = 0x40, HAD_WAITED = 0x20, CREDITS = 0x1f };
 
-struct one {
-    uint8_t later, queued; /* frames that the program will send, and that it has requested */
+struct side_state {
+    uint8_t later, queued; /* frames not requested yet, and frames waiting for a credit */
     uint8_t have, starved, posted, owed, due_at, calm;
-    uint8_t on_wire, held;                 /* towards me: messages, and frames I use */
-    uint8_t wire[WIRE], held_waited[HELD]; /* oldest first, zero behind the last */
+    uint8_t on_wire, held; /* messages in flight to this side; frames it has not consumed yet */
+    uint8_t wire[WIRE], held_waited[HELD]; /* oldest first; zero after the last */
 };
 
-struct both {
-    struct one side[2];
+struct pair_state {
+    struct side_state side[2];
 };
 
 static struct credit_rules the_rules[2];
 static uint32_t the_limit; /* credits that a frame can carry */
 static uint64_t states_seen;
 
-static struct credit thaw(const struct one *o, int side)
+static struct credit unpack_credit(const struct side_state *o, int side)
 {
     struct credit c;
     credit_start(&c, &the_rules[side], o->have);
@@ -208,7 +209,7 @@ static struct credit thaw(const struct one *o, int side)
     return c;
 }
 
-static void freeze(struct one *o, const struct credit *c)
+static void pack_credit(struct side_state *o, const struct credit *c)
 {
     o->have = (uint8_t)c->have;
     o->starved = c->starved;
@@ -218,12 +219,12 @@ static void freeze(struct one *o, const struct credit *c)
     o->calm = (uint8_t)c->calm;
 }
 
-static void push(uint8_t *list, uint8_t *n, uint8_t what)
+static void queue_push(uint8_t *list, uint8_t *n, uint8_t what)
 {
     list[(*n)++] = what;
 }
 
-static uint8_t pop(uint8_t *list, uint8_t *n)
+static uint8_t queue_pop(uint8_t *list, uint8_t *n)
 {
     uint8_t what = list[0];
     memmove(list, list + 1, --*n);
@@ -231,13 +232,13 @@ static uint8_t pop(uint8_t *list, uint8_t *n)
     return what;
 }
 
-/* What one side may do next; each adds the state it leads to. Returns how many there were, without the
- * program asking for more. */
-static int moves(struct explore *e, const struct both *now, int me)
+/* Adds all states that one side's events lead to. Returns the number of these events, not counting
+ * requests of new frames. */
+static int add_successors(struct explore *e, const struct pair_state *now, int me)
 {
-    const struct one *mine = &now->side[me];
-    struct credit c = thaw(mine, me);
-    struct both next = *now;
+    const struct side_state *mine = &now->side[me];
+    struct credit c = unpack_credit(mine, me);
+    struct pair_state next = *now;
     int n = 0;
 
     if (mine->later) {
@@ -253,51 +254,51 @@ static int moves(struct explore *e, const struct both *now, int me)
             n++;
             next.side[me].queued--;
             uint8_t credits = (uint8_t)credit_take_owed(&s, the_limit);
-            push(next.side[!me].wire, &next.side[!me].on_wire,
-                 (uint8_t)(IS_FRAME | (waited ? HAD_WAITED : 0) | credits));
+            queue_push(next.side[!me].wire, &next.side[!me].on_wire,
+                       (uint8_t)(IS_FRAME | (waited ? HAD_WAITED : 0) | credits));
         }
-        freeze(&next.side[me], &s);
+        pack_credit(&next.side[me], &s);
         explore_add(e, &next, me ? "b sends or is refused" : "a sends or is refused");
     }
     if (credit_message_is_due(&c)) {
         struct credit s = c;
         next = *now;
         n++;
-        push(next.side[!me].wire, &next.side[!me].on_wire,
-             (uint8_t)(IS_CREDIT | credit_take_owed(&s, CREDITS)));
-        freeze(&next.side[me], &s);
+        queue_push(next.side[!me].wire, &next.side[!me].on_wire,
+                   (uint8_t)(IS_CREDIT | credit_take_owed(&s, CREDITS)));
+        pack_credit(&next.side[me], &s);
         explore_add(e, &next, me ? "b sends credits" : "a sends credits");
     }
     if (mine->on_wire) {
         struct credit s = c;
         next = *now;
         n++;
-        uint8_t got = pop(next.side[me].wire, &next.side[me].on_wire);
+        uint8_t got = queue_pop(next.side[me].wire, &next.side[me].on_wire);
         credit_add_granted(&s, got & CREDITS);
         if (got & IS_FRAME)
-            push(next.side[me].held_waited, &next.side[me].held, !!(got & HAD_WAITED));
-        freeze(&next.side[me], &s);
+            queue_push(next.side[me].held_waited, &next.side[me].held, !!(got & HAD_WAITED));
+        pack_credit(&next.side[me], &s);
         explore_add(e, &next, me ? "b receives" : "a receives");
     }
     if (mine->held) {
         struct credit s = c;
         next = *now;
         n++;
-        bool waited = pop(next.side[me].held_waited, &next.side[me].held);
+        bool waited = queue_pop(next.side[me].held_waited, &next.side[me].held);
         uint32_t post = credit_frame_consumed(&s, waited);
         const struct credit_rules *r = &the_rules[me];
         EXPECT_EQ((int)s.posted - (int)c.posted, (int)post - 1);
         EXPECT(s.posted <= c.posted || (waited && r->scheme == CREDIT_DYNAMIC && s.posted <= r->most));
         EXPECT(s.posted >= r->first);
-        freeze(&next.side[me], &s);
+        pack_credit(&next.side[me], &s);
         explore_add(e, &next, me ? "b is done with a frame" : "a is done with a frame");
     }
     return n;
 }
 
-static void check(const struct both *now, int me)
+static void check_side(const struct pair_state *now, int me)
 {
-    const struct one *sender = &now->side[me], *receiver = &now->side[!me];
+    const struct side_state *sender = &now->side[me], *receiver = &now->side[!me];
     uint32_t frames = receiver->held, reported = 0, messages = 0;
     for (int i = 0; i < receiver->on_wire; i++)
         frames += receiver->wire[i] >= IS_FRAME;
@@ -316,24 +317,24 @@ static void check(const struct both *now, int me)
         EXPECT(messages <= receiver->posted / receiver->due_at);
 }
 
-static bool look(struct explore *e, const void *state)
+static bool expand_state(struct explore *e, const void *state)
 {
-    const struct both *now = state;
+    const struct pair_state *now = state;
     int before = test_failures;
-    check(now, 0);
-    check(now, 1);
+    check_side(now, 0);
+    check_side(now, 1);
     EXPECT(now->side[0].on_wire < WIRE - 1 && now->side[1].on_wire < WIRE - 1);
-    int n = moves(e, now, 0);
-    n += moves(e, now, 1);
-    if (n == 0) /* all that was requested has been sent */
+    int n = add_successors(e, now, 0);
+    n += add_successors(e, now, 1);
+    if (n == 0) /* no event is left: all requested frames have been sent */
         EXPECT_EQ(now->side[0].queued + now->side[1].queued, 0);
     return test_failures == before;
 }
 
-static void explore_rules(const struct credit_rules *rules, uint32_t first_a, uint32_t first_b,
-                          uint32_t limit)
+static void explore_with_buffers(const struct credit_rules *rules, uint32_t first_a, uint32_t first_b,
+                                 uint32_t limit)
 {
-    struct both begin;
+    struct pair_state begin;
     memset(&begin, 0, sizeof(begin));
     the_limit = limit;
     for (int i = 0; i < 2; i++) {
@@ -343,68 +344,69 @@ static void explore_rules(const struct credit_rules *rules, uint32_t first_a, ui
     for (int i = 0; i < 2; i++) {
         struct credit c;
         credit_start(&c, &the_rules[i], the_rules[!i].first);
-        freeze(&begin.side[i], &c);
+        pack_credit(&begin.side[i], &c);
         begin.side[i].later = FRAMES;
     }
     struct explore e;
     explore_open(&e, sizeof(begin));
-    if (!explore_run(&e, &begin, look)) {
+    if (!explore_run(&e, &begin, expand_state)) {
         printf("with %u and %u buffers, at most %u, credits due at %u, %u in a frame, calm after %u:\n",
                first_a, first_b, rules->most, rules->tell_at, limit, rules->calm_after);
-        explore_trail(&e, e.at);
+        explore_print_trail(&e, e.at);
     }
     states_seen += e.count;
     explore_close(&e);
 }
 
-static void explore_pairs(const struct credit_rules *rules)
+static void explore_all_buffer_counts(const struct credit_rules *rules)
 {
     int before = test_failures;
     for (uint32_t a = 1; a <= 3; a++)
         for (uint32_t b = a; b <= 3; b++)
             for (uint32_t limit = 1; limit <= CREDITS; limit += CREDITS - 1)
                 if (test_failures == before)
-                    explore_rules(rules, a, b, limit);
+                    explore_with_buffers(rules, a, b, limit);
 }
 
-static void every_interleaving_hw(void)
+static void test_all_interleavings_hw(void)
 {
     struct credit_rules rules = {.scheme = CREDIT_HW};
-    explore_rules(&rules, 1, 1, CREDITS);
-    explore_rules(&rules, 2, 3, CREDITS);
+    explore_with_buffers(&rules, 1, 1, CREDITS);
+    explore_with_buffers(&rules, 2, 3, CREDITS);
 }
 
-static void every_interleaving_static(void)
+static void test_all_interleavings_static(void)
 {
     struct credit_rules rules = {.scheme = CREDIT_STATIC};
-    for (rules.tell_at = 0; rules.tell_at <= 3; rules.tell_at++) /* 3: with all that are posted at last */
-        explore_pairs(&rules);
+    for (rules.tell_at = 0; rules.tell_at <= 3;
+         rules.tell_at++) /* 3: only when all posted buffers are used */
+        explore_all_buffer_counts(&rules);
 }
 
-static void every_interleaving_dynamic(void)
+static void test_all_interleavings_dynamic(void)
 {
     struct credit_rules rules = {.scheme = CREDIT_DYNAMIC, .most = 4, .step = 1, .tell_at = 0};
     for (rules.growth = CREDIT_LINEAR; rules.growth <= CREDIT_EXPONENTIAL; rules.growth++)
         for (rules.calm_after = 0; rules.calm_after <= 2; rules.calm_after++)
-            explore_pairs(&rules);
-    rules.tell_at = 5; /* later than all of them */
-    explore_pairs(&rules);
+            explore_all_buffer_counts(&rules);
+    rules.tell_at = 5; /* more than the buffers of any case */
+    explore_all_buffer_counts(&rules);
 }
 
 int main(void)
 {
-    TEST_RUN(static_takes_and_refuses);
-    TEST_RUN(untake_forgets_nothing);
-    TEST_RUN(static_reports_owed_credits);
-    TEST_RUN(due_when_forced_or_at_half);
-    TEST_RUN(hw_never_refuses);
-    TEST_RUN(dynamic_grows_by_steps);
-    TEST_RUN(dynamic_grows_by_doubling);
-    TEST_RUN(due_follows_the_buffers);
-    TEST_RUN(dynamic_shrinks_to_first);
-    TEST_RUN(every_interleaving_hw);
-    TEST_RUN(every_interleaving_static);
-    TEST_RUN(every_interleaving_dynamic);
+    TEST_RUN(test_static_refuses_without_credits);
+    TEST_RUN(test_unused_credit_is_returned);
+    TEST_RUN(test_static_reports_owed_credits);
+    TEST_RUN(test_credit_message_is_due);
+    TEST_RUN(test_hw_never_refuses);
+    TEST_RUN(test_dynamic_grows_linearly);
+    TEST_RUN(test_dynamic_grows_by_doubling);
+    TEST_RUN(test_due_threshold_follows_buffers);
+    TEST_RUN(test_dynamic_shrinks_to_first);
+    TEST_RUN(test_all_interleavings_hw);
+    TEST_RUN(test_all_interleavings_static);
+    TEST_RUN(test_all_interleavings_dynamic);
     printf("%" PRIu64 " states\n", states_seen);
     return test_result();
 }

@@ -1,17 +1,18 @@
-/* test_ib_devlist.c: the user's list of adapters: order, ports, exclusions, and names that begin alike.
+/* test_ib_devlist.c: the user's list of adapters: order, ports, exclusions, and names that are prefixes of
+ * others.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/ib/policy/devlist.h"
 
 #include "test.h"
 
-static void no_list_wants_all(void)
+static void test_empty_list_accepts_all(void)
 {
     EXPECT_EQ(devlist_find_position("", "mlx5_0", 1), 0);
     EXPECT_EQ(devlist_find_position(" , ", "mlx5_0", 1), 0);
 }
 
-static void listed_only_and_in_order(void)
+static void test_list_accepts_listed_in_order(void)
 {
     const char *list = "mlx5_1,mlx5_0:2";
     EXPECT_EQ(devlist_find_position(list, "mlx5_1", 1), 0);
@@ -21,13 +22,13 @@ static void listed_only_and_in_order(void)
     EXPECT_EQ(devlist_find_position(list, "mlx5_2", 1), -1);
 }
 
-static void first_mention_counts(void)
+static void test_first_mention_counts(void)
 {
     EXPECT_EQ(devlist_find_position("a:2,b,a", "a", 2), 0);
     EXPECT_EQ(devlist_find_position("a:2,b,a", "a", 1), 2);
 }
 
-static void exclusions_alone_want_the_rest(void)
+static void test_only_exclusions_accept_the_rest(void)
 {
     const char *list = "^mlx5_2,^mlx5_0:1";
     EXPECT_EQ(devlist_find_position(list, "mlx5_2", 1), -1);
@@ -36,8 +37,8 @@ static void exclusions_alone_want_the_rest(void)
     EXPECT_EQ(devlist_find_position(list, "mlx5_1", 1), 0);
 }
 
-/* Whatever stands first: what is excluded is not wanted, and what is not listed neither. */
-static void exclusions_win(void)
+/* In any order of the entries: excluded adapters and adapters that are not listed are rejected. */
+static void test_exclusions_win(void)
 {
     static const char *const lists[] = {"^a:1,a", "a,^a:1"};
     for (int i = 0; i < 2; i++) {
@@ -47,7 +48,7 @@ static void exclusions_win(void)
     }
 }
 
-static void names_that_begin_alike(void)
+static void test_prefix_names_differ(void)
 {
     EXPECT_EQ(devlist_find_position("mlx5_1", "mlx5_10", 1), -1);
     EXPECT_EQ(devlist_find_position("mlx5_10", "mlx5_1", 1), -1);
@@ -57,7 +58,7 @@ static void names_that_begin_alike(void)
     EXPECT_EQ(devlist_find_position("mlx5_1:1x", "mlx5_1", 1), -1);
 }
 
-static void spaces_and_empty_entries(void)
+static void test_spaces_and_empty_entries(void)
 {
     EXPECT_EQ(devlist_find_position(" a , ,b:2, ", "a", 3), 0);
     EXPECT_EQ(devlist_find_position(" a , ,b:2, ", "b", 2), 1);
@@ -66,12 +67,12 @@ static void spaces_and_empty_entries(void)
 
 int main(void)
 {
-    TEST_RUN(no_list_wants_all);
-    TEST_RUN(listed_only_and_in_order);
-    TEST_RUN(first_mention_counts);
-    TEST_RUN(exclusions_alone_want_the_rest);
-    TEST_RUN(exclusions_win);
-    TEST_RUN(names_that_begin_alike);
-    TEST_RUN(spaces_and_empty_entries);
+    TEST_RUN(test_empty_list_accepts_all);
+    TEST_RUN(test_list_accepts_listed_in_order);
+    TEST_RUN(test_first_mention_counts);
+    TEST_RUN(test_only_exclusions_accept_the_rest);
+    TEST_RUN(test_exclusions_win);
+    TEST_RUN(test_prefix_names_differ);
+    TEST_RUN(test_spaces_and_empty_entries);
     return test_result();
 }

@@ -1,4 +1,4 @@
-/* test_ib_near.c: the adapters nearest to a GPU are found in a made-up sysfs tree.
+/* test_ib_near.c: finds the adapters nearest to a GPU in a simulated sysfs tree.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/ib/device/near.h"
@@ -14,7 +14,7 @@
 
 static char root[256];
 
-/* Creates the folder and those above it. */
+/* Creates the folder and its parent folders. */
 static void make_folder(const char *path)
 {
     char at[512];
@@ -45,8 +45,9 @@ static int remove_entry(const char *path, const struct stat *status, int type, s
     return remove(path);
 }
 
-/* GPU 18 shares a switch with mlx5_0 and a root port with mlx5_1; mlx5_2 is on the other socket, as GPU 98. */
-static void make_tree(void)
+/* GPU 18 shares a switch with mlx5_0 and a root port with mlx5_1; mlx5_2 is on the other socket, as GPU
+ * 98. */
+static void make_sysfs_tree(void)
 {
     make_link("bus/pci/devices", "0000:18:00.0", "devices/pci0000:15/0000:15:01.0/0000:16:00.0/0000:18:00.0");
     make_link("class/infiniband/mlx5_0", "device",
@@ -57,7 +58,7 @@ static void make_tree(void)
     make_link("class/infiniband/mlx5_2", "device", "devices/pci0000:97/0000:97:02.0/0000:99:00.0");
 }
 
-static void marks_the_nearest(void)
+static void test_marks_nearest_adapters(void)
 {
     struct net_port ports[] = {{.device = "mlx5_2", .near = 1}, {.device = "mlx5_0"}, {.device = "mlx5_1"}};
     ib_mark_ports_near_gpu(ports, 3, root, "0000:18:00.0");
@@ -66,7 +67,7 @@ static void marks_the_nearest(void)
     EXPECT(ports[0].near && !ports[1].near && !ports[2].near);
 }
 
-static void adapters_at_one_distance_are_equal(void)
+static void test_equal_distances_are_all_near(void)
 {
     struct net_port ports[] = {{.device = "mlx5_0"}, {.device = "mlx5_0", .port = 2}, {.device = "mlx5_1"}};
     ib_mark_ports_near_gpu(ports, 3, root, "0000:18:00.0");
@@ -75,7 +76,7 @@ static void adapters_at_one_distance_are_equal(void)
     EXPECT(ports[0].near && ports[1].near && ports[2].near);
 }
 
-static void unknown_devices_change_nothing(void)
+static void test_unknown_devices_change_nothing(void)
 {
     struct net_port ports[] = {{.device = "mlx5_0", .near = 1}, {.device = "mlx5_1"}, {.device = "mlx5_9"}};
     ib_mark_ports_near_gpu(ports, 2, root, "0000:77:00.0");
@@ -90,10 +91,10 @@ int main(void)
     snprintf(root, sizeof(root), "%s/sysfs.XXXXXX", folder ? folder : "/tmp");
     if (!mkdtemp(root))
         return 1;
-    make_tree();
-    TEST_RUN(marks_the_nearest);
-    TEST_RUN(adapters_at_one_distance_are_equal);
-    TEST_RUN(unknown_devices_change_nothing);
+    make_sysfs_tree();
+    TEST_RUN(test_marks_nearest_adapters);
+    TEST_RUN(test_equal_distances_are_all_near);
+    TEST_RUN(test_unknown_devices_change_nothing);
     nftw(root, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
     return test_result();
 }

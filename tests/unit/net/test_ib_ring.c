@@ -1,6 +1,7 @@
-/* test_ib_ring.c: the RDMA ring. A frame arrives byte by byte in ascending order, into a slot that is full of
- * the worst leftovers, and must not be seen before its last byte; all short histories of a slot; counters
- * that wrap; broken peers; a long random run against a model; a writer and a reader in two threads.
+/* test_ib_ring.c: the RDMA ring. A frame arrives byte by byte in ascending order in a slot full of
+ * misleading old bytes, and must not be visible before its last byte; all short histories of a slot;
+ * counters that wrap; invalid data of peers; a long random run against a model; a writer and a reader in
+ * two threads.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/ib/policy/ring.h"
@@ -11,26 +12,26 @@
 
 #include "test.h"
 
-struct pair {
+struct ring_pair {
     struct ring_tx tx;
     struct ring_rx rx;
 };
 
-static struct pair pair_new(uint32_t slots, uint32_t slot_size, uint32_t age)
+static struct ring_pair ring_pair_open(uint32_t slots, uint32_t slot_size, uint32_t age)
 {
-    return (struct pair){
+    return (struct ring_pair){
         .tx = {calloc(slots, slot_size), slots, slot_size, age, age},
         .rx = {calloc(slots, slot_size), slots, slot_size, age, 0},
     };
 }
 
-static void pair_drop(struct pair *p)
+static void ring_pair_close(struct ring_pair *p)
 {
     free(p->tx.mirror);
     free(p->rx.ring);
 }
 
-static bool sees(const struct pair *p)
+static bool has_frame(const struct ring_pair *p)
 {
     size_t size;
     bool broken = false;
@@ -39,13 +40,14 @@ static bool sees(const struct pair *p)
     return seen;
 }
 
-/* Stores the frame as an adapter does, byte by byte, and polls after each. */
-static void arrive(struct pair *p, uint32_t slot, size_t bytes)
+/* Stores the frame byte by byte, as an adapter does, and polls before each byte: the frame must not be
+ * visible yet. */
+static void write_frame_bytewise(struct ring_pair *p, uint32_t slot, size_t bytes)
 {
     const char *from = p->tx.mirror + (size_t)slot * p->tx.slot_size;
     char *to = p->rx.ring + (size_t)slot * p->rx.slot_size;
     for (size_t i = 0; i < bytes; i++) {
-        if (sees(p)) {
+        if (has_frame(p)) {
             EXPECT(!"a frame seen before its last byte arrived");
             return;
         }
@@ -53,7 +55,7 @@ static void arrive(struct pair *p, uint32_t slot, size_t bytes)
     }
 }
 
-static void receive(struct pair *p, const void *wanted, size_t wanted_size)
+static void expect_frame(struct ring_pair *p, const void *wanted, size_t wanted_size)
 {
     size_t size = SIZE_MAX;
     bool broken = false;
@@ -64,10 +66,10 @@ static void receive(struct pair *p, const void *wanted, size_t wanted_size)
     if (frame && size == wanted_size)
         EXPECT(memcmp(frame, wanted, size) == 0);
     ring_rx_consume(&p->rx);
-    EXPECT(p->rx.slots > 1 || !sees(p));
+    EXPECT(p->rx.slots > 1 || !has_frame(p));
 }
 
-static void pass(struct pair *p, const void *bytes, size_t size)
+static void pass_frame(struct ring_pair *p, const void *bytes, size_t size)
 {
     char *room = ring_tx_next_slot(&p->tx);
     EXPECT(room != NULL);
@@ -77,16 +79,16 @@ static void pass(struct pair *p, const void *bytes, size_t size)
     uint32_t slot;
     size_t len = ring_tx_close(&p->tx, size, &slot);
     EXPECT_EQ(len, RING_HEAD_BYTES + size + RING_TAIL_BYTES);
-    arrive(p, slot, len);
-    receive(p, bytes, size);
+    write_frame_bytewise(p, slot, len);
+    expect_frame(p, bytes, size);
     EXPECT(ring_tx_release_slots(&p->tx, ring_rx_take_owed(&p->rx, UINT32_MAX)));
 }
 
-/* ---- one slot and all that can have happened to it ---- */
+/* ---- one slot and all its possible histories ---- */
 
 static uint64_t histories;
 
-static void history(struct pair *p, size_t size_max, int frames)
+static void explore_histories(struct ring_pair *p, size_t size_max, int frames)
 {
     static const unsigned char worst[] = {RING_FLAG_FIRST, RING_FLAG_SECOND, 0};
     enum { SLOT = 16 };
@@ -103,24 +105,24 @@ static void history(struct pair *p, size_t size_max, int frames)
             unsigned char bytes[SLOT];
             for (size_t i = 0, rest = which; i < size; i++, rest /= COUNT_OF(worst))
                 bytes[i] = worst[rest % COUNT_OF(worst)];
-            pass(p, bytes, size);
-            history(p, size_max, frames - 1);
+            pass_frame(p, bytes, size);
+            explore_histories(p, size_max, frames - 1);
             memcpy(p->tx.mirror, mirror, SLOT);
             memcpy(p->rx.ring, ring, SLOT);
         }
     }
 }
 
-static void no_history_of_a_slot_deceives(void)
+static void test_all_slot_histories(void)
 {
-    struct pair p = pair_new(1, 16, 0);
-    history(&p, 3, 3);
-    history(&p, 1, 6);
+    struct ring_pair p = ring_pair_open(1, 16, 0);
+    explore_histories(&p, 3, 3);
+    explore_histories(&p, 1, 6);
     EXPECT_EQ(histories, 40 * 40 * 40 + 4 * 4 * 4 * 4 * 4 * 4);
-    pair_drop(&p);
+    ring_pair_close(&p);
 }
 
-static void every_size_after_the_worst_leftovers(void)
+static void test_all_sizes_after_misleading_bytes(void)
 {
     enum { SLOT = 512 };
     static const unsigned char flags[] = {RING_FLAG_FIRST, RING_FLAG_SECOND};
@@ -128,32 +130,32 @@ static void every_size_after_the_worst_leftovers(void)
     unsigned char old[SLOT], bytes[SLOT];
     for (int left = 0; left < 2; left++) {
         for (int filled = 0; filled < 2; filled++) {
-            struct pair p = pair_new(1, SLOT, 0);
+            struct ring_pair p = ring_pair_open(1, SLOT, 0);
             memset(old, flags[left], sizeof(old));
             memset(bytes, flags[filled], sizeof(bytes));
             for (size_t size = 0; size <= most && test_failures == 0; size++) {
-                pass(&p, old, most); /* puts the flag wherever a tail may be looked for */
-                pass(&p, bytes, size);
+                pass_frame(&p, old, most); /* writes the flag value at every position where a tail may be */
+                pass_frame(&p, bytes, size);
             }
-            pair_drop(&p);
+            ring_pair_close(&p);
         }
     }
 }
 
-/* The adapter promises only that the last byte comes last: any part of the head may be there, alone or with
- * all of the frame, while leftovers look like tails wherever one may be looked for. */
-static void any_part_of_the_head_deceives_nobody(void)
+/* The adapter guarantees only that the last byte is written last: any part of the head may have arrived,
+ * alone or with all of the frame, while old bytes look like tails at every position where a tail may be. */
+static void test_partial_heads(void)
 {
     enum { SLOT = 1024 };
     static const size_t sizes[] = {0, 1, 2, 0x5a, 0xa5, 255, 256, 257, 0x15a, SLOT - 9};
     unsigned char bytes[SLOT];
-    struct pair p = pair_new(1, SLOT, 0);
+    struct ring_pair p = ring_pair_open(1, SLOT, 0);
     for (size_t n = 0; n < 2 * COUNT_OF(sizes) * COUNT_OF(sizes); n++) {
         bool swap = n & 1;
         size_t before = sizes[n / 2 / COUNT_OF(sizes)], size = sizes[n / 2 % COUNT_OF(sizes)];
         memset(bytes, swap ? RING_FLAG_FIRST : RING_FLAG_SECOND, sizeof(bytes));
-        pass(&p, bytes, ring_frame_max(SLOT));
-        pass(&p, bytes, before);
+        pass_frame(&p, bytes, ring_frame_max(SLOT));
+        pass_frame(&p, bytes, before);
         memset(ring_tx_next_slot(&p.tx), swap ? RING_FLAG_SECOND : RING_FLAG_FIRST, size);
         uint32_t slot;
         char old[RING_HEAD_BYTES];
@@ -165,39 +167,39 @@ static void any_part_of_the_head_deceives_nobody(void)
             for (unsigned there = 0; there < 1u << RING_HEAD_BYTES; there++) {
                 for (size_t k = 0; k < RING_HEAD_BYTES; k++)
                     p.rx.ring[k] = there >> k & 1 ? p.tx.mirror[k] : old[k];
-                EXPECT(!sees(&p));
+                EXPECT(!has_frame(&p));
             }
         }
         p.rx.ring[len - 1] = p.tx.mirror[len - 1];
-        receive(&p, p.tx.mirror + RING_HEAD_BYTES, size);
+        expect_frame(&p, p.tx.mirror + RING_HEAD_BYTES, size);
         EXPECT(ring_tx_release_slots(&p.tx, ring_rx_take_owed(&p.rx, 1)));
         if (test_failures)
             break;
     }
-    pair_drop(&p);
+    ring_pair_close(&p);
 }
 
-/* The third byte of the size matters only here. */
-static void large_slots(void)
+/* Only large slots use the third byte of the size. */
+static void test_large_slots(void)
 {
     enum { SLOT = 128 * 1024 };
     static unsigned char bytes[SLOT];
     static const size_t sizes[] = {0, 255, 256, 0x5a5a, 0xa5a5, 65535, 65536, 0x15a5a, SLOT - 9};
-    struct pair p = pair_new(2, SLOT, 0);
+    struct ring_pair p = ring_pair_open(2, SLOT, 0);
     memset(bytes, RING_FLAG_FIRST, sizeof(bytes));
     EXPECT_EQ(ring_frame_max(SLOT), SLOT - 9);
     for (size_t i = 0; i < COUNT_OF(sizes); i++)
         for (int twice = 0; twice < 2; twice++)
-            pass(&p, bytes, sizes[i]);
-    pair_drop(&p);
+            pass_frame(&p, bytes, sizes[i]);
+    ring_pair_close(&p);
 }
 
 /* ---- full, empty, wrapping ---- */
 
-static void fills_and_wraps(void)
+static void test_ring_fills_and_wraps(void)
 {
     enum { SLOTS = 4, SLOT = 64 };
-    struct pair p = pair_new(SLOTS, SLOT, UINT32_MAX - 5);
+    struct ring_pair p = ring_pair_open(SLOTS, SLOT, UINT32_MAX - 5);
     uint32_t slot, next = 0, number = 0, wanted = 0;
     for (int round = 0; round < 5; round++) {
         for (int i = 0; i < SLOTS; i++, number++) {
@@ -215,9 +217,9 @@ static void fills_and_wraps(void)
         EXPECT(ring_tx_next_slot(&p.tx) == NULL);
         for (int i = 0; i < SLOTS; i++, wanted++) {
             EXPECT_EQ(ring_rx_message_is_due(&p.rx), i >= SLOTS / 2);
-            receive(&p, &wanted, sizeof(wanted));
+            expect_frame(&p, &wanted, sizeof(wanted));
         }
-        EXPECT(!sees(&p));
+        EXPECT(!has_frame(&p));
         EXPECT_EQ(ring_rx_take_owed(&p.rx, 1), 1);
         EXPECT(ring_tx_release_slots(&p.tx, 1));
         EXPECT(ring_tx_next_slot(&p.tx) != NULL);
@@ -226,27 +228,27 @@ static void fills_and_wraps(void)
         EXPECT(!ring_rx_message_is_due(&p.rx));
         EXPECT(ring_tx_release_slots(&p.tx, 3));
     }
-    pair_drop(&p);
+    ring_pair_close(&p);
 }
 
-static void one_slot_is_enough(void)
+static void test_ring_of_one_slot(void)
 {
-    struct pair p = pair_new(1, 32, 7);
-    pass(&p, "a", 1);
-    EXPECT(!ring_rx_message_is_due(&p.rx)); /* granted already */
+    struct ring_pair p = ring_pair_open(1, 32, 7);
+    pass_frame(&p, "a", 1);
+    EXPECT(!ring_rx_message_is_due(&p.rx)); /* the credit was granted already */
     memcpy(ring_tx_next_slot(&p.tx), "b", 1);
     uint32_t slot;
     size_t len = ring_tx_close(&p.tx, 1, &slot);
     EXPECT(ring_tx_next_slot(&p.tx) == NULL);
-    arrive(&p, slot, len);
-    receive(&p, "b", 1);
+    write_frame_bytewise(&p, slot, len);
+    expect_frame(&p, "b", 1);
     EXPECT(ring_rx_message_is_due(&p.rx));
-    pair_drop(&p);
+    ring_pair_close(&p);
 }
 
-static void broken_peers_are_noticed(void)
+static void test_invalid_peer_data_is_detected(void)
 {
-    struct pair p = pair_new(2, 64, 0);
+    struct ring_pair p = ring_pair_open(2, 64, 0);
     uint32_t slot;
     EXPECT(!ring_tx_release_slots(&p.tx, 1));
     ring_tx_close(&p.tx, 0, &slot);
@@ -276,17 +278,17 @@ static void broken_peers_are_noticed(void)
         EXPECT_EQ(broken, cases[i].broken);
     }
     broken = false;
-    memset(p.rx.ring, 0xff, 8); /* no head at all */
+    memset(p.rx.ring, 0xff, 8); /* an invalid head */
     EXPECT(ring_rx_peek(&p.rx, &size, &broken) == NULL);
     EXPECT(!broken);
-    pair_drop(&p);
+    ring_pair_close(&p);
 }
 
 /* ---- a long random run against a model ---- */
 
 static uint64_t seed = 88172645463325252u;
 
-static uint32_t dice(uint32_t sides)
+static uint32_t random_choice(uint32_t sides)
 {
     seed ^= seed << 13;
     seed ^= seed >> 7;
@@ -294,32 +296,33 @@ static uint32_t dice(uint32_t sides)
     return (uint32_t)(seed >> 20) % sides;
 }
 
-enum { SOAK_SLOTS = 8, SOAK_SLOT = 48, SOAK_FRAMES = 100000 };
+enum { RUN_SLOTS = 8, RUN_SLOT_SIZE = 48, RUN_FRAMES = 100000 };
 
-struct soak {
-    struct pair p;
+struct random_run_state {
+    struct ring_pair p;
     struct {
-        unsigned char bytes[SOAK_SLOT];
+        unsigned char bytes[RUN_SLOT_SIZE];
         size_t size;
-    } sent[SOAK_SLOTS];          /* by slot */
-    uint32_t built, whole, used; /* frames built, arrived, consumed */
-    size_t arrived,
-        len[SOAK_SLOTS]; /* bytes of frame number `whole` that have arrived, and of each to arrive */
-    uint32_t grants[SOAK_SLOTS], grant_count; /* on their way back */
+    } sent[RUN_SLOTS];                       /* by slot */
+    uint32_t built, whole, used;             /* number of frames built, completely arrived, consumed */
+    size_t arrived;                          /* bytes of frame number `whole` that have arrived */
+    size_t len[RUN_SLOTS];                   /* bytes of each frame, by slot */
+    uint32_t grants[RUN_SLOTS], grant_count; /* credits in flight to the sender */
 };
 
-static void soak_build(struct soak *s)
+static void random_build_frame(struct random_run_state *s)
 {
     char *room = ring_tx_next_slot(&s->p.tx);
     if (!room) {
         EXPECT(s->built - s->used + s->p.rx.owed + s->grant_count > 0);
         return;
     }
-    size_t size = dice((uint32_t)ring_frame_max(SOAK_SLOT) + 1);
-    uint32_t slot = s->built % SOAK_SLOTS;
+    size_t size = random_choice((uint32_t)ring_frame_max(RUN_SLOT_SIZE) + 1);
+    uint32_t slot = s->built % RUN_SLOTS;
     for (size_t i = 0; i < size; i++) {
         static const unsigned char likely_bytes[] = {RING_FLAG_FIRST, RING_FLAG_SECOND, 0, 1};
-        s->sent[slot].bytes[i] = dice(8) ? likely_bytes[dice(4)] : (unsigned char)dice(256);
+        s->sent[slot].bytes[i] =
+            random_choice(8) ? likely_bytes[random_choice(4)] : (unsigned char)random_choice(256);
     }
     s->sent[slot].size = size;
     memcpy(room, s->sent[slot].bytes, size);
@@ -329,12 +332,12 @@ static void soak_build(struct soak *s)
     s->built++;
 }
 
-static void soak_arrive(struct soak *s)
+static void random_deliver_bytes(struct random_run_state *s)
 {
-    for (uint32_t n = dice(100); n > 0 && s->whole != s->built; n--) {
-        uint32_t slot = s->whole % SOAK_SLOTS;
-        size_t at = slot * (size_t)SOAK_SLOT + s->arrived;
-        /* The mirror is read at arrival: the sender must not have changed it since. */
+    for (uint32_t n = random_choice(100); n > 0 && s->whole != s->built; n--) {
+        uint32_t slot = s->whole % RUN_SLOTS;
+        size_t at = slot * (size_t)RUN_SLOT_SIZE + s->arrived;
+        /* The adapter reads the mirror at arrival: the sender must not have changed it meanwhile. */
         s->p.rx.ring[at] = s->p.tx.mirror[at];
         if (++s->arrived == s->len[slot]) {
             s->whole++;
@@ -343,7 +346,7 @@ static void soak_arrive(struct soak *s)
     }
 }
 
-static void soak_receive(struct soak *s)
+static void random_receive_frame(struct random_run_state *s)
 {
     size_t size;
     bool broken = false;
@@ -352,66 +355,65 @@ static void soak_receive(struct soak *s)
     EXPECT_EQ(frame != NULL, s->used != s->whole);
     if (!frame || s->used == s->whole)
         return;
-    uint32_t slot = s->used++ % SOAK_SLOTS;
+    uint32_t slot = s->used++ % RUN_SLOTS;
     EXPECT_EQ(size, s->sent[slot].size);
     if (size == s->sent[slot].size)
         EXPECT(memcmp(frame, s->sent[slot].bytes, size) == 0);
     ring_rx_consume(&s->p.rx);
 }
 
-static void random_run(void)
+static void test_random_run(void)
 {
-    static struct soak s;
-    s.p = pair_new(SOAK_SLOTS, SOAK_SLOT, UINT32_MAX - 999 * SOAK_SLOTS + 1);
+    static struct random_run_state s;
+    s.p = ring_pair_open(RUN_SLOTS, RUN_SLOT_SIZE, UINT32_MAX - 999 * RUN_SLOTS + 1);
     int before = test_failures;
-    for (int steps = 0; s.used < SOAK_FRAMES && steps < 100 * SOAK_FRAMES && test_failures == before;
-         steps++) {
-        switch (dice(4)) {
+    for (int steps = 0; s.used < RUN_FRAMES && steps < 100 * RUN_FRAMES && test_failures == before; steps++) {
+        switch (random_choice(4)) {
         case 0:
-            soak_build(&s);
+            random_build_frame(&s);
             break;
         case 1:
-            soak_arrive(&s);
+            random_deliver_bytes(&s);
             break;
         case 2:
-            soak_receive(&s);
+            random_receive_frame(&s);
             break;
-        default: /* tell now, arrive later */
-            if (s.grant_count < SOAK_SLOTS && dice(2)) {
-                s.grants[s.grant_count++] = ring_rx_take_owed(&s.p.rx, dice(4));
+        default: /* grant credits now, deliver them later */
+            if (s.grant_count < RUN_SLOTS && random_choice(2)) {
+                s.grants[s.grant_count++] = ring_rx_take_owed(&s.p.rx, random_choice(4));
             } else if (s.grant_count) {
                 EXPECT(ring_tx_release_slots(&s.p.tx, s.grants[0]));
                 memmove(s.grants, s.grants + 1, --s.grant_count * sizeof(s.grants[0]));
             }
         }
     }
-    EXPECT_EQ(s.used, SOAK_FRAMES);
-    pair_drop(&s.p);
+    EXPECT_EQ(s.used, RUN_FRAMES);
+    ring_pair_close(&s.p);
 }
 
 /* ---- an adapter in a thread of its own ---- */
 
 enum { THREAD_FRAMES = 20000, IDLE_MAX = 4000000 };
 
-struct threads {
-    struct pair p;
+struct thread_state {
+    struct ring_pair p;
     _Atomic uint32_t freed;
 };
 
-static size_t size_of(uint32_t number)
+static size_t frame_size(uint32_t number)
 {
-    return number * 7 % (ring_frame_max(SOAK_SLOT) + 1);
+    return number * 7 % (ring_frame_max(RUN_SLOT_SIZE) + 1);
 }
 
-static unsigned char byte_of(uint32_t number, size_t i)
+static unsigned char frame_byte(uint32_t number, size_t i)
 {
     return (number + i) % 3 ? (unsigned char)(number / 3 % 2 ? RING_FLAG_FIRST : RING_FLAG_SECOND)
                             : (unsigned char)i;
 }
 
-static void *writer(void *arg)
+static void *write_frames(void *arg)
 {
-    struct threads *t = arg;
+    struct thread_state *t = arg;
     uint32_t granted = 0, idle = 0;
     for (uint32_t number = 0; number < THREAD_FRAMES; number++) {
         char *room;
@@ -426,12 +428,12 @@ static void *writer(void *arg)
             }
             granted = freed;
         }
-        for (size_t i = 0; i < size_of(number); i++)
-            room[i] = (char)byte_of(number, i);
+        for (size_t i = 0; i < frame_size(number); i++)
+            room[i] = (char)frame_byte(number, i);
         uint32_t slot;
-        size_t len = ring_tx_close(&t->p.tx, size_of(number), &slot);
+        size_t len = ring_tx_close(&t->p.tx, frame_size(number), &slot);
         for (size_t i = 0; i < len; i++) {
-            size_t at = slot * (size_t)SOAK_SLOT + i;
+            size_t at = slot * (size_t)RUN_SLOT_SIZE + i;
             atomic_store_explicit((_Atomic char *)(void *)&t->p.rx.ring[at], t->p.tx.mirror[at],
                                   memory_order_release);
         }
@@ -439,12 +441,12 @@ static void *writer(void *arg)
     return NULL;
 }
 
-static void two_threads(void)
+static void test_two_threads(void)
 {
-    static struct threads t;
-    t.p = pair_new(SOAK_SLOTS, SOAK_SLOT, 0);
+    static struct thread_state t;
+    t.p = ring_pair_open(RUN_SLOTS, RUN_SLOT_SIZE, 0);
     pthread_t thread;
-    if (pthread_create(&thread, NULL, writer, &t) != 0) {
+    if (pthread_create(&thread, NULL, write_frames, &t) != 0) {
         EXPECT(!"no thread");
         return;
     }
@@ -460,10 +462,10 @@ static void two_threads(void)
             sched_yield();
             continue;
         }
-        EXPECT_EQ(size, size_of(number));
+        EXPECT_EQ(size, frame_size(number));
         size_t wrong = 0;
         for (size_t i = 0; i < size; i++)
-            wrong += (unsigned char)frame[i] != byte_of(number, i);
+            wrong += (unsigned char)frame[i] != frame_byte(number, i);
         EXPECT_EQ(wrong, 0);
         ring_rx_consume(&t.p.rx);
         number++;
@@ -472,19 +474,19 @@ static void two_threads(void)
             atomic_fetch_add_explicit(&t.freed, ring_rx_take_owed(&t.p.rx, 255), memory_order_release);
     }
     pthread_join(thread, NULL);
-    pair_drop(&t.p);
+    ring_pair_close(&t.p);
 }
 
 int main(void)
 {
-    TEST_RUN(no_history_of_a_slot_deceives);
-    TEST_RUN(every_size_after_the_worst_leftovers);
-    TEST_RUN(any_part_of_the_head_deceives_nobody);
-    TEST_RUN(large_slots);
-    TEST_RUN(fills_and_wraps);
-    TEST_RUN(one_slot_is_enough);
-    TEST_RUN(broken_peers_are_noticed);
-    TEST_RUN(random_run);
-    TEST_RUN(two_threads);
+    TEST_RUN(test_all_slot_histories);
+    TEST_RUN(test_all_sizes_after_misleading_bytes);
+    TEST_RUN(test_partial_heads);
+    TEST_RUN(test_large_slots);
+    TEST_RUN(test_ring_fills_and_wraps);
+    TEST_RUN(test_ring_of_one_slot);
+    TEST_RUN(test_invalid_peer_data_is_detected);
+    TEST_RUN(test_random_run);
+    TEST_RUN(test_two_threads);
     return test_result();
 }

@@ -1,5 +1,6 @@
-/* test_ib_traffic.c: every state that the machine of traffic.h can get into, by every order of events. What it permits is compared with
- * the conditions stated one by one: the connection is open, nothing has failed, nothing of before waits. Also the four states of leave.h.
+/* test_ib_traffic.c: visits every state of the state machine of traffic.h, by every order of events, and
+ * compares what each state permits with three separate conditions: the connection is open, nothing has
+ * failed, no earlier frame must be resent. Also the states of leave.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/ib/policy/traffic.h"
@@ -9,13 +10,13 @@
 
 enum { COUNT = 2, EVENTS = 11, STATES = 6 * 2 * (COUNT + 1) * 2 * 2 * 2 };
 
-/* The machine, and the conditions. */
-struct both {
+/* The state machine, and the three conditions. */
+struct traffic_model {
     struct traffic t;
     bool open, resend, failed;
 };
 
-static unsigned number_of(const struct both *b)
+static unsigned state_index(const struct traffic_model *b)
 {
     unsigned n = b->t.state;
     n = n * 2 + b->t.pairs;
@@ -23,28 +24,28 @@ static unsigned number_of(const struct both *b)
     return ((n * 2 + b->open) * 2 + b->resend) * 2 + b->failed;
 }
 
-static void ib_traffic_follow(struct both *b, bool open, bool resend)
+static void open_or_close(struct traffic_model *b, bool open, bool resend)
 {
     traffic_follow_connection(&b->t, open, resend);
     b->open = open && !b->failed;
     b->resend = resend && b->open;
 }
 
-/* What is reported while the queue pairs are failing is reported again once they are made anew. */
-static void ib_traffic_reset(struct both *b)
+/* Creates new queue pairs after a failure; open and resend events during the failure are applied again. */
+static void reset_after_failure(struct traffic_model *b)
 {
     traffic_reset(&b->t);
     b->open = b->resend = b->failed = false;
 }
 
-static void ib_traffic_happen(struct both *b, unsigned event)
+static void apply_event(struct traffic_model *b, unsigned event)
 {
     uint8_t counted = b->t.counted;
     switch (event) {
     case 0:
     case 1:
     case 2:
-        ib_traffic_follow(b, event > 0, event == 2);
+        open_or_close(b, event > 0, event == 2);
         break;
     case 3:
         traffic_resend_finished(&b->t);
@@ -56,7 +57,7 @@ static void ib_traffic_happen(struct both *b, unsigned event)
         b->open = b->resend = false;
         break;
     case 5:
-        ib_traffic_reset(b);
+        reset_after_failure(b);
         break;
     case 6:
     case 7:
@@ -73,7 +74,7 @@ static void ib_traffic_happen(struct both *b, unsigned event)
     }
 }
 
-static void ib_traffic_judge(const struct both *b)
+static void check_state(const struct traffic_model *b)
 {
     const struct traffic *t = &b->t;
     EXPECT_EQ(traffic_is_ready(t), b->open && !b->resend && !b->failed);
@@ -84,35 +85,37 @@ static void ib_traffic_judge(const struct both *b)
     EXPECT_EQ(t->state == TRAFFIC_PRIMARY, traffic_is_ready(t) && !t->pairs && t->counted == 0);
 }
 
-static void ib_traffic_explore(void)
+static void test_all_states(void)
 {
-    static struct both queue[STATES];
+    static struct traffic_model queue[STATES];
     static bool seen[STATES];
     unsigned head = 0, tail = 0;
-    queue[tail++] = (struct both){0};
+    queue[tail++] = (struct traffic_model){0};
     seen[0] = true;
     while (head < tail) {
-        const struct both from = queue[head++];
-        ib_traffic_judge(&from);
+        const struct traffic_model from = queue[head++];
+        check_state(&from);
         for (unsigned e = 0; e < EVENTS; e++) {
-            struct both to = from;
-            ib_traffic_happen(&to, e);
-            if (!seen[number_of(&to)]) {
-                seen[number_of(&to)] = true;
+            struct traffic_model to = from;
+            apply_event(&to, e);
+            if (!seen[state_index(&to)]) {
+                seen[state_index(&to)] = true;
                 queue[tail++] = to;
             }
         }
     }
     printf("%u states\n", tail);
-    EXPECT_EQ(tail, 6u * (COUNT + 1) * 2 -
-                        2 * 2 * (COUNT + 1)); /* three that send share one condition of pairs and count */
+    EXPECT_EQ(
+        tail,
+        6u * (COUNT + 1) * 2 -
+            2 * 2 * (COUNT + 1)); /* failing, closed and resending states do not depend on pairs and count */
 }
 
-static void ib_traffic_leave(void)
+static void test_leave_states(void)
 {
     for (int sent = 0; sent < 3; sent++)
         for (int received = 0; received < 3; received++) {
-            enum leave_state a = LEAVE_NONE, b = LEAVE_NONE; /* in the two orders */
+            enum leave_state a = LEAVE_NONE, b = LEAVE_NONE; /* a: sends first, b: receives first */
             for (int i = 0; i < sent; i++)
                 a = leave_send(a);
             for (int i = 0; i < received; i++) {
@@ -129,7 +132,7 @@ static void ib_traffic_leave(void)
 
 int main(void)
 {
-    ib_traffic_explore();
-    ib_traffic_leave();
+    test_all_states();
+    test_leave_states();
     return test_result();
 }

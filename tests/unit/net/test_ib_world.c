@@ -1,6 +1,7 @@
-/* test_ib_world.c: the InfiniBand transport as it is, in worlds where everything happens at once: connections close on both sides, ports
- * go down and come up, queue pairs fail, rails are joined and given up, acknowledgements and datagrams are lost, doubled and late. A number
- * decides what happens in what order; the same number does the same again:
+/* test_ib_world.c: the production InfiniBand transport under random events: connections close on both
+ * sides, ports go down and come up, queue pairs fail, rails are joined and released, acknowledgements and
+ * datagrams are lost, duplicated and late. The number of a world seeds the events, so a failure can be
+ * repeated by its number:
  *
  *     unit_net_test_ib_world [first [count]]
  *
@@ -9,19 +10,19 @@
 
 enum { FIRST = 1, COUNT = 600, STEPS = 400 };
 
-static uint64_t the_luck;
+static uint64_t random_state;
 
 static uint32_t ib_world_random_choice(uint32_t n)
 {
-    the_luck ^= the_luck << 13;
-    the_luck ^= the_luck >> 7;
-    the_luck ^= the_luck << 17;
-    return (uint32_t)((the_luck * 0x2545f4914f6cdd1du) >> 33) % n;
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return (uint32_t)((random_state * 0x2545f4914f6cdd1du) >> 33) % n;
 }
 
 /* ---- the events ---- */
 
-static struct fabric_qp *any_qp(void)
+static struct fabric_qp *choose_random_qp(void)
 {
     uint32_t n = 0;
     list_foreach(pos, &fabric.qps) n += list_entry(pos, struct fabric_qp, link)->base.qp_type == IBV_QPT_RC;
@@ -37,98 +38,98 @@ static struct fabric_qp *any_qp(void)
     return NULL;
 }
 
-static uint32_t a_process(void)
+static uint32_t choose_process(void)
 {
     return ib_world_random_choice(world.set.processes);
 }
 
-static uint32_t ib_world_another(uint32_t than)
+static uint32_t choose_other_process(uint32_t than)
 {
     return (than + 1 + ib_world_random_choice(world.set.processes - 1)) % world.set.processes;
 }
 
-static void ib_world_is_working(void)
+static void progress_random_process(void)
 {
-    net_progress(&world.processes[a_process()].net);
+    net_progress(&world.processes[choose_process()].net);
 }
 
-static void test_sends(void)
+static void request_random_frames(void)
 {
-    uint32_t from = a_process(), to = ib_world_another(from);
+    uint32_t from = choose_process(), to = choose_other_process(from);
     for (uint32_t n = 1 + ib_world_random_choice(4); n > 0; n--)
-        world_send(from, to);
+        world_request_frame(from, to);
 }
 
-static void puts_some(void)
+static void start_random_put(void)
 {
-    uint32_t from = a_process();
-    world_put(from, ib_world_another(from), ib_world_random_choice(WORLD_PUTS),
-              ib_world_random_choice(2) ? 64 : WORLD_PUT_MOST);
+    uint32_t from = choose_process();
+    world_put(from, choose_other_process(from), ib_world_random_choice(WORLD_PUTS),
+              ib_world_random_choice(2) ? 64 : WORLD_PUT_MAX);
 }
 
-static void test_flags(void)
+static void write_random_flag(void)
 {
-    uint32_t from = a_process();
-    world_flag(from, ib_world_another(from));
+    uint32_t from = choose_process();
+    world_write_flag(from, choose_other_process(from));
 }
 
-static void test_renews(void)
+static void renew_random_flags(void)
 {
-    world_flags_renew(a_process());
+    world_renew_flags(choose_process());
 }
 
-static void test_closes(void)
+static void close_random_connection(void)
 {
-    uint32_t from = a_process(), to = ib_world_another(from);
-    if (judge_end(from, to))
+    uint32_t from = choose_process(), to = choose_other_process(from);
+    if (find_endpoint(from, to))
         ib_peer_part(&world.processes[from].ib->base, world.processes[from].net.peers[to], true);
 }
 
-static void test_pulses(void)
+static void request_random_heartbeat(void)
 {
-    world_pulse(a_process());
+    world_request_heartbeat(choose_process());
 }
 
-static void test_notices(void)
+static void report_random_ports(void)
 {
-    world_notice(a_process());
+    world_report_ports(choose_process());
 }
 
-static void port_changes(void)
+static void change_random_port(void)
 {
-    uint32_t rank = a_process(), port = ib_world_random_choice(world.set.ports);
-    world_port(rank, port, !fabric.adapters[rank][port].up);
+    uint32_t rank = choose_process(), port = ib_world_random_choice(world.set.ports);
+    world_set_port(rank, port, !fabric.adapters[rank][port].up);
 }
 
-static void test_breaks(void)
+static void break_random_qp(void)
 {
-    struct fabric_qp *qp = any_qp();
+    struct fabric_qp *qp = choose_random_qp();
     if (qp)
-        fabric_gives_up(qp, true);
+        fabric_fail_request(qp, true);
 }
 
-static void ib_world_apply_arrival(void)
+static void deliver_random_request(void)
 {
-    struct fabric_qp *qp = any_qp();
+    struct fabric_qp *qp = choose_random_qp();
     for (uint32_t n = 1 + ib_world_random_choice(4); qp && n > 0; n--)
-        fabric_arrives(qp);
+        fabric_deliver_request(qp);
 }
 
-static void test_acknowledged(void)
+static void acknowledge_random_request(void)
 {
-    struct fabric_qp *qp = any_qp();
+    struct fabric_qp *qp = choose_random_qp();
     for (uint32_t n = 1 + ib_world_random_choice(4); qp && n > 0; n--)
-        fabric_acknowledged(qp);
+        fabric_acknowledge_request(qp);
 }
 
-static void gives_up(void)
+static void fail_unreachable_request(void)
 {
-    struct fabric_qp *qp = any_qp();
+    struct fabric_qp *qp = choose_random_qp();
     if (qp)
-        fabric_gives_up(qp, false);
+        fabric_fail_request(qp, false);
 }
 
-static void test_datagram(void)
+static void handle_random_datagram(void)
 {
     uint32_t n = 0;
     list_foreach(pos, &fabric.datagrams) n++;
@@ -141,54 +142,45 @@ static void test_datagram(void)
         at = at->next;
     struct fabric_datagram *d = list_entry(at, struct fabric_datagram, link);
     if (fate > 0) {
-        fabric_datagram_arrives(d, fate == 1 && n < 50);
+        fabric_deliver_datagram(d, fate == 1 && n < 50);
         return;
     }
     list_remove(&d->link);
     free(d);
 }
 
-static void time_passes(void)
+static void advance_time(void)
 {
     world_now += (UINT64_C(1) << ib_world_random_choice(7)) * 1000000;
 }
 
-static void (*const events[])(void) = {ib_world_is_working,
-                                       test_sends,
-                                       puts_some,
-                                       test_flags,
-                                       test_renews,
-                                       test_closes,
-                                       test_pulses,
-                                       test_notices,
-                                       port_changes,
-                                       test_breaks,
-                                       ib_world_apply_arrival,
-                                       test_acknowledged,
-                                       gives_up,
-                                       test_datagram,
-                                       time_passes};
+static void (*const events[])(void) = {
+    progress_random_process,  request_random_frames,  start_random_put,
+    write_random_flag,        renew_random_flags,     close_random_connection,
+    request_random_heartbeat, report_random_ports,    change_random_port,
+    break_random_qp,          deliver_random_request, acknowledge_random_request,
+    fail_unreachable_request, handle_random_datagram, advance_time};
 enum {
-    WORKS,
-    SENDS,
-    PUTS,
-    FLAGS,
-    RENEWS,
-    CLOSES,
-    PULSES,
-    NOTICES,
-    PORTS,
-    BREAKS,
-    ARRIVES,
-    ACKNOWLEDGED,
-    GIVES_UP,
+    PROGRESS,
+    FRAMES,
+    PUT,
+    FLAG,
+    RENEW_FLAGS,
+    CLOSE,
+    HEARTBEAT,
+    REPORT_PORTS,
+    CHANGE_PORT,
+    BREAK_QP,
+    DELIVER,
+    ACKNOWLEDGE,
+    FAIL_UNREACHABLE,
     DATAGRAM,
-    TIME
+    ADVANCE_TIME
 };
 
-/* ---- a world ---- */
+/* ---- one world ---- */
 
-static struct world_settings some_settings(void)
+static struct world_settings random_settings(void)
 {
     static const char *const messages[] = {"auto", "turns", "turns", "room"};
     static const char *const stripes[] = {"even", "turns", "dynamic", "adaptive"};
@@ -201,38 +193,39 @@ static struct world_settings some_settings(void)
                                                                          : CREDIT_HW,
                                    .rings = ib_world_random_choice(3) ? 0 : 4,
                                    .one_network = ib_world_random_choice(2),
-                                   .keeps = ib_world_random_choice(2),
-                                   .lazy = ib_world_random_choice(2),
-                                   .fates = ib_world_random_choice(2),
+                                   .keeps_completions = ib_world_random_choice(2),
+                                   .keeps_deregistered = ib_world_random_choice(2),
+                                   .puts_have_status = ib_world_random_choice(2),
                                    .messages = messages[ib_world_random_choice(COUNT_OF(messages))],
                                    .stripe = stripes[ib_world_random_choice(COUNT_OF(stripes))]};
 }
 
-/* Some of the events are rare in this world, others do not happen at all. */
-static void some_weights(uint32_t weight[COUNT_OF(events)])
+/* Chooses how often each event happens in this world; some events are rare, others do not happen at all. */
+static void random_weights(uint32_t weight[COUNT_OF(events)])
 {
     static const uint32_t often[] = {
-        [WORKS] = 30,   [SENDS] = 8,         [PUTS] = 2,     [FLAGS] = 2,    [RENEWS] = 1,
-        [CLOSES] = 3,   [PULSES] = 1,        [NOTICES] = 2,  [PORTS] = 1,    [BREAKS] = 1,
-        [ARRIVES] = 30, [ACKNOWLEDGED] = 20, [GIVES_UP] = 4, [DATAGRAM] = 8, [TIME] = 2};
+        [PROGRESS] = 30,        [FRAMES] = 8,   [PUT] = 2,         [FLAG] = 2,
+        [RENEW_FLAGS] = 1,      [CLOSE] = 3,    [HEARTBEAT] = 1,   [REPORT_PORTS] = 2,
+        [CHANGE_PORT] = 1,      [BREAK_QP] = 1, [DELIVER] = 30,    [ACKNOWLEDGE] = 20,
+        [FAIL_UNREACHABLE] = 4, [DATAGRAM] = 8, [ADVANCE_TIME] = 2};
     for (size_t i = 0; i < COUNT_OF(events); i++)
         weight[i] = often[i] * 4 / (1u << ib_world_random_choice(4));
-    static const uint8_t optional[] = {PUTS, FLAGS, CLOSES, PULSES, PORTS, BREAKS};
+    static const uint8_t optional[] = {PUT, FLAG, CLOSE, HEARTBEAT, CHANGE_PORT, BREAK_QP};
     for (size_t i = 0; i < COUNT_OF(optional); i++)
         if (ib_world_random_choice(3) == 0)
             weight[optional[i]] = 0;
 }
 
-static bool ib_world_live(uint64_t number)
+static bool run_world(uint64_t number)
 {
     uint32_t weight[COUNT_OF(events)], sum = 0;
     int before = test_failures;
     world_number = number;
-    the_luck = number * 0x9e3779b97f4a7c15u | 1;
+    random_state = number * 0x9e3779b97f4a7c15u | 1;
     for (int i = 0; i < 8; i++)
         ib_world_random_choice(2);
-    world_open(some_settings());
-    some_weights(weight);
+    world_open(random_settings());
+    random_weights(weight);
     for (size_t i = 0; i < COUNT_OF(events); i++)
         sum += weight[i];
     for (int step = 0; step < STEPS && test_failures == before; step++) {
@@ -242,7 +235,7 @@ static bool ib_world_live(uint64_t number)
         events[event]();
     }
     if (test_failures == before)
-        world_judge();
+        world_check();
     if (test_failures != before) {
         const struct world_settings *s = &world.set;
         printf("world %llu: %u processes, %u ports, %u lanes, %u buffers, scheme %d, %u rings, messages %s, "
@@ -263,7 +256,7 @@ int main(int argc, char **argv)
     uint64_t bad = 0;
     setvbuf(stdout, NULL, _IOLBF, 0);
     for (uint64_t number = first; number < first + count && bad < 10; number++)
-        bad += !ib_world_live(number);
-    printf("%llu worlds, %llu of them went wrong\n", (unsigned long long)count, (unsigned long long)bad);
+        bad += !run_world(number);
+    printf("%llu worlds, %llu of them failed\n", (unsigned long long)count, (unsigned long long)bad);
     return test_result();
 }

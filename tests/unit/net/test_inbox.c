@@ -1,5 +1,6 @@
-/* test_inbox.c: a card of another process that names the wrong descriptor: its inbox or its doorbell is a file of the program. The
- * file is neither opened nor written; the right card still connects. The process is its own peer here.
+/* test_inbox.c: a descriptor (struct net_card) of a peer whose inbox or doorbell is an ordinary file of
+ * the program: the connection is refused and the file is not written; the correct descriptor connects. The
+ * process is its own peer.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -17,7 +18,7 @@
 
 enum { BYTES = 4 << 20 };
 
-static struct transport *inbox_of(struct net *net)
+static struct transport *find_inbox_transport(struct net *net)
 {
     for (int i = 0; i < net->ntransports; i++)
         if (strcmp(net->transports[i]->ops->name, "inbox") == 0)
@@ -26,8 +27,8 @@ static struct transport *inbox_of(struct net *net)
     return NULL;
 }
 
-/* A file full of one byte, as long as an inbox. */
-static int inbox_victim(void)
+/* Creates a file of the size of an inbox, filled with one byte value. */
+static int make_foreign_file(void)
 {
     char path[] = "/tmp/fishplate-inbox-XXXXXX";
     int fd = mkstemp(path);
@@ -38,7 +39,7 @@ static int inbox_victim(void)
     return fd;
 }
 
-static void expect_unchanged(int fd)
+static void expect_file_unchanged(int fd)
 {
     static char bytes[BYTES];
     size_t wrong = 0;
@@ -48,7 +49,7 @@ static void expect_unchanged(int fd)
     EXPECT_EQ(wrong, 0);
 }
 
-static int connect_to(struct transport *t, const struct net_card *card)
+static int connect_and_disconnect(struct transport *t, const struct net_card *card)
 {
     struct peer peer = {.transport = t, .net = t->net, .card = card};
     int rc = t->ops->connect(t, &peer);
@@ -57,7 +58,7 @@ static int connect_to(struct transport *t, const struct net_card *card)
     return rc;
 }
 
-static void foreign_files(void)
+static void test_foreign_files_are_refused(void)
 {
     uint32_t zero = 0;
     struct net *net;
@@ -73,34 +74,34 @@ static void foreign_files(void)
                         .job = "unit-test"};
     EXPECT_EQ(net_open(&boot, &net), 0);
     EXPECT_EQ(net_fill_card(net, &card), 0);
-    struct transport *t = inbox_of(net);
+    struct transport *t = find_inbox_transport(net);
     if (!t)
         return;
     EXPECT(t->ops->meets(t, &card));
-    EXPECT_EQ(connect_to(t, &card), 0);
+    EXPECT_EQ(connect_and_disconnect(t, &card), 0);
 
-    int fd = inbox_victim();
+    int fd = make_foreign_file();
     struct net_card bad = card;
     bad.inbox_fd = fd;
     bad.probe_value = 0x5a5a5a5a5a5a5a5a;
     EXPECT(!t->ops->meets(t, &bad));
-    EXPECT(connect_to(t, &bad) != 0);
+    EXPECT(connect_and_disconnect(t, &bad) != 0);
     bad = card;
     bad.bell_fd = fd;
-    EXPECT(connect_to(t, &bad) != 0);
+    EXPECT(connect_and_disconnect(t, &bad) != 0);
     int unsealed = memfd_create("fishplate-inbox", MFD_CLOEXEC);
     EXPECT_EQ(ftruncate(unsealed, BYTES), 0);
     bad = card;
     bad.inbox_fd = unsealed;
     EXPECT(!t->ops->meets(t, &bad));
     close(unsealed);
-    expect_unchanged(fd);
+    expect_file_unchanged(fd);
     close(fd);
     net_close(net);
 }
 
 int main(void)
 {
-    TEST_RUN(foreign_files);
+    TEST_RUN(test_foreign_files_are_refused);
     return test_result();
 }

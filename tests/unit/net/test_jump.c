@@ -1,5 +1,6 @@
-/* test_jump.c: the bytes of the jumps, for every processor we know, whichever this runs on; and what each
- * system call takes. The instructions were read back with a disassembler.
+/* test_jump.c: the instruction bytes of the jumps that patch libc functions, for every supported processor
+ * on any processor; and the memory ranges that each system call removes. The expected bytes were verified
+ * with a disassembler.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdbool.h>
@@ -51,7 +52,7 @@ static void test_aarch64(void)
     EXPECT_EQ(c->follow(code, 0x400000), 0x1122334455667788);
 }
 
-static void aarch64_follow(void)
+static void test_aarch64_follow(void)
 {
     const struct jump_code *c = jump_find("aarch64");
     CODE("\x1f\x20\x03\xd5\xe8\x1a\x80\xd2\x01\x00\x00\xd4"); /* nop; mov x8, #215; svc #0 */
@@ -67,7 +68,7 @@ static void aarch64_follow(void)
     EXPECT_EQ(c->follow(code, 0x400000), 0);
 }
 
-static void x86_64(void)
+static void test_x86_64(void)
 {
     const struct jump_code *c = jump_find("x86_64");
     CODE("\xb8\x0b\x00\x00\x00\x0f\x05"); /* mov $11, %eax; syscall */
@@ -86,7 +87,7 @@ static void x86_64(void)
     EXPECT_EQ(c->follow(code, 0x400000), 0x1122334455667788);
 }
 
-static void x86_64_follow(void)
+static void test_x86_64_follow(void)
 {
     const struct jump_code *c = jump_find("x86_64");
     CODE("\xf3\x0f\x1e\xfa\xb8\x0b\x00\x00\x00\x0f\x05");
@@ -110,8 +111,8 @@ static void test_processors(void)
 
 enum { PAGE = 4096, HEAP_END = 100 * PAGE };
 
-/* "none", or the spans in pages: start+length. */
-static void expect_taken(long number, const long *a, const char *wanted)
+/* Compares the memory ranges that a system call removes with `wanted`: "none", or start+length in pages. */
+static void expect_removed(long number, const long *a, const char *wanted)
 {
     struct syscall_args call = {number, {a[0], a[1], a[2], a[3], a[4], a[5]}};
     struct span s[2];
@@ -126,47 +127,47 @@ static void expect_taken(long number, const long *a, const char *wanted)
     }
     EXPECT_STR(found, wanted);
 }
-#define TAKEN(wanted, number, ...) expect_taken(number, (long[6]){__VA_ARGS__}, wanted)
+#define REMOVED(wanted, number, ...) expect_removed(number, (long[6]){__VA_ARGS__}, wanted)
 
-static void test_taken(void)
+static void test_removed_ranges(void)
 {
-    TAKEN("10+3", SYS_munmap, 10 * PAGE, 2 * PAGE + 1);
-    TAKEN("everything", SYS_munmap, 10 * PAGE, -1);
-    TAKEN("none", SYS_mmap, 10 * PAGE, PAGE, PROT_READ, MAP_PRIVATE);
-    TAKEN("10+1", SYS_mmap, 10 * PAGE, PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED);
-    TAKEN("none", SYS_mmap, 10 * PAGE, PAGE, PROT_READ, MAP_FIXED | 0x100000 /* NOREPLACE */);
-    TAKEN("10+1", SYS_madvise, 10 * PAGE, PAGE, MADV_DONTNEED);
-    TAKEN("10+1", SYS_madvise, 10 * PAGE, PAGE, MADV_FREE);
-    TAKEN("10+1", SYS_madvise, 10 * PAGE, PAGE, MADV_REMOVE);
-    TAKEN("none", SYS_madvise, 10 * PAGE, PAGE, MADV_DONTFORK);
-    TAKEN("none", SYS_madvise, 10 * PAGE, PAGE, MADV_HUGEPAGE);
-    TAKEN("10+1", SYS_mprotect, 10 * PAGE, PAGE, PROT_READ | PROT_WRITE);
-    TAKEN("none", SYS_mprotect, 10 * PAGE, PAGE, PROT_READ);
-    TAKEN("12+2", SYS_mremap, 10 * PAGE, 4 * PAGE, PAGE + 1, MREMAP_MAYMOVE); /* stays, shorter */
-    TAKEN("none", SYS_mremap, 10 * PAGE, 4 * PAGE, 4 * PAGE - 1, 0);
-    TAKEN("none", SYS_mremap, 10 * PAGE, 4 * PAGE, 8 * PAGE, 0);
-    TAKEN("10+4", SYS_mremap, 10 * PAGE, 4 * PAGE, 8 * PAGE, MREMAP_MAYMOVE);
-    TAKEN("10+4 50+2", SYS_mremap, 10 * PAGE, 4 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, 50 * PAGE);
-    TAKEN("10+4", SYS_mremap, 10 * PAGE, 4 * PAGE, 4 * PAGE, MREMAP_MAYMOVE | 4 /* DONTUNMAP */);
-    TAKEN("none", SYS_brk, 0);
-    TAKEN("none", SYS_brk, HEAP_END + 1);
-    TAKEN("none", SYS_brk, HEAP_END - 1); /* its page stays */
-    TAKEN("90+10", SYS_brk, 90 * PAGE);
-    TAKEN("91+9", SYS_brk, 90 * PAGE + 1);
-    TAKEN("everything", SYS_shmdt, 10 * PAGE);
-    TAKEN("none", SYS_shmat, 1, 10 * PAGE, 0);
-    TAKEN("everything", SYS_shmat, 1, 10 * PAGE, SHM_REMAP);
-    TAKEN("10+1", SYS_remap_file_pages, 10 * PAGE, PAGE);
-    TAKEN("none", SYS_getpid, 10 * PAGE, PAGE);
+    REMOVED("10+3", SYS_munmap, 10 * PAGE, 2 * PAGE + 1);
+    REMOVED("everything", SYS_munmap, 10 * PAGE, -1);
+    REMOVED("none", SYS_mmap, 10 * PAGE, PAGE, PROT_READ, MAP_PRIVATE);
+    REMOVED("10+1", SYS_mmap, 10 * PAGE, PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED);
+    REMOVED("none", SYS_mmap, 10 * PAGE, PAGE, PROT_READ, MAP_FIXED | 0x100000 /* NOREPLACE */);
+    REMOVED("10+1", SYS_madvise, 10 * PAGE, PAGE, MADV_DONTNEED);
+    REMOVED("10+1", SYS_madvise, 10 * PAGE, PAGE, MADV_FREE);
+    REMOVED("10+1", SYS_madvise, 10 * PAGE, PAGE, MADV_REMOVE);
+    REMOVED("none", SYS_madvise, 10 * PAGE, PAGE, MADV_DONTFORK);
+    REMOVED("none", SYS_madvise, 10 * PAGE, PAGE, MADV_HUGEPAGE);
+    REMOVED("10+1", SYS_mprotect, 10 * PAGE, PAGE, PROT_READ | PROT_WRITE);
+    REMOVED("none", SYS_mprotect, 10 * PAGE, PAGE, PROT_READ);
+    REMOVED("12+2", SYS_mremap, 10 * PAGE, 4 * PAGE, PAGE + 1, MREMAP_MAYMOVE); /* shrinks in place */
+    REMOVED("none", SYS_mremap, 10 * PAGE, 4 * PAGE, 4 * PAGE - 1, 0);
+    REMOVED("none", SYS_mremap, 10 * PAGE, 4 * PAGE, 8 * PAGE, 0);
+    REMOVED("10+4", SYS_mremap, 10 * PAGE, 4 * PAGE, 8 * PAGE, MREMAP_MAYMOVE);
+    REMOVED("10+4 50+2", SYS_mremap, 10 * PAGE, 4 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, 50 * PAGE);
+    REMOVED("10+4", SYS_mremap, 10 * PAGE, 4 * PAGE, 4 * PAGE, MREMAP_MAYMOVE | 4 /* DONTUNMAP */);
+    REMOVED("none", SYS_brk, 0);
+    REMOVED("none", SYS_brk, HEAP_END + 1);
+    REMOVED("none", SYS_brk, HEAP_END - 1); /* the last page remains mapped */
+    REMOVED("90+10", SYS_brk, 90 * PAGE);
+    REMOVED("91+9", SYS_brk, 90 * PAGE + 1);
+    REMOVED("everything", SYS_shmdt, 10 * PAGE);
+    REMOVED("none", SYS_shmat, 1, 10 * PAGE, 0);
+    REMOVED("everything", SYS_shmat, 1, 10 * PAGE, SHM_REMAP);
+    REMOVED("10+1", SYS_remap_file_pages, 10 * PAGE, PAGE);
+    REMOVED("none", SYS_getpid, 10 * PAGE, PAGE);
 }
 
 int main(void)
 {
     TEST_RUN(test_aarch64);
-    TEST_RUN(aarch64_follow);
-    TEST_RUN(x86_64);
-    TEST_RUN(x86_64_follow);
+    TEST_RUN(test_aarch64_follow);
+    TEST_RUN(test_x86_64);
+    TEST_RUN(test_x86_64_follow);
     TEST_RUN(test_processors);
-    TEST_RUN(test_taken);
+    TEST_RUN(test_removed_ranges);
     return test_result();
 }

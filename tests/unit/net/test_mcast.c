@@ -1,5 +1,5 @@
-/* test_mcast.c: who acknowledges to whom for all small trees; what a sender sends again and to whom; when a member
- * acknowledges; numbers that wrap around.
+/* test_mcast.c: the acknowledgement trees of all small groups; which packets a sender resends to which
+ * members; when a member acknowledges; sequence numbers that wrap around.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/util.h"
@@ -23,7 +23,7 @@ static const struct mcast_rules rules = {.window = 8,
 static struct mcast_child child[CHILDREN];
 static uint64_t sent[8];
 
-static struct mcast_sender opened(const struct mcast_rules *r, uint32_t packets)
+static struct mcast_sender open_sender(const struct mcast_rules *r, uint32_t packets)
 {
     struct mcast_sender s;
     bool ask;
@@ -33,14 +33,15 @@ static struct mcast_sender opened(const struct mcast_rules *r, uint32_t packets)
     return s;
 }
 
-static void ack(struct mcast_sender *s, uint32_t from, uint32_t next, uint64_t early)
+static void receive_ack(struct mcast_sender *s, uint32_t from, uint32_t next, uint64_t early)
 {
     const struct mcast_ack a = {.next = next, .limit = next + 8, .early = early};
     mcast_sender_apply_ack(s, from, &a, 10);
 }
 
-/* Every member but the root has one parent, at the index it thinks it has, and the root is reached by two steps. */
-static void trees(void)
+/* Every member but the root has one parent, the parent lists the member at the member's own index, and the
+ * root is two steps away at most. */
+static void test_trees(void)
 {
     for (uint32_t n = 1; n <= 20; n++)
         for (uint32_t root = 0; root < n; root++)
@@ -64,8 +65,9 @@ static void trees(void)
             }
 }
 
-/* Acknowledgements lie in a root's or co-root's memory at the distance of the child from the root: no two at one place. */
-static void children_have_places_of_their_own(void)
+/* A child's acknowledgement is stored in its parent's memory at an offset given by the child's distance
+ * from the root: no two children of a parent share an offset. */
+static void test_ack_slots_are_distinct(void)
 {
     for (uint32_t k = 1; k <= 24; k++) {
         const uint32_t n = 12;
@@ -83,8 +85,8 @@ static void children_have_places_of_their_own(void)
     }
 }
 
-/* 128 collectors: seven are sent to by the root, the others by co-roots. */
-static void delivery_is_a_binomial_tree(void)
+/* 128 collectors: the root sends to seven of them, co-roots send to the others. */
+static void test_delivery_is_binomial(void)
 {
     const struct mcast_tree t = {1024, 5, 128, .deliver = true};
     EXPECT_EQ(mcast_tree_children(&t, 5), 7 + 7);
@@ -92,7 +94,7 @@ static void delivery_is_a_binomial_tree(void)
     EXPECT_EQ(mcast_tree_children(&t, 5 + 8), 7 + 6);
 }
 
-static void trees_are_balanced(void)
+static void test_trees_are_balanced(void)
 {
     const struct mcast_tree t = {1024, 5, 128};
     EXPECT_EQ(mcast_tree_children(&t, 5), 127 + 7);
@@ -100,78 +102,81 @@ static void trees_are_balanced(void)
     EXPECT_EQ(mcast_tree_children(&t, 6), 0);
 }
 
-static void window_closes_and_opens(void)
+static void test_window_closes_and_opens(void)
 {
-    struct mcast_sender s = opened(&rules, 8);
+    struct mcast_sender s = open_sender(&rules, 8);
     EXPECT_EQ(mcast_sender_free_slots(&s), 0);
     for (uint32_t c = 0; c < CHILDREN - 1; c++)
-        ack(&s, c, 5, 0);
-    EXPECT_EQ(mcast_sender_free_slots(&s), 0); /* the slowest decides */
-    ack(&s, CHILDREN - 1, 3, 0);
+        receive_ack(&s, c, 5, 0);
+    EXPECT_EQ(mcast_sender_free_slots(&s), 0); /* the slowest child decides */
+    receive_ack(&s, CHILDREN - 1, 3, 0);
     EXPECT_EQ(mcast_sender_free_slots(&s), 3);
     EXPECT_EQ(s.base, 3);
 }
 
-static void no_room_at_one_child(void)
+static void test_child_without_room_blocks(void)
 {
-    struct mcast_sender s = opened(&rules, 4);
+    struct mcast_sender s = open_sender(&rules, 4);
     struct mcast_resend out[8];
     const struct mcast_ack full = {.next = 4, .limit = 4};
-    child[2].limit = 4; /* as if it had said so before */
+    child[2].limit = 4; /* the child's limit from an earlier acknowledgement */
     s.limit = 4;
     for (uint32_t c = 0; c < CHILDREN; c++)
         if (c != 2)
-            ack(&s, c, 4, 0);
+            receive_ack(&s, c, 4, 0);
     mcast_sender_apply_ack(&s, 2, &full, 10);
     EXPECT(mcast_sender_is_idle(&s));
     EXPECT_EQ(mcast_sender_free_slots(&s), 0);
-    EXPECT_EQ(mcast_sender_timeout(&s, 1000, out, 8), 0); /* nobody wants to send */
+    EXPECT_EQ(mcast_sender_timeout(&s, 1000, out, 8), 0); /* no packet waits for the window */
     mcast_sender_window_full(&s, 10);
     EXPECT_EQ(mcast_sender_timeout(&s, 200, out, 8), 1);
     EXPECT(out[0].ask && out[0].to == 2);
-    ack(&s, 2, 4, 0);
+    receive_ack(&s, 2, 4, 0);
     EXPECT_EQ(mcast_sender_free_slots(&s), 8);
 }
 
-static void timeout_to_the_few_or_to_all(void)
+static void test_timeout_resends_to_few_or_all(void)
 {
-    struct mcast_sender s = opened(&rules, 3);
+    struct mcast_sender s = open_sender(&rules, 3);
     struct mcast_resend out[8];
     EXPECT_EQ(mcast_sender_timeout(&s, 99, out, 8), 0);
     EXPECT_EQ(mcast_sender_timeout(&s, 100, out, 8),
-              1); /* no acknowledgement from anyone: the oldest, to all */
+              1); /* no child acknowledged anything: resend the oldest packet to all */
     EXPECT(out[0].to == MCAST_ALL && out[0].seq == 0 && !out[0].ask);
     for (uint32_t c = 0; c < CHILDREN - 1; c++)
-        ack(&s, c, 3, 0);
-    ack(&s, 3, 1, 0);
-    EXPECT_EQ(mcast_sender_timeout(&s, s.deadline, out, 8), 2); /* it acknowledged: all it misses */
+        receive_ack(&s, c, 3, 0);
+    receive_ack(&s, 3, 1, 0);
+    EXPECT_EQ(mcast_sender_timeout(&s, s.deadline, out, 8),
+              2); /* the child has acknowledged: resend all that it misses */
     EXPECT(out[0].to == 3 && out[0].seq == 1 && out[1].to == 3 && out[1].seq == 2);
-    EXPECT_EQ(mcast_sender_timeout(&s, s.deadline, out, 8), 1); /* silent since: only the oldest */
+    EXPECT_EQ(mcast_sender_timeout(&s, s.deadline, out, 8),
+              1); /* no acknowledgement since: resend only the oldest packet */
     EXPECT(out[0].to == 3 && out[0].seq == 1);
 }
 
-static void timeouts_grow_and_are_forgotten(void)
+static void test_timeout_backoff(void)
 {
-    struct mcast_sender s = opened(&rules, 1);
+    struct mcast_sender s = open_sender(&rules, 1);
     struct mcast_resend out[8];
     uint64_t now = 100, before;
     static const uint64_t waits[] = {100, 200, 400, 400, 400};
     for (size_t i = 0; i < COUNT_OF(waits); i++) {
         EXPECT_EQ(mcast_sender_timeout(&s, now, out, 8),
-                  i < 3 ? 1 : CHILDREN); /* see multicast_that_nobody_receives */
+                  i < 3 ? 1 : CHILDREN); /* see test_multicast_is_never_received */
         before = now;
         now = s.deadline;
         EXPECT_EQ(now - before, waits[i]);
     }
     for (uint32_t c = 0; c < CHILDREN; c++)
-        ack(&s, c, 1, 0);
+        receive_ack(&s, c, 1, 0);
     EXPECT(s.deadline == MCAST_NEVER && s.tries == 0);
 }
 
-/* The sender's own port is down: nobody hears a multicast, and everybody can be reached over its connection. */
-static void multicast_that_nobody_receives(void)
+/* The sender's multicast port is down: no member receives a multicast, but every member can be reached
+ * over its connection. */
+static void test_multicast_is_never_received(void)
 {
-    struct mcast_sender s = opened(&rules, 1);
+    struct mcast_sender s = open_sender(&rules, 1);
     struct mcast_resend out[8];
     for (int i = 0; i < 3; i++) {
         EXPECT_EQ(mcast_sender_timeout(&s, s.deadline, out, 8), 1);
@@ -181,107 +186,107 @@ static void multicast_that_nobody_receives(void)
     for (uint32_t c = 0; c < CHILDREN; c++) {
         EXPECT_EQ(out[c].to, c);
         EXPECT_EQ(out[c].seq, 0);
-        ack(&s, c, 1, 0);
+        receive_ack(&s, c, 1, 0);
     }
     bool ask;
-    mcast_sender_add_packet(&s, 1000, &ask); /* the next one begins anew */
+    mcast_sender_add_packet(&s, 1000, &ask); /* a new packet uses multicast again */
     EXPECT_EQ(mcast_sender_timeout(&s, s.deadline, out, 8), 1);
     EXPECT_EQ(out[0].to, MCAST_ALL);
 }
 
-static void late_acknowledgements_are_requested(void)
+static void test_late_acks_are_requested(void)
 {
     struct mcast_rules r = rules;
     struct mcast_resend out[8];
     r.aggregate = 10;
-    struct mcast_sender s = opened(&r, 2);
+    struct mcast_sender s = open_sender(&r, 2);
     EXPECT_EQ(mcast_sender_timeout(&s, 100, out, 8), 1);
     EXPECT(out[0].ask && out[0].to == MCAST_ALL);
     EXPECT_EQ(mcast_sender_timeout(&s, s.deadline, out, 8), 1);
     EXPECT(!out[0].ask);
 }
 
-static void holes_are_repaired_once(void)
+static void test_holes_are_repaired_once(void)
 {
-    struct mcast_sender s = opened(&rules, 6);
+    struct mcast_sender s = open_sender(&rules, 6);
     struct mcast_resend out[8];
-    ack(&s, 1, 1, 1 << 2); /* 3 came, 1 and 2 are missing: may still be on the way */
+    receive_ack(&s, 1, 1, 1 << 2); /* packet 3 arrived; 1 and 2 may still be in flight */
     EXPECT_EQ(mcast_sender_list_resends(&s, 1, 60, out, 8), 0);
-    ack(&s, 1, 1, 1 << 2 | 1 << 4); /* 5 came as well */
+    receive_ack(&s, 1, 1, 1 << 2 | 1 << 4); /* packet 5 arrived too */
     EXPECT_EQ(mcast_sender_list_resends(&s, 1, 60, out, 8), 2);
     EXPECT(out[0].seq == 1 && out[1].seq == 2 && out[0].to == 1);
     EXPECT_EQ(mcast_sender_list_resends(&s, 1, 70, out, 8), 0);
     EXPECT_EQ(mcast_sender_list_resends(&s, 1, 110, out, 8), 2);
 }
 
-static void old_and_foolish_acknowledgements(void)
+static void test_invalid_acks_are_ignored(void)
 {
-    struct mcast_sender s = opened(&rules, 4);
+    struct mcast_sender s = open_sender(&rules, 4);
     for (uint32_t c = 0; c < CHILDREN; c++)
-        ack(&s, c, 3, 0);
-    ack(&s, 0, 1, 0);  /* overtaken */
-    ack(&s, 0, 50, 0); /* of packets that were never sent */
+        receive_ack(&s, c, 3, 0);
+    receive_ack(&s, 0, 1, 0);  /* an acknowledgement that a later one has overtaken */
+    receive_ack(&s, 0, 50, 0); /* of packets that were never sent */
     EXPECT_EQ(s.base, 3);
     EXPECT_EQ(child[0].next, 3);
 }
 
-/* A leaf may have a packet before its co-root has: its acknowledgement counts. */
-static void leaves_may_be_ahead(void)
+/* A leaf may receive a packet before its co-root does: the leaf's acknowledgement counts. */
+static void test_leaf_ahead_of_coroot(void)
 {
-    struct mcast_sender s = opened(&rules, 0);
+    struct mcast_sender s = open_sender(&rules, 0);
     bool ask;
     for (uint32_t c = 0; c < CHILDREN; c++)
-        ack(&s, c, c == 0 ? 1 : 2, 0);
+        receive_ack(&s, c, c == 0 ? 1 : 2, 0);
     EXPECT(mcast_sender_is_idle(&s));
     mcast_sender_add_packet(&s, 20, &ask);
     EXPECT(mcast_sender_is_idle(&s) && s.deadline == MCAST_NEVER);
     mcast_sender_add_packet(&s, 20, &ask);
     EXPECT_EQ(s.base, 1);
-    ack(&s, 0, 2, 0);
+    receive_ack(&s, 0, 2, 0);
     EXPECT(mcast_sender_is_idle(&s));
 }
 
-static enum mcast_verdict arrive(struct mcast_stream *s, const struct mcast_rules *r, uint32_t seq,
-                                 bool wanted, uint32_t skew)
+static enum mcast_verdict receive_packet(struct mcast_stream *s, const struct mcast_rules *r, uint32_t seq,
+                                         bool wanted, uint32_t skew)
 {
     const struct mcast_arrival a = {
         .seq = seq, .wanted = wanted, .room = 4, .relay = UINT32_MAX, .now = 1000};
     return mcast_stream_classify_packet(s, r, skew, &a);
 }
 
-static void order_and_duplicates(void)
+static void test_order_and_duplicates(void)
 {
     struct mcast_stream s;
     mcast_stream_open(&s, &rules);
-    EXPECT_EQ(arrive(&s, &rules, 1, true, 0), MCAST_KEEP);
-    EXPECT_EQ(arrive(&s, &rules, 1, true, 0), MCAST_DUPLICATE);
+    EXPECT_EQ(receive_packet(&s, &rules, 1, true, 0), MCAST_KEEP);
+    EXPECT_EQ(receive_packet(&s, &rules, 1, true, 0), MCAST_DUPLICATE);
     EXPECT(!mcast_stream_has_packet(&s));
-    EXPECT_EQ(arrive(&s, &rules, 0, true, 0), MCAST_TAKE);
+    EXPECT_EQ(receive_packet(&s, &rules, 0, true, 0), MCAST_TAKE);
     EXPECT(mcast_stream_has_packet(&s));
-    EXPECT_EQ(arrive(&s, &rules, 0, true, 0), MCAST_DUPLICATE);
-    EXPECT_EQ(arrive(&s, &rules, 2, true, 0), MCAST_KEEP); /* 1 must be taken first */
+    EXPECT_EQ(receive_packet(&s, &rules, 0, true, 0), MCAST_DUPLICATE);
+    EXPECT_EQ(receive_packet(&s, &rules, 2, true, 0), MCAST_KEEP); /* 1 must be taken first */
     mcast_stream_packet_taken(&s);
     mcast_stream_packet_taken(&s);
     EXPECT(!mcast_stream_has_packet(&s));
-    EXPECT_EQ(arrive(&s, &rules, 3 + 8, true, 0), MCAST_REFUSE);
+    EXPECT_EQ(receive_packet(&s, &rules, 3 + 8, true, 0), MCAST_REFUSE);
     const struct mcast_ack a = mcast_stream_ack(&s, &rules, 4, UINT32_MAX);
     EXPECT(a.next == 3 && a.early == 0 && a.limit == 8);
 }
 
-static void numbers_wrap(void)
+static void test_sequence_numbers_wrap(void)
 {
     struct mcast_stream s;
     mcast_stream_open(&s, &rules);
     s.next = s.taken = s.told = s.promised = UINT32_MAX - 1;
-    EXPECT_EQ(arrive(&s, &rules, 0, true, 0), MCAST_KEEP);
-    EXPECT_EQ(arrive(&s, &rules, UINT32_MAX - 1, true, 0), MCAST_TAKE);
-    EXPECT_EQ(arrive(&s, &rules, UINT32_MAX, true, 0), MCAST_TAKE);
+    EXPECT_EQ(receive_packet(&s, &rules, 0, true, 0), MCAST_KEEP);
+    EXPECT_EQ(receive_packet(&s, &rules, UINT32_MAX - 1, true, 0), MCAST_TAKE);
+    EXPECT_EQ(receive_packet(&s, &rules, UINT32_MAX, true, 0), MCAST_TAKE);
     EXPECT_EQ(s.next, 1);
-    EXPECT_EQ(arrive(&s, &rules, UINT32_MAX, true, 0), MCAST_DUPLICATE);
+    EXPECT_EQ(receive_packet(&s, &rules, UINT32_MAX, true, 0), MCAST_DUPLICATE);
 }
 
-/* Of m packets each member acknowledges one, and different members different ones. */
-static void aggregated_and_skewed(void)
+/* Each member acknowledges one of m packets; different members acknowledge different packets. */
+static void test_aggregated_and_skewed_acks(void)
 {
     struct mcast_rules r = rules;
     r.aggregate = 4;
@@ -292,7 +297,7 @@ static void aggregated_and_skewed(void)
             mcast_stream_open(&s, &r);
             uint32_t acks = 0;
             for (uint32_t seq = 0; seq < 16; seq++) {
-                EXPECT_EQ(arrive(&s, &r, seq, true, me), MCAST_TAKE);
+                EXPECT_EQ(receive_packet(&s, &r, seq, true, me), MCAST_TAKE);
                 if (!s.owe) {
                     EXPECT(!mcast_stream_ack_is_due(&s, 1010) && mcast_stream_ack_is_due(&s, 1020));
                     continue;
@@ -305,15 +310,15 @@ static void aggregated_and_skewed(void)
         }
 }
 
-static void a_full_member_reports_both_changes(void)
+static void test_full_member_reports_changes(void)
 {
     struct mcast_stream s;
     mcast_stream_open(&s, &rules);
     for (uint32_t seq = 0; seq < 8; seq++)
-        EXPECT_EQ(arrive(&s, &rules, seq, false, 0), MCAST_KEEP);
+        EXPECT_EQ(receive_packet(&s, &rules, seq, false, 0), MCAST_KEEP);
     EXPECT_EQ(mcast_stream_ack(&s, &rules, 4, UINT32_MAX).limit, 8);
     EXPECT(!s.owe);
-    EXPECT_EQ(arrive(&s, &rules, 8, false, 0), MCAST_REFUSE);
+    EXPECT_EQ(receive_packet(&s, &rules, 8, false, 0), MCAST_REFUSE);
     EXPECT(s.owe);
     mcast_stream_ack(&s, &rules, 4, UINT32_MAX);
     mcast_stream_packet_taken(&s);
@@ -323,22 +328,22 @@ static void a_full_member_reports_both_changes(void)
 
 int main(void)
 {
-    TEST_RUN(trees);
-    TEST_RUN(trees_are_balanced);
-    TEST_RUN(children_have_places_of_their_own);
-    TEST_RUN(delivery_is_a_binomial_tree);
-    TEST_RUN(window_closes_and_opens);
-    TEST_RUN(no_room_at_one_child);
-    TEST_RUN(timeout_to_the_few_or_to_all);
-    TEST_RUN(timeouts_grow_and_are_forgotten);
-    TEST_RUN(multicast_that_nobody_receives);
-    TEST_RUN(late_acknowledgements_are_requested);
-    TEST_RUN(holes_are_repaired_once);
-    TEST_RUN(old_and_foolish_acknowledgements);
-    TEST_RUN(leaves_may_be_ahead);
-    TEST_RUN(order_and_duplicates);
-    TEST_RUN(numbers_wrap);
-    TEST_RUN(aggregated_and_skewed);
-    TEST_RUN(a_full_member_reports_both_changes);
+    TEST_RUN(test_trees);
+    TEST_RUN(test_trees_are_balanced);
+    TEST_RUN(test_ack_slots_are_distinct);
+    TEST_RUN(test_delivery_is_binomial);
+    TEST_RUN(test_window_closes_and_opens);
+    TEST_RUN(test_child_without_room_blocks);
+    TEST_RUN(test_timeout_resends_to_few_or_all);
+    TEST_RUN(test_timeout_backoff);
+    TEST_RUN(test_multicast_is_never_received);
+    TEST_RUN(test_late_acks_are_requested);
+    TEST_RUN(test_holes_are_repaired_once);
+    TEST_RUN(test_invalid_acks_are_ignored);
+    TEST_RUN(test_leaf_ahead_of_coroot);
+    TEST_RUN(test_order_and_duplicates);
+    TEST_RUN(test_sequence_numbers_wrap);
+    TEST_RUN(test_aggregated_and_skewed_acks);
+    TEST_RUN(test_full_member_reports_changes);
     return test_result();
 }

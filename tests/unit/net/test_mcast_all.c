@@ -1,6 +1,6 @@
-/* test_mcast_all.c: every state of a root and two members over a network that loses, doubles and reorders, with slow
- * applications: data arrives once and in order, nothing is given up too early, and from every state the end is reached
- * once the network behaves.
+/* test_mcast_all.c: visits every state of a root and two members over a network that loses, duplicates and
+ * reorders packets, with slow applications: data arrives once and in order, no packet is released too
+ * early, and from every state all data is delivered once the network loses nothing more.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -15,96 +15,97 @@ static const struct mcast_tree to_root = {.members = MEMBERS, .collectors = 1};
 static const struct mcast_tree delivered = {.members = MEMBERS, .collectors = 2, .deliver = true};
 static const struct mcast_tree coroot = {.members = MEMBERS, .collectors = 2};
 
-static void arrive_at(struct world *w, int i, bool stays)
+static void receive_flight(struct world *w, int i, bool stays)
 {
     const struct flight f = w->flight[i];
     if (!stays)
         w->flight[i] = (struct flight){0};
-    arrives(w, f);
+    receive_packet(w, f);
 }
 
-/* All that is under way arrives, applications call, timers fire, until all is over. */
-static bool ends_well(const struct world *from)
+/* Delivers all packets in flight, lets applications request packets and timers fire, until everything is
+ * delivered. */
+static bool completes_on_reliable_network(const struct world *from)
 {
     struct world w = *from;
-    world_bind(&w, true);
-    for (int turn = 0; turn < 200 && !is_over(&w); turn++) {
-        for (int i = 0; i < FLIGHT; i++)
+    world_bind_pointers(&w, true);
+    for (int turn = 0; turn < 200 && !is_complete(&w); turn++) {
+        for (int i = 0; i < FLIGHT_MAX; i++)
             if (w.flight[i].kind)
-                arrive_at(&w, i, false);
+                receive_flight(&w, i, false);
         for (uint32_t m = 1; m < MEMBERS; m++) {
-            if (w.note[m].kind)
-                see_note(&w, m);
+            if (w.reliable_ack[m].kind)
+                receive_reliable_ack(&w, m);
             if (w.stream[m].taken < setting->messages)
-                want(&w, m);
+                request_packet(&w, m);
         }
-        while (may_deliver(&w))
+        while (can_pass_to_connection(&w))
             deliver(&w);
-        while (may_carry(&w))
-            carry(&w);
-        if (may_push(&w))
-            push(&w);
+        while (can_receive_from_connection(&w))
+            receive_from_connection(&w);
+        if (can_send_new_packet(&w))
+            send_new_packet(&w);
         else if (w.sender[0].next < setting->messages)
             mcast_sender_window_full(&w.sender[0], 0);
         if (turn % 4 == 3)
             for (uint32_t m = 0; m < 2; m++) {
-                w.sender[m].deadline = w.sender[m].deadline == MCAST_NEVER ? MCAST_NEVER : LATER;
-                expire(&w, m);
+                w.sender[m].deadline = w.sender[m].deadline == MCAST_NEVER ? MCAST_NEVER : TIME_DUE;
+                expire_timer(&w, m);
             }
     }
-    return is_over(&w);
+    return is_complete(&w);
 }
 
-static void mcast_all_add(struct explore *e, struct world *w, const char *event)
+static void add_state(struct explore *e, struct world *w, const char *event)
 {
-    check(w);
-    world_settle(w);
+    check_windows(w);
+    world_normalise(w);
     explore_add(e, w, event);
 }
 
-#define TRY(event, ...)              \
-    do {                             \
-        struct world w = *(from);    \
-        world_bind(&w, true);        \
-        __VA_ARGS__;                 \
-        mcast_all_add(e, &w, event); \
+#define TRY(event, ...)                \
+    do {                               \
+        struct world w = *(from);      \
+        world_bind_pointers(&w, true); \
+        __VA_ARGS__;                   \
+        add_state(e, &w, event);       \
     } while (0)
 
-static bool mcast_all_poll(struct explore *e, const void *state)
+static bool expand_state(struct explore *e, const void *state)
 {
     const struct world *from = state;
     struct world bound = *from;
-    world_bind(&bound, true);
-    if (may_push(&bound))
-        TRY("push", push(&w));
+    world_bind_pointers(&bound, true);
+    if (can_send_new_packet(&bound))
+        TRY("push", send_new_packet(&w));
     else if (from->sender[0].next < setting->messages)
         TRY("starve", mcast_sender_window_full(&w.sender[0], 0));
-    if (may_deliver(&bound))
+    if (can_pass_to_connection(&bound))
         TRY("deliver", deliver(&w));
-    if (may_carry(&bound))
-        TRY("connection brings", carry(&w));
-    for (int i = 0; i < FLIGHT; i++) {
+    if (can_receive_from_connection(&bound))
+        TRY("connection brings", receive_from_connection(&w));
+    for (int i = 0; i < FLIGHT_MAX; i++) {
         if (from->flight[i].kind == 0)
             continue;
-        TRY("arrive", arrive_at(&w, i, false));
-        TRY("arrive twice", arrive_at(&w, i, true));
+        TRY("arrive", receive_flight(&w, i, false));
+        TRY("arrive twice", receive_flight(&w, i, true));
         TRY("lose", w.flight[i] = (struct flight){0});
     }
     for (uint32_t m = 0; m < 2; m++)
         if (from->sender[m].deadline != MCAST_NEVER)
-            TRY("timeout", expire(&w, m));
+            TRY("timeout", expire_timer(&w, m));
     for (uint32_t m = 1; m < MEMBERS; m++) {
-        if (from->note[m].kind)
-            TRY("acknowledgement", see_note(&w, m));
-        if (may_leave(from, m))
-            TRY("leave", w.left[m] = 1);
-        if (!from->wants[m] && from->stream[m].taken < setting->messages)
-            TRY("application", want(&w, m));
+        if (from->reliable_ack[m].kind)
+            TRY("acknowledgement", receive_reliable_ack(&w, m));
+        if (can_depart(from, m))
+            TRY("leave", w.departed[m] = 1);
+        if (!from->wants_packet[m] && from->stream[m].taken < setting->messages)
+            TRY("application", request_packet(&w, m));
         if (from->stream[m].due != MCAST_NEVER)
             TRY("late acknowledgement", send_ack(&w, m));
     }
-    if (!wrong && !ends_well(from))
-        wrong = "not all is delivered although the network behaves";
+    if (!wrong && !completes_on_reliable_network(from))
+        wrong = "packets remain undelivered after 200 rounds on a network without losses";
     return !wrong;
 }
 
@@ -114,12 +115,12 @@ static void explore_setting(const struct setting *s)
     struct world first;
     setting = s;
     wrong = NULL;
-    world_open(&first);
+    world_init(&first);
     explore_open(&e, sizeof(first));
-    explore_run(&e, &first, mcast_all_poll);
+    explore_run(&e, &first, expand_state);
     if (wrong) {
         printf("%s: %s, after\n", s->name, wrong);
-        explore_trail(&e, e.at);
+        explore_print_trail(&e, e.at);
     }
     EXPECT(!wrong);
     EXPECT(e.count > 1000);
@@ -127,7 +128,7 @@ static void explore_setting(const struct setting *s)
     explore_close(&e);
 }
 
-static void test_window(void)
+static void test_window_sizes(void)
 {
     const struct setting s = {"window",  {RULES, .window = 2, .ring = 2, .aggregate = 1},
                               to_root,   .messages = 2,
@@ -135,7 +136,7 @@ static void test_window(void)
     explore_setting(&s);
 }
 
-static void test_coroots(void)
+static void test_coroot_forwards(void)
 {
     const struct setting s = {"co-roots", {RULES, .window = 1, .ring = 2, .aggregate = 1},
                               coroot,     .messages = 2,
@@ -143,19 +144,20 @@ static void test_coroots(void)
     explore_setting(&s);
 }
 
-/* The co-root receives every packet over its connection, however many packets and acknowledgements of multicast are lost. */
-static void test_delivered(void)
+/* The co-root receives every packet over its connection, however many packets and acknowledgements of
+ * multicast are lost. */
+static void test_coroot_fed_by_connection(void)
 {
     struct setting s = {"delivered", {RULES, .window = 1, .ring = 2, .aggregate = 1},
                         delivered,   .messages = 2,
                         .room = 1,   .flight = 2};
     explore_setting(&s);
-    s.sure = true;
+    s.reliable_acks = true;
     explore_setting(&s);
 }
 
-/* Acknowledgements wait for a packet that takes them along; if there is none, until the delay has passed. */
-static void test_piggyback(void)
+/* Acknowledgements wait for a packet to piggyback on, at most until the delay has passed. */
+static void test_delayed_acks(void)
 {
     const struct setting s = {"piggyback", {RULES, .window = 4, .ring = 4, .aggregate = 1, .piggyback = true},
                               to_root,     .messages = 2,
@@ -163,17 +165,20 @@ static void test_piggyback(void)
     explore_setting(&s);
 }
 
-/* Who has all may leave at once. */
-static void test_leaving(void)
+/* A member that has received everything may close at once. */
+static void test_members_depart_early(void)
 {
-    const struct setting s = {"leaving",   {RULES, .window = 2, .ring = 2, .aggregate = 1},
-                              coroot,      .messages = 2,
-                              .room = 1,   .flight = 2,
-                              .sure = true};
+    const struct setting s = {"leaving",
+                              {RULES, .window = 2, .ring = 2, .aggregate = 1},
+                              coroot,
+                              .messages = 2,
+                              .room = 1,
+                              .flight = 2,
+                              .reliable_acks = true};
     explore_setting(&s);
 }
 
-static void mcast_all_aggregate(void)
+static void test_aggregated_acks(void)
 {
     const struct setting s = {"aggregate", {RULES, .window = 2, .ring = 2, .aggregate = 2},
                               coroot,      .messages = 2,
@@ -181,7 +186,7 @@ static void mcast_all_aggregate(void)
     explore_setting(&s);
 }
 
-static void test_skewed(void)
+static void test_skewed_acks(void)
 {
     const struct setting s = {"skewed",  {RULES, .window = 2, .ring = 2, .aggregate = 2, .skew = true},
                               to_root,   .messages = 2,
@@ -191,12 +196,12 @@ static void test_skewed(void)
 
 int main(void)
 {
-    TEST_RUN(test_window);
-    TEST_RUN(test_coroots);
-    TEST_RUN(test_delivered);
-    TEST_RUN(test_piggyback);
-    TEST_RUN(test_leaving);
-    TEST_RUN(mcast_all_aggregate);
-    TEST_RUN(test_skewed);
+    TEST_RUN(test_window_sizes);
+    TEST_RUN(test_coroot_forwards);
+    TEST_RUN(test_coroot_fed_by_connection);
+    TEST_RUN(test_delayed_acks);
+    TEST_RUN(test_members_depart_early);
+    TEST_RUN(test_aggregated_acks);
+    TEST_RUN(test_skewed_acks);
     return test_result();
 }

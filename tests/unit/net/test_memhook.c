@@ -1,7 +1,7 @@
-/* test_memhook.c: the hooks see memory go, in a real process: directly, inside the allocator, in other
- * threads. They leave errno and the break right, live beside another tool's patches, notice when one is put
- * over them, and are taken out without a trace. Where a sanitizer or valgrind is at work they must refuse,
- * and say so.
+/* test_memhook.c: the hooks report every release of memory in a real process: by direct calls, inside the
+ * allocator, in other threads. The hooks preserve errno and the program break, work together with patches
+ * of another tool, detect patches placed over them, and are removed without a trace. Under a sanitizer or
+ * valgrind the hooks must refuse to be installed and give the reason.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/memhook.h"
@@ -28,13 +28,13 @@
 
 static size_t page;
 
-/* Whether an address was announced while it was watched. */
+/* A watched address, and the number of reports that its memory was released. */
 struct watch {
     _Atomic uintptr_t at;
     _Atomic int notified;
 };
 
-static void memhook_listen(void *ctx, uintptr_t start, size_t length)
+static void count_release(void *ctx, uintptr_t start, size_t length)
 {
     struct watch *w = ctx;
     if (atomic_load(&w->at) - start < length)
@@ -46,7 +46,7 @@ static struct watch watch;
 static bool open_hooks(void)
 {
     const char *why = "";
-    bool ok = memhook_open(memhook_listen, &watch, &why);
+    bool ok = memhook_open(count_release, &watch, &why);
     if (!ok)
         printf("hooks: %s\n", why);
     return ok;
@@ -54,52 +54,52 @@ static bool open_hooks(void)
 
 static void close_hooks(void)
 {
-    memhook_close(memhook_listen, &watch);
+    memhook_close(count_release, &watch);
 }
 
-static void *look_at(void *p)
+static void *watch_address(void *p)
 {
     atomic_store(&watch.notified, 0);
     atomic_store(&watch.at, (uintptr_t)p);
     return p;
 }
 
-static char *memhook_map(size_t pages)
+static char *map_pages(size_t pages)
 {
     char *p = mmap(NULL, pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     memset(p, 1, pages * page);
     return p;
 }
 
-static void calls_are_seen(void)
+static void test_calls_are_seen(void)
 {
     EXPECT(open_hooks());
-    char *p = look_at(memhook_map(8));
+    char *p = watch_address(map_pages(8));
     madvise(p, page, MADV_WILLNEED);
     mprotect(p, page, PROT_READ);
     munmap(p + 7 * page, page);
     mremap(p, 7 * page, 6 * page, 0);
-    EXPECT_EQ(watch.notified, 0); /* nothing happened to the first page */
+    EXPECT_EQ(watch.notified, 0); /* the first page was not touched */
     mprotect(p, page, PROT_READ | PROT_WRITE);
     EXPECT_EQ(watch.notified, 1);
-    look_at(p);
+    watch_address(p);
     madvise(p, page, MADV_DONTNEED);
     EXPECT_EQ(watch.notified, 1);
-    EXPECT_EQ(*p, 0); /* and it really went */
+    EXPECT_EQ(*p, 0); /* the old page is gone */
     char *q = mremap(p, 6 * page, 64 * page, MREMAP_MAYMOVE);
     EXPECT_EQ(watch.notified, 2);
-    look_at(q + 63 * page);
+    watch_address(q + 63 * page);
     EXPECT(mmap(q + 62 * page, 2 * page, PROT_READ, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
            q + 62 * page);
     EXPECT_EQ(watch.notified, 1);
     EXPECT_EQ(syscall(SYS_munmap, q + 32 * page, 32 * page), 0);
     EXPECT_EQ(watch.notified, 2);
-    look_at(q);
+    watch_address(q);
     EXPECT_EQ(munmap(q, 32 * page), 0);
     EXPECT_EQ(watch.notified, 1);
     int id = shmget(IPC_PRIVATE, page, IPC_CREAT | 0600);
     if (id >= 0) {
-        p = look_at(shmat(id, NULL, 0));
+        p = watch_address(shmat(id, NULL, 0));
         shmctl(id, IPC_RMID, NULL);
         EXPECT_EQ(watch.notified, 0);
         EXPECT_EQ(shmdt(p), 0);
@@ -108,7 +108,7 @@ static void calls_are_seen(void)
     close_hooks();
 }
 
-static void errors_are_kept(void)
+static void test_errno_is_preserved(void)
 {
     EXPECT(open_hooks());
     errno = 0;
@@ -128,7 +128,7 @@ static void errors_are_kept(void)
     errno = 0;
     EXPECT(brk((void *)UINTPTR_MAX) == -1 && errno == ENOMEM);
     errno = 77;
-    char *p = memhook_map(1);
+    char *p = map_pages(1);
     munmap(p, page);
     EXPECT_EQ(errno, 77);
     EXPECT_EQ(syscall(SYS_getpid), getpid());
@@ -140,16 +140,16 @@ static void errors_are_kept(void)
 }
 
 /* libc keeps the break in a variable that sbrk trusts. */
-static void break_is_kept(void)
+static void test_program_break_is_preserved(void)
 {
     EXPECT(open_hooks());
     char *end = sbrk(0);
     EXPECT(sbrk((intptr_t)(8 * page)) == end);
     EXPECT(sbrk(0) == end + 8 * page);
     memset(end, 1, 8 * page);
-    look_at(end + 7 * page - 1);
+    watch_address(end + 7 * page - 1);
     EXPECT(sbrk(-(intptr_t)page) == end + 8 * page);
-    EXPECT_EQ(watch.notified, 0); /* the page below stays */
+    EXPECT_EQ(watch.notified, 0); /* the page below the new break remains */
     EXPECT_EQ(brk(end), 0);
     EXPECT_EQ(watch.notified, 1);
     EXPECT(sbrk(0) == end);
@@ -157,29 +157,29 @@ static void break_is_kept(void)
     close_hooks();
 }
 
-static void allocator_is_seen(void)
+static void test_allocator_is_seen(void)
 {
     EXPECT(open_hooks());
-    char *volatile p = look_at(malloc(80 << 20));
+    char *volatile p = watch_address(malloc(80 << 20));
     p[0] = 1;
     char *volatile q = realloc(p, 200 << 20);
     EXPECT_EQ(watch.notified, q == p ? 0 : 1);
-    look_at(q + page);
+    watch_address(q + page);
     free(q);
     EXPECT_EQ(watch.notified, 1);
 
-    /* Memory in the middle of the heap, held there by a block behind it, goes by malloc_trim. */
+    /* malloc_trim releases memory in the middle of the heap, which a later block keeps below the break. */
     enum { BLOCKS = 64 };
     char *volatile blocks[BLOCKS];
     for (int i = 0; i < BLOCKS; i++)
         memset(blocks[i] = malloc(50000), 1, 50000);
-    look_at(blocks[10] + 2 * page);
+    watch_address(blocks[10] + 2 * page);
     for (int i = 0; i < BLOCKS - 1; i++)
         free(blocks[i]);
     malloc_trim(0);
     unsigned char resident = 1;
     mincore((void *)((watch.at) & ~(page - 1)), page, &resident);
-    EXPECT(!(resident & 1)); /* else this proved nothing */
+    EXPECT(!(resident & 1)); /* malloc_trim did release the page */
     EXPECT(watch.notified >= 1);
     free(blocks[BLOCKS - 1]);
     malloc_trim(0);
@@ -188,13 +188,13 @@ static void allocator_is_seen(void)
 
 enum { THREADS = 4, ROUNDS = 300 };
 
-/* A thread's own arena, its stack and its large blocks. */
-static void *memhook_churn(void *arg)
+/* Releases memory of a thread: blocks of the thread's arena, large blocks, and the thread's stack. */
+static void *churn_memory(void *arg)
 {
     struct watch *mine = arg;
     char *volatile small[32];
     for (int round = 0; round < ROUNDS; round++) {
-        char *p = memhook_map(4);
+        char *p = map_pages(4);
         atomic_store(&mine->at, (uintptr_t)p);
         int before = atomic_load(&mine->notified);
         munmap(p, 4 * page);
@@ -208,17 +208,17 @@ static void *memhook_churn(void *arg)
     return NULL;
 }
 
-static void threads_are_seen(void)
+static void test_threads_are_seen(void)
 {
     pthread_t threads[THREADS];
     static struct watch watches[THREADS];
     const char *why;
     EXPECT(open_hooks());
     for (int i = 0; i < THREADS - 1; i++)
-        EXPECT(memhook_open(memhook_listen, &watches[i], &why));
-    EXPECT(!memhook_open(memhook_listen, &watches[THREADS - 1], &why)); /* four at most */
+        EXPECT(memhook_open(count_release, &watches[i], &why));
+    EXPECT(!memhook_open(count_release, &watches[THREADS - 1], &why)); /* at most four listeners */
     for (int i = 0; i < THREADS - 1; i++)
-        pthread_create(&threads[i], NULL, memhook_churn, &watches[i]);
+        pthread_create(&threads[i], NULL, churn_memory, &watches[i]);
     for (int i = 0; i < THREADS - 1; i++) {
         void *problem;
         pthread_join(threads[i], &problem);
@@ -227,17 +227,17 @@ static void threads_are_seen(void)
         EXPECT(problem == NULL);
     }
     for (int i = 0; i < THREADS - 1; i++)
-        memhook_close(memhook_listen, &watches[i]);
+        memhook_close(count_release, &watches[i]);
     close_hooks();
 }
 
 static _Atomic bool stop;
 
-static void *memhook_use(void *arg)
+static void *use_memory(void *arg)
 {
     (void)arg;
     while (!atomic_load(&stop)) {
-        char *p = memhook_map(2), *volatile q = malloc(1 << 20);
+        char *p = map_pages(2), *volatile q = malloc(1 << 20);
         *q = 1;
         free(q);
         madvise(p, page, MADV_DONTNEED);
@@ -248,8 +248,9 @@ static void *memhook_use(void *arg)
     return NULL;
 }
 
-/* Hooks come and go while threads use what is being changed; nothing of them stays behind. */
-static void changed_under_load(void)
+/* Hooks are installed and removed while threads execute the patched functions; no patch remains
+ * afterwards. */
+static void test_patching_under_load(void)
 {
     static const char *const names[] = {"munmap", "mmap", "madvise", "brk", "syscall"};
     uint8_t before[COUNT_OF(names)][JUMP_LOOK];
@@ -257,7 +258,7 @@ static void changed_under_load(void)
     for (size_t i = 0; i < COUNT_OF(names); i++)
         memcpy(before[i], dlsym(RTLD_DEFAULT, names[i]), JUMP_LOOK);
     for (int i = 0; i < THREADS; i++)
-        pthread_create(&threads[i], NULL, memhook_use, NULL);
+        pthread_create(&threads[i], NULL, use_memory, NULL);
     for (int round = 0; round < 20; round++) {
         EXPECT(open_hooks());
         for (size_t i = 0; i < COUNT_OF(names); i++)
@@ -274,15 +275,15 @@ static void changed_under_load(void)
     }
 }
 
-/* A child still sees its own memory go, and is not confused by what other threads did at the time of the
- * fork. */
-static void after_fork(void)
+/* After fork the hooks report the child's own releases, and activity of other threads at the time of the
+ * fork does not disturb them. */
+static void test_hooks_after_fork(void)
 {
     EXPECT(open_hooks());
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
-        char *p = look_at(memhook_map(1));
+        char *p = watch_address(map_pages(1));
         munmap(p, page);
         _exit(watch.notified == 1 && memhook_is_intact() ? 0 : 1);
     }
@@ -292,16 +293,16 @@ static void after_fork(void)
     close_hooks();
 }
 
-static void off_is_off(void)
+static void test_closed_hooks_are_silent(void)
 {
     const char *why = "";
     tunable_set(tunables_find("MEM_HOOKS"), "off", SOURCE_PROGRAM);
-    EXPECT(!memhook_open(memhook_listen, &watch, &why));
+    EXPECT(!memhook_open(count_release, &watch, &why));
     EXPECT(strstr(why, "MEM_HOOKS") != NULL);
     tunable_set(tunables_find("MEM_HOOKS"), "auto", SOURCE_PROGRAM);
 }
 
-/* What another tool would have put in place of madvise: it counts, and makes the call. */
+/* Another tool's replacement of madvise: counts the calls and executes them. */
 static int other_calls;
 
 static int other_madvise(void *p, size_t length, int advice)
@@ -310,8 +311,8 @@ static int other_madvise(void *p, size_t length, int advice)
     return (int)raw_syscall(SYS_madvise, (long)p, (long)length, advice, 0, 0, 0);
 }
 
-/* A long jump at the very beginning, as others write it. */
-static void patch_like_another(uint8_t *saved)
+/* Writes a long jump at the start of the function, as other tools do. */
+static void install_foreign_patch(uint8_t *saved)
 {
     const struct jump_code *code = jump_find(CPU_NAME);
     uint8_t *entry = dlsym(RTLD_DEFAULT, "madvise");
@@ -321,55 +322,55 @@ static void patch_like_another(uint8_t *saved)
     EXPECT(patch_write(code, entry, bytes, code->island_size));
 }
 
-static void test_unpatch(const uint8_t *saved)
+static void remove_foreign_patch(const uint8_t *saved)
 {
     EXPECT(patch_write(jump_find(CPU_NAME), dlsym(RTLD_DEFAULT, "madvise"), saved, JUMP_MAX));
 }
 
 /* A hook that was installed before ours is still called. */
-static void beside_another(void)
+static void test_hooks_over_foreign_patch(void)
 {
     uint8_t saved[JUMP_MAX];
-    patch_like_another(saved);
-    char *p = memhook_map(1);
+    install_foreign_patch(saved);
+    char *p = map_pages(1);
     other_calls = 0;
     EXPECT(open_hooks());
-    int calls = other_calls; /* the self-test's */
+    int calls = other_calls; /* calls made by the self-test */
     EXPECT(calls > 0);
-    look_at(p);
+    watch_address(p);
     EXPECT_EQ(madvise(p, page, MADV_DONTNEED), 0);
     EXPECT_EQ(watch.notified, 1);
     EXPECT_EQ(other_calls, calls + 1);
     close_hooks();
-    EXPECT_EQ(madvise(p, page, MADV_DONTNEED), 0); /* the other's jump is back */
+    EXPECT_EQ(madvise(p, page, MADV_DONTNEED), 0); /* the other tool's jump is restored */
     EXPECT_EQ(watch.notified, 1);
     EXPECT_EQ(other_calls, calls + 2);
-    test_unpatch(saved);
+    remove_foreign_patch(saved);
     madvise(p, page, MADV_DONTNEED);
     EXPECT_EQ(other_calls, calls + 2);
     munmap(p, page);
 }
 
-/* A hook that is installed over ours is detected and left in place. The last test: the hooks cannot be installed
- * again. */
-static void another_on_top(void)
+/* A hook that is installed over ours is detected and left in place. The last test: the hooks cannot be
+ * installed again. */
+static void test_foreign_patch_over_hooks(void)
 {
     uint8_t saved[JUMP_MAX], now[JUMP_MAX];
     const char *why = "";
     EXPECT(open_hooks());
     EXPECT(memhook_is_intact());
-    patch_like_another(saved);
+    install_foreign_patch(saved);
     EXPECT(!memhook_is_intact());
-    EXPECT(!memhook_open(memhook_listen, &page, &why));
+    EXPECT(!memhook_open(count_release, &page, &why));
     memcpy(now, dlsym(RTLD_DEFAULT, "madvise"), JUMP_MAX);
     close_hooks();
     EXPECT_EQ(memcmp(now, dlsym(RTLD_DEFAULT, "madvise"), JUMP_MAX), 0);
-    EXPECT(!memhook_open(memhook_listen, &watch, &why));
+    EXPECT(!memhook_open(count_release, &watch, &why));
     EXPECT(strstr(why, "another tool") != NULL);
-    char *p = memhook_map(1);
-    munmap(p, page);     /* the others are out */
-    test_unpatch(saved); /* and what the other restores leads to us: it must still work */
-    p = memhook_map(1);
+    char *p = map_pages(1);
+    munmap(p, page);             /* our patches are removed */
+    remove_foreign_patch(saved); /* the other tool restores a jump to our hook, which must still work */
+    p = map_pages(1);
     EXPECT_EQ(madvise(p, page, MADV_DONTNEED), 0);
     EXPECT_EQ(*p, 0);
     munmap(p, page);
@@ -381,20 +382,20 @@ int main(void)
     alarm(100);
     if (library_find_tool() || !jump_find(CPU_NAME)) {
         const char *why = "";
-        EXPECT(!memhook_open(memhook_listen, &watch, &why));
+        EXPECT(!memhook_open(count_release, &watch, &why));
         printf("no hooks here, as it should be: %s\n", why);
         EXPECT(*why != '\0');
         return test_result();
     }
-    TEST_RUN(break_is_kept);
-    TEST_RUN(calls_are_seen);
-    TEST_RUN(errors_are_kept);
-    TEST_RUN(allocator_is_seen);
-    TEST_RUN(threads_are_seen);
-    TEST_RUN(changed_under_load);
-    TEST_RUN(after_fork);
-    TEST_RUN(off_is_off);
-    TEST_RUN(beside_another);
-    TEST_RUN(another_on_top);
+    TEST_RUN(test_program_break_is_preserved);
+    TEST_RUN(test_calls_are_seen);
+    TEST_RUN(test_errno_is_preserved);
+    TEST_RUN(test_allocator_is_seen);
+    TEST_RUN(test_threads_are_seen);
+    TEST_RUN(test_patching_under_load);
+    TEST_RUN(test_hooks_after_fork);
+    TEST_RUN(test_closed_hooks_are_silent);
+    TEST_RUN(test_hooks_over_foreign_patch);
+    TEST_RUN(test_foreign_patch_over_hooks);
     return test_result();
 }

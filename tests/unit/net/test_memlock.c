@@ -1,4 +1,5 @@
-/* test_memlock.c: the limit of pinned memory is known, raised as far as it may be, and explained.
+/* test_memlock.c: the limit of locked memory is read, raised as far as permitted, and explained in error
+ * messages.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/memlock.h"
@@ -11,7 +12,7 @@
 #include "base/err.h"
 #include "test.h"
 
-static void test_sentence(void)
+static void test_explanation(void)
 {
     EXPECT_EQ(memlock_refuse(300u << 20, 64u << 10, "mlx5_0"), MPI_ERR_NO_MEM);
     const char *text = err_detail(MPI_ERR_NO_MEM);
@@ -25,7 +26,7 @@ static void test_sentence(void)
 }
 
 /* Runs in a child: lowered limits cannot be raised again, and root is exempt from them. */
-static int as_ordinary_user(void)
+static int check_as_ordinary_user(void)
 {
     if (geteuid() == 0 && (setgroups(0, NULL) != 0 || setgid(65534) != 0 || setuid(65534) != 0))
         return 77;
@@ -39,9 +40,9 @@ static int as_ordinary_user(void)
         return 77;
     EXPECT_EQ(memlock_limit(), 64u << 10);
     EXPECT_EQ(memlock_check(64u << 10, "test"), 0);
-    EXPECT_EQ(memlock_limit(), 64u << 10); /* enough: left alone */
+    EXPECT_EQ(memlock_limit(), 64u << 10); /* sufficient, not raised */
     EXPECT_EQ(memlock_check(512u << 10, "test"), 0);
-    EXPECT_EQ(memlock_limit(), 1u << 20); /* raised to what is allowed */
+    EXPECT_EQ(memlock_limit(), 1u << 20); /* raised to the hard limit */
     EXPECT_EQ(memlock_check(2u << 20, "test"), MPI_ERR_NO_MEM);
     EXPECT(strstr(err_detail(MPI_ERR_NO_MEM), "may pin 1 MiB") != NULL);
     return test_result();
@@ -52,7 +53,7 @@ static void test_limits(void)
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
-        int rc = as_ordinary_user();
+        int rc = check_as_ordinary_user();
         fflush(stdout);
         _exit(rc);
     }
@@ -74,7 +75,7 @@ static void test_unlimited(void)
 
 int main(void)
 {
-    TEST_RUN(test_sentence);
+    TEST_RUN(test_explanation);
     TEST_RUN(test_limits);
     TEST_RUN(test_unlimited);
     return test_result();

@@ -1,4 +1,5 @@
-/* test_pace.c: what is recorded of the speed of links: messages alone, in a window, beside others, of several sizes.
+/* test_pace.c: the recorded speed of links, from single messages, concurrent messages, streams, and
+ * traffic on shared ports.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/pace.h"
@@ -6,178 +7,178 @@
 
 enum { KIB = 1024 };
 
-static struct paces all;
-static uint32_t firsts[8];
+static struct paces all_paces;
+static uint32_t first_pace[8];
 
-static void note(uint32_t rank, enum pace_way way, uint64_t bytes, uint64_t began, uint64_t moved,
-                 uint64_t now)
+static void record_transfer(uint32_t rank, enum pace_way way, uint64_t bytes, uint64_t began, uint64_t moved,
+                            uint64_t now)
 {
     const struct pace who = {.rank = rank, .way = (uint8_t)way};
-    pace_record_transfer(&all, &firsts[rank], &who, bytes, (struct pace_mark){.began = began, .moved = moved},
-                         now);
+    pace_record_transfer(&all_paces, &first_pace[rank], &who, bytes,
+                         (struct pace_mark){.began = began, .moved = moved}, now);
 }
 
-static struct pace *of(uint32_t rank)
+static struct pace *find_pace(uint32_t rank)
 {
-    return paces_get(&all, firsts[rank] - 1);
+    return paces_get(&all_paces, first_pace[rank] - 1);
 }
 
-static void forget(void)
+static void free_paces(void)
 {
-    paces_free(&all);
+    paces_free(&all_paces);
     for (int i = 0; i < 8; i++)
-        firsts[i] = 0;
+        first_pace[i] = 0;
 }
 
 /* Single messages with pauses between them: each is a measurement, and the fastest one is used. */
-static void alone(void)
+static void test_single_messages(void)
 {
     unsigned class = 9;
-    note(1, PACE_IN, 64 * KIB, 1000, 0, 3000);
-    note(1, PACE_IN, 64 * KIB, 5000, 64 * KIB, 6000);
-    note(1, PACE_IN, 64 * KIB, 9000, 128 * KIB, 19000);
-    pace_finish_run(of(1));
-    const struct pace_class *c = pace_busiest_class(of(1), &class);
+    record_transfer(1, PACE_IN, 64 * KIB, 1000, 0, 3000);
+    record_transfer(1, PACE_IN, 64 * KIB, 5000, 64 * KIB, 6000);
+    record_transfer(1, PACE_IN, 64 * KIB, 9000, 128 * KIB, 19000);
+    pace_finish_run(find_pace(1));
+    const struct pace_class *c = pace_busiest_class(find_pace(1), &class);
     EXPECT(c && class == 0);
     EXPECT_EQ(c->messages, 3);
     EXPECT_EQ(c->runs, 3);
     EXPECT_EQ(c->best, 1000);
     EXPECT_EQ(c->ns, 2000 + 1000 + 10000);
     EXPECT_EQ(c->bytes, 3 * 64 * KIB);
-    EXPECT_EQ(pace_export_word(of(1), 0, 0), 1);
-    EXPECT_EQ(pace_export_word(of(1), 0, 5), 1000);
-    EXPECT_EQ(pace_export_word(of(1), 1, 2), 0);
-    forget();
+    EXPECT_EQ(pace_export_word(find_pace(1), 0, 0), 1);
+    EXPECT_EQ(pace_export_word(find_pace(1), 0, 5), 1000);
+    EXPECT_EQ(pace_export_word(find_pace(1), 1, 2), 0);
+    free_paces();
 }
 
 /* Four messages at once on one wire share their time, and none of them counts as slow. */
-static void window(void)
+static void test_concurrent_messages(void)
 {
     for (uint64_t i = 0; i < 4; i++)
-        note(1, PACE_OUT, 64 * KIB, 1000, 0, 1000 + 500 * (i + 1));
-    pace_finish_run(of(1));
-    EXPECT_EQ(of(1)->classes[0].runs, 1);
-    EXPECT_EQ(of(1)->classes[0].best, 500);
-    EXPECT_EQ(of(1)->classes[0].ns, 2000);
-    forget();
+        record_transfer(1, PACE_OUT, 64 * KIB, 1000, 0, 1000 + 500 * (i + 1));
+    pace_finish_run(find_pace(1));
+    EXPECT_EQ(find_pace(1)->classes[0].runs, 1);
+    EXPECT_EQ(find_pace(1)->classes[0].best, 500);
+    EXPECT_EQ(find_pace(1)->classes[0].ns, 2000);
+    free_paces();
 }
 
-/* Two links through one port: what the other carried meanwhile is not held against either. */
-static void shared_port(void)
+/* Two links through one port: the bytes of the other link do not lower the speed of either. */
+static void test_shared_port(void)
 {
     for (uint64_t i = 0; i < 8; i++) {
         const uint64_t at = 1000 + 10000 * i, moved = i * 128 * KIB;
-        note(1, PACE_IN, 64 * KIB, at, moved, at + 2000);
-        note(2, PACE_IN, 64 * KIB, at, moved, at + 2000);
+        record_transfer(1, PACE_IN, 64 * KIB, at, moved, at + 2000);
+        record_transfer(2, PACE_IN, 64 * KIB, at, moved, at + 2000);
     }
-    pace_finish_run(of(1));
-    pace_finish_run(of(2));
-    EXPECT_EQ(of(2)->classes[0].best, 1000);
-    EXPECT_EQ(of(1)->classes[0].best,
-              2000); /* first to arrive, before the other was there: the unfairness is bounded */
-    forget();
+    pace_finish_run(find_pace(1));
+    pace_finish_run(find_pace(2));
+    EXPECT_EQ(find_pace(2)->classes[0].best, 1000);
+    EXPECT_EQ(find_pace(1)->classes[0].best,
+              2000); /* measured before the other link's bytes were known: the error is bounded */
+    free_paces();
 }
 
 /* Bytes that other rails carry after the end of a run do not count for it. */
-static void later(void)
+static void test_bytes_after_run_do_not_count(void)
 {
-    note(1, PACE_IN, 64 * KIB, 1000, 0, 2000);
-    note(2, PACE_IN, 64 * KIB, 3000, 64 * KIB, 4000);
-    note(1, PACE_IN, 64 * KIB, 8000, 128 * KIB, 9000);
-    pace_finish_run(of(1));
-    EXPECT_EQ(of(1)->classes[0].best, 1000);
-    forget();
+    record_transfer(1, PACE_IN, 64 * KIB, 1000, 0, 2000);
+    record_transfer(2, PACE_IN, 64 * KIB, 3000, 64 * KIB, 4000);
+    record_transfer(1, PACE_IN, 64 * KIB, 8000, 128 * KIB, 9000);
+    pace_finish_run(find_pace(1));
+    EXPECT_EQ(find_pace(1)->classes[0].best, 1000);
+    free_paces();
 }
 
-static void sizes_and_keys(void)
+static void test_size_classes_and_keys(void)
 {
     unsigned class = 9;
-    note(1, PACE_IN, PACE_LEAST - 1, 1000, 0, 2000);
-    EXPECT_EQ(all.count, 0);
-    note(1, PACE_IN, 64 * KIB, 0, 0, 2000);
-    EXPECT_EQ(all.count, 0); /* not measured */
-    note(1, PACE_IN, 256 * KIB, 1000, 0, 2000);
-    note(1, PACE_IN, 4096 * KIB, 3000, 0, 9000);
-    note(1, PACE_OUT, 64 * KIB, 9000, 0, 9500);
-    EXPECT_EQ(all.count, 2); /* a record for each direction */
-    struct pace *in = paces_get(&all, 0);
+    record_transfer(1, PACE_IN, PACE_LEAST - 1, 1000, 0, 2000);
+    EXPECT_EQ(all_paces.count, 0);
+    record_transfer(1, PACE_IN, 64 * KIB, 0, 0, 2000);
+    EXPECT_EQ(all_paces.count, 0); /* too small to be measured */
+    record_transfer(1, PACE_IN, 256 * KIB, 1000, 0, 2000);
+    record_transfer(1, PACE_IN, 4096 * KIB, 3000, 0, 9000);
+    record_transfer(1, PACE_OUT, 64 * KIB, 9000, 0, 9500);
+    EXPECT_EQ(all_paces.count, 2); /* a record for each direction */
+    struct pace *in = paces_get(&all_paces, 0);
     pace_finish_run(in);
     EXPECT(pace_busiest_class(in, &class) == &in->classes[2] && class == 2);
     EXPECT_EQ(in->classes[1].messages, 1);
     const struct pace rail = {.rank = 1, .rail = 3, .way = PACE_IN};
-    pace_record_transfer(&all, &firsts[1], &rail, 64 * KIB, (struct pace_mark){.began = 1}, 2);
-    EXPECT_EQ(all.count, 3); /* ... and for each rail */
-    EXPECT_EQ(paces_get(&all, 2)->rail, 3);
-    forget();
+    pace_record_transfer(&all_paces, &first_pace[1], &rail, 64 * KIB, (struct pace_mark){.began = 1}, 2);
+    EXPECT_EQ(all_paces.count, 3); /* a further record for each rail */
+    EXPECT_EQ(paces_get(&all_paces, 2)->rail, 3);
+    free_paces();
 }
 
-/* Records stay where they are, however many come. */
-static void many(void)
+/* The addresses of records do not change when more are added. */
+static void test_records_do_not_move(void)
 {
     static uint32_t heads[5000];
     const struct pace who = {.rank = 0, .way = PACE_IN};
     const struct pace_mark mark = {.began = 1};
-    pace_record_transfer(&all, &heads[0], &who, 64 * KIB, mark, 2);
-    const struct pace *first = paces_get(&all, 0);
+    pace_record_transfer(&all_paces, &heads[0], &who, 64 * KIB, mark, 2);
+    const struct pace *first = paces_get(&all_paces, 0);
     for (uint32_t r = 1; r < 5000; r++) {
         const struct pace other = {.rank = r, .way = PACE_IN};
-        pace_record_transfer(&all, &heads[r], &other, 64 * KIB, mark, 2);
+        pace_record_transfer(&all_paces, &heads[r], &other, 64 * KIB, mark, 2);
     }
-    EXPECT_EQ(all.count, 5000);
-    EXPECT(paces_get(&all, 0) == first);
+    EXPECT_EQ(all_paces.count, 5000);
+    EXPECT(paces_get(&all_paces, 0) == first);
     for (uint32_t r = 0; r < 5000; r++)
-        EXPECT_EQ(paces_get(&all, heads[r] - 1)->rank, r);
-    forget();
+        EXPECT_EQ(paces_get(&all_paces, heads[r] - 1)->rank, r);
+    free_paces();
 }
 
 /* A stream without pauses is measured in parts: the fastest part counts. */
-static void stream(void)
+static void test_continuous_stream(void)
 {
     uint64_t at = 1000, moved = 0;
     for (int i = 0; i < 64; i++) {
         const uint64_t took = i < 32 ? 4000 : 1000;
-        note(1, PACE_IN, 1024 * KIB, at, moved, at + took);
+        record_transfer(1, PACE_IN, 1024 * KIB, at, moved, at + took);
         at += took;
         moved += 1024 * KIB;
     }
-    pace_finish_run(of(1));
-    EXPECT(of(1)->classes[1].runs > 4);
-    EXPECT_EQ(of(1)->classes[1].best, 1000 / 16);
-    forget();
+    pace_finish_run(find_pace(1));
+    EXPECT(find_pace(1)->classes[1].runs > 4);
+    EXPECT_EQ(find_pace(1)->classes[1].best, 1000 / 16);
+    free_paces();
 }
 
-/* Peers that come and go: the records of those that are gone are empty, and serve the next. */
-static void gone(void)
+/* Records of departed peers are cleared and reused for new peers. */
+static void test_departed_peers_are_reused(void)
 {
     unsigned class;
-    note(2, PACE_IN, 64 * KIB, 1000, 0, 2000);
+    record_transfer(2, PACE_IN, 64 * KIB, 1000, 0, 2000);
     for (int i = 0; i < 100; i++) {
-        note(1, PACE_IN, 64 * KIB, 3000, all.moved[0][PACE_IN], 4000);
-        note(1, PACE_OUT, 64 * KIB, 3000, all.moved[0][PACE_OUT], 5000);
-        struct pace *last = of(1);
+        record_transfer(1, PACE_IN, 64 * KIB, 3000, all_paces.moved[0][PACE_IN], 4000);
+        record_transfer(1, PACE_OUT, 64 * KIB, 3000, all_paces.moved[0][PACE_OUT], 5000);
+        struct pace *last = find_pace(1);
         pace_finish_run(last);
         EXPECT_EQ(last->classes[0].best, 2000);
         EXPECT_EQ(last->classes[0].messages, 1);
-        paces_forget(&all, &firsts[1]);
-        EXPECT_EQ(firsts[1], 0);
+        paces_forget(&all_paces, &first_pace[1]);
+        EXPECT_EQ(first_pace[1], 0);
         EXPECT(!pace_busiest_class(last, &class));
         EXPECT_EQ(pace_export_word(last, 0, 5), 0);
     }
-    EXPECT_EQ(all.count, 3);
-    pace_finish_run(of(2));
-    EXPECT_EQ(of(2)->classes[0].best, 1000);
-    forget();
+    EXPECT_EQ(all_paces.count, 3);
+    pace_finish_run(find_pace(2));
+    EXPECT_EQ(find_pace(2)->classes[0].best, 1000);
+    free_paces();
 }
 
 int main(void)
 {
-    alone();
-    window();
-    shared_port();
-    later();
-    sizes_and_keys();
-    stream();
-    many();
-    gone();
+    test_single_messages();
+    test_concurrent_messages();
+    test_shared_port();
+    test_bytes_after_run_do_not_count();
+    test_size_classes_and_keys();
+    test_continuous_stream();
+    test_records_do_not_move();
+    test_departed_peers_are_reused();
     return test_result();
 }

@@ -1,5 +1,6 @@
-/* test_process_end.c: ends of other processes are reported once each, and the thread that waits for them ends whenever it is
- * closed: idle, before the ends were taken, and right after. The program has more thread-local variables than the thread's stack.
+/* test_process_end.c: the end of each watched process is reported once, and the watching thread can be
+ * closed while idle, before the ends are taken, and right after. The program has more thread-local
+ * variables than the thread's stack holds.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/shm/process_end.h"
@@ -17,9 +18,9 @@
 
 static _Thread_local volatile char large[256 * 1024];
 
-enum when { CLOSE_IDLE, CLOSE_BEFORE_TAKE, CLOSE_AFTER_TAKE, CLOSE_CASES };
+enum close_case { CLOSE_IDLE, CLOSE_BEFORE_TAKE, CLOSE_AFTER_TAKE, CLOSE_CASES };
 
-/* A child that ends as soon as `go` is closed, and stays a zombie until it is waited for. */
+/* Starts a child that exits as soon as `go` is closed, and remains a zombie until it is waited for. */
 static pid_t start_child(int *go)
 {
     int ends[2];
@@ -36,7 +37,7 @@ static pid_t start_child(int *go)
     return child;
 }
 
-static void close_in_case(struct net *net, enum when when)
+static void close_in_case(struct net *net, enum close_case close_case)
 {
     struct process_ends ends = {.is_open = false};
     struct process_end end = {.number = 7};
@@ -48,7 +49,7 @@ static void close_in_case(struct net *net, enum when when)
         exit(77);
     }
     EXPECT_EQ(error, 0);
-    if (when == CLOSE_IDLE) {
+    if (close_case == CLOSE_IDLE) {
         process_ends_remove(&ends, &end);
         process_ends_close(&ends);
         close(go);
@@ -56,7 +57,7 @@ static void close_in_case(struct net *net, enum when when)
         close(go);
         while (!process_ends_is_pending(&ends))
             poll(NULL, 0, 0);
-        if (when == CLOSE_AFTER_TAKE) {
+        if (close_case == CLOSE_AFTER_TAKE) {
             EXPECT(process_ends_pop(&ends) == &end);
             EXPECT(process_ends_pop(&ends) == NULL);
         } else {
@@ -73,6 +74,6 @@ int main(void)
     struct net net = {.doorbell = &bell};
     large[0] = 1;
     for (int round = 0; round < ROUNDS && test_failures == 0; round++)
-        close_in_case(&net, (enum when)(round % CLOSE_CASES));
+        close_in_case(&net, (enum close_case)(round % CLOSE_CASES));
     return test_result();
 }

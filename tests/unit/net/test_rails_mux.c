@@ -1,18 +1,11 @@
-/* test_rails_mux.c: which rail a whole message takes.
+/* test_rails_mux.c: which rail a message that is not striped uses.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/rails/mux.h"
+#include "random.h"
 #include "test.h"
 
-static uint32_t seed = 1;
-
-static uint32_t rails_mux_random_choice(uint32_t sides)
-{
-    seed = seed * 1664525 + 1013904223;
-    return (seed >> 8) % sides;
-}
-
-static void bound_processes_stay(void)
+static void test_bound_process_keeps_rail(void)
 {
     struct mux m;
     mux_open(&m, MUX_BINDING, 3, 4);
@@ -22,11 +15,11 @@ static void bound_processes_stay(void)
     EXPECT_EQ(mux_next(&m, 1), 2);
     mux_set_rail_up(&m, 2, false);
     EXPECT_EQ(mux_next(&m, 1), 0);
-    mux_set_rail_up(&m, 1, true); /* it goes home */
+    mux_set_rail_up(&m, 1, true); /* returns to its bound rail */
     EXPECT_EQ(mux_next(&m, 1), 1);
 }
 
-static void turns_pass_over_what_is_down(void)
+static void test_turns_skip_down_rails(void)
 {
     struct mux m;
     mux_open(&m, MUX_TURNS, 3, 0);
@@ -43,7 +36,7 @@ static void turns_pass_over_what_is_down(void)
 }
 
 /* Short messages stay on rail 0 while it is up, and do not count in the turns of the others. */
-static void short_messages_stay(void)
+static void test_short_messages_use_rail_0(void)
 {
     struct mux m;
     mux_open(&m, MUX_WEIGHTS, 2, 0);
@@ -64,16 +57,16 @@ static void short_messages_stay(void)
     EXPECT_EQ(mux_next(&m, 1), 0);
 }
 
-/* After any number of messages no rail is a whole message ahead of its share or behind it. */
-static void weights_are_kept_at_every_moment(void)
+/* After any number of messages each rail is less than one message ahead of or behind its share. */
+static void test_weighted_shares(void)
 {
     for (int round = 0; round < 200; round++) {
         struct mux m;
-        unsigned rails = 1 + rails_mux_random_choice(RAILS_MAX);
+        unsigned rails = 1 + random_below(RAILS_MAX);
         uint64_t got[RAILS_MAX] = {0}, sum = 0;
         mux_open(&m, MUX_WEIGHTS, rails, 0);
         for (unsigned r = 0; r < rails; r++)
-            sum += m.weight[r] = 1 + rails_mux_random_choice(9);
+            sum += m.weight[r] = 1 + random_below(9);
         for (uint64_t n = 1; n <= 3 * sum; n++) {
             got[mux_next(&m, 100)]++;
             for (unsigned r = 0; r < rails; r++) {
@@ -85,7 +78,7 @@ static void weights_are_kept_at_every_moment(void)
     }
 }
 
-static void weight_of_nothing_is_the_last_resort(void)
+static void test_zero_weight_is_last_resort(void)
 {
     struct mux m;
     mux_open(&m, MUX_WEIGHTS, 2, 0);
@@ -96,7 +89,7 @@ static void weight_of_nothing_is_the_last_resort(void)
     EXPECT_EQ(mux_next(&m, 1), 0);
 }
 
-static void windows_change_rails_rarely(void)
+static void test_windows(void)
 {
     struct mux m;
     mux_open(&m, MUX_WINDOW, 2, 0);
@@ -113,8 +106,8 @@ static void windows_change_rails_rarely(void)
     EXPECT_EQ(mux_next(&m, 1), 0);
 }
 
-/* A slow rail, which completes a quarter as fast, gets a quarter of the messages, and no window is ever overfull. */
-static void room_follows_completions(void)
+/* A rail that completes a quarter as fast gets a quarter of the messages, and no window is exceeded. */
+static void test_shares_follow_completions(void)
 {
     struct mux m;
     uint64_t sent[2] = {0}, done[2] = {0};
@@ -138,8 +131,8 @@ static void room_follows_completions(void)
     EXPECT(sent[0] > 39 * sent[1] / 10 && sent[0] < 41 * sent[1] / 10);
 }
 
-/* Rates of links, in whatever unit. */
-static void weights_of_any_unit(void)
+/* Weights may be link rates in any unit. */
+static void test_weights_of_any_unit(void)
 {
     struct mux m;
     unsigned taken[2] = {0};
@@ -155,13 +148,13 @@ static void weights_of_any_unit(void)
 
 int main(void)
 {
-    TEST_RUN(weights_of_any_unit);
-    TEST_RUN(bound_processes_stay);
-    TEST_RUN(turns_pass_over_what_is_down);
-    TEST_RUN(short_messages_stay);
-    TEST_RUN(weights_are_kept_at_every_moment);
-    TEST_RUN(weight_of_nothing_is_the_last_resort);
-    TEST_RUN(windows_change_rails_rarely);
-    TEST_RUN(room_follows_completions);
+    TEST_RUN(test_weights_of_any_unit);
+    TEST_RUN(test_bound_process_keeps_rail);
+    TEST_RUN(test_turns_skip_down_rails);
+    TEST_RUN(test_short_messages_use_rail_0);
+    TEST_RUN(test_weighted_shares);
+    TEST_RUN(test_zero_weight_is_last_resort);
+    TEST_RUN(test_windows);
+    TEST_RUN(test_shares_follow_completions);
     return test_result();
 }

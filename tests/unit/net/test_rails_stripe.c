@@ -1,22 +1,16 @@
-/* test_rails_stripe.c: stripes, weights that adapt, and the completion filter.
+/* test_rails_stripe.c: division of messages into stripes, adaptive weights of rails, and the completion
+ * filter.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
 #include "net/rails/filter.h"
+#include "random.h"
 #include "test.h"
-
-static uint32_t seed = 1;
-
-static uint32_t rails_stripe_random_choice(uint32_t sides)
-{
-    seed = seed * 1664525 + 1013904223;
-    return (seed >> 8) % sides;
-}
 
 static const struct stripe_rules rules = {.smallest = 8192, .align = 4096};
 
-static void even_stripes(void)
+static void test_even_stripes(void)
 {
     struct stripe s[RAILS_MAX];
     double weight[RAILS_MAX] = {1, 1, 1};
@@ -34,7 +28,7 @@ static void even_stripes(void)
     EXPECT_EQ(stripe_cut(&rules, weight, 0, 0, 1000, s), 0);
 }
 
-static void the_heaviest_takes_what_is_not_striped(void)
+static void test_short_message_uses_heaviest_rail(void)
 {
     struct stripe s[RAILS_MAX];
     double weight[RAILS_MAX] = {1, 4};
@@ -43,7 +37,7 @@ static void the_heaviest_takes_what_is_not_striped(void)
     EXPECT_EQ(stripe_cut(&rules, weight, 3, 0, 5 << 20, s), 2);
     EXPECT_EQ(s[0].bytes, 1 << 20);
     EXPECT_EQ(s[1].bytes, 4 << 20);
-    /* 30000 * 1/5 is less than the smallest stripe; a probe is there nevertheless. */
+    /* 30000 * 1/5 is less than the smallest stripe; the rail gets a probe nevertheless. */
     EXPECT_EQ(stripe_cut(&rules, weight, 3, 0, 30000, s), 1);
     EXPECT_EQ(stripe_cut(&rules, weight, 3, 1, 30000, s), 2);
     EXPECT_EQ(s[0].rail, 0);
@@ -51,7 +45,7 @@ static void the_heaviest_takes_what_is_not_striped(void)
 }
 
 /* 4/5 of 24 KiB is 19.2 KiB: rounded down, the slow rail would take twice its share. */
-static void stripes_end_at_the_nearest_multiple(void)
+static void test_stripes_round_to_nearest(void)
 {
     struct stripe s[RAILS_MAX];
     const struct stripe_rules fine = {.smallest = 3072, .align = 4096};
@@ -61,19 +55,18 @@ static void stripes_end_at_the_nearest_multiple(void)
     EXPECT_EQ(s[1].bytes, 4096);
 }
 
-/* Whatever the weights: every byte once, in order, no rail twice, nothing below the smallest stripe minus rounding. */
-static void stripes_cover_the_message(void)
+/* For random weights: stripes cover every byte once and in order, use no rail twice, and are not smaller
+ * than the smallest stripe minus rounding. */
+static void test_stripes_cover_message(void)
 {
     for (int round = 0; round < 20000; round++) {
         struct stripe s[RAILS_MAX];
-        struct stripe_rules some = {.smallest = 1 + rails_stripe_random_choice(20000),
-                                    .align = 1u << rails_stripe_random_choice(13)};
+        struct stripe_rules some = {.smallest = 1 + random_below(20000), .align = 1u << random_below(13)};
         double weight[RAILS_MAX];
         for (int r = 0; r < RAILS_MAX; r++)
-            weight[r] = rails_stripe_random_choice(4) ? rails_stripe_random_choice(1000) / 1000.0 : 0;
-        uint32_t up = 1 + rails_stripe_random_choice(65535),
-                 probe = rails_stripe_random_choice(2) ? rails_stripe_random_choice(65536) : 0, used = 0;
-        uint64_t bytes = rails_stripe_random_choice(1u << (1 + rails_stripe_random_choice(22))), at = 0;
+            weight[r] = random_below(4) ? random_below(1000) / 1000.0 : 0;
+        uint32_t up = 1 + random_below(65535), probe = random_below(2) ? random_below(65536) : 0, used = 0;
+        uint64_t bytes = random_below(1u << (1 + random_below(22))), at = 0;
         unsigned count = stripe_cut(&some, weight, up, probe, bytes, s);
         EXPECT(count >= 1);
         for (unsigned i = 0; i < count; i++) {
@@ -92,20 +85,20 @@ static void stripes_cover_the_message(void)
     }
 }
 
-/* Rails that take one stripe after the other, as a reliable connection does. */
-struct line {
+/* Rails that transfer one stripe after the other, as a reliable connection does. */
+struct serial_rails {
     uint64_t now, free_at[RAILS_MAX];
 };
 
-/* Sends a message over rails of these speeds (bytes a nanosecond) from the time `line` on, and lets the completions be found when
- * they are there, or all `late` ns after the start. Returns what it took. */
-static uint64_t one_message(struct adapt *a, struct line *line, const double *speed, uint64_t bytes,
-                            uint64_t latency, uint64_t late)
+/* Simulates a message over rails of these speeds (bytes per ns). Completions are found when they occur,
+ * or, if `late` > 0, all `late` ns after the start. Returns the duration in ns. */
+static uint64_t simulate_message(struct adapt *a, struct serial_rails *serial_rails, const double *speed,
+                                 uint64_t bytes, uint64_t latency, uint64_t late)
 {
     struct stripe s[RAILS_MAX];
     struct filter f;
     uint32_t ticket[RAILS_MAX];
-    uint64_t at[RAILS_MAX], started = line->now, longest = 0;
+    uint64_t at[RAILS_MAX], started = serial_rails->now, longest = 0;
     unsigned count = stripe_cut(&rules, a->weight, rails_all(a->rails), adapt_rails_to_probe(a), bytes, s);
     filter_open(&f, s, count, rails_all(a->rails));
     for (unsigned i = 0; i < count; i++) {
@@ -121,11 +114,11 @@ static uint64_t one_message(struct adapt *a, struct line *line, const double *sp
         filter_completed(&f, ticket[next], late ? started + late : at[next], a);
         at[next] = UINT64_MAX;
     }
-    line->now = late ? started + late : longest;
+    serial_rails->now = late ? started + late : longest;
     return longest - started;
 }
 
-static double sum_of(const struct adapt *a)
+static double sum_of_weights(const struct adapt *a)
 {
     double sum = 0;
     for (unsigned r = 0; r < a->rails; r++)
@@ -133,76 +126,78 @@ static double sum_of(const struct adapt *a)
     return sum;
 }
 
-/* Rails of 1 GB/s and 250 MB/s: soon within 5 % of the best there is, and it comes back after a disturbance. */
-static void weights_find_the_speeds_and_come_back(void)
+/* Rails of 1 GB/s and 250 MB/s: the weights come within 5 % of the optimum soon, and again after a
+ * disturbance. */
+static void test_weights_adapt_and_recover(void)
 {
     struct adapt a;
-    struct line line = {.now = 1000};
+    struct serial_rails serial_rails = {.now = 1000};
     double speed[RAILS_MAX] = {1, 0.25};
     adapt_open(&a, 2, 0.5);
     EXPECT(a.weight[0] == a.weight[1]);
-    uint64_t first = one_message(&a, &line, speed, 1 << 20, 0, 0), time = 0;
+    uint64_t first = simulate_message(&a, &serial_rails, speed, 1 << 20, 0, 0), time = 0;
     for (int i = 0; i < 10; i++)
-        time = one_message(&a, &line, speed, 1 << 20, 0, 0);
+        time = simulate_message(&a, &serial_rails, speed, 1 << 20, 0, 0);
     double best = (1 << 20) / 1.25;
     EXPECT((double)time < 1.05 * best && (double)first > 2.4 * best);
-    speed[0] = 0.05; /* others take most of rail 0 */
+    speed[0] = 0.05; /* other traffic uses most of rail 0 */
     for (int i = 0; i < 12; i++)
-        time = one_message(&a, &line, speed, 1 << 20, 0, 0);
+        time = simulate_message(&a, &serial_rails, speed, 1 << 20, 0, 0);
     EXPECT((double)time < 1.05 * (1 << 20) / 0.30);
     speed[0] = 1;
     for (int i = 0; i < 12; i++)
-        time = one_message(&a, &line, speed, 1 << 20, 0, 0);
+        time = simulate_message(&a, &serial_rails, speed, 1 << 20, 0, 0);
     EXPECT((double)time < 1.05 * best);
-    EXPECT(fabs(sum_of(&a) - 1) < 1e-9);
+    EXPECT(fabs(sum_of_weights(&a) - 1) < 1e-9);
 }
 
-/* So slow that its share is below the smallest stripe: only a probe can see it get fast again. */
-static void a_rail_without_a_share_is_found_again(void)
+/* A rail so slow that its share is below the smallest stripe: only a probe can detect that it becomes fast
+ * again. */
+static void test_probe_finds_recovered_rail(void)
 {
     struct adapt a;
-    struct line line = {.now = 1000};
+    struct serial_rails serial_rails = {.now = 1000};
     double speed[RAILS_MAX] = {1, 0.01};
     adapt_open(&a, 2, 0.5);
     for (int i = 0; i < 40; i++)
-        one_message(&a, &line, speed, 1 << 20, 0, 0);
+        simulate_message(&a, &serial_rails, speed, 1 << 20, 0, 0);
     EXPECT(a.weight[1] < 0.011);
     speed[1] = 1;
     uint64_t time = 0;
     for (int i = 0; i < 80; i++)
-        time = one_message(&a, &line, speed, 1 << 20, 0, 0);
+        time = simulate_message(&a, &serial_rails, speed, 1 << 20, 0, 0);
     EXPECT((double)time < 1.05 * (1 << 19));
 }
 
-/* The process was busy and finds all completions at once, which is no measurement of the rails. */
-static void late_completions_change_nothing(void)
+/* A busy process that finds all completions at once measures nothing about the rails. */
+static void test_late_completions_are_ignored(void)
 {
     struct adapt a;
-    struct line line = {.now = 1000};
+    struct serial_rails serial_rails = {.now = 1000};
     double speed[RAILS_MAX] = {1, 0.25, 0.5};
     adapt_open(&a, 3, 0.5);
     for (int i = 0; i < 30; i++)
-        one_message(&a, &line, speed, 1 << 20, 0, 0);
+        simulate_message(&a, &serial_rails, speed, 1 << 20, 0, 0);
     struct adapt before = a;
     for (int i = 0; i < 1000; i++)
-        one_message(&a, &line, speed, 1 << 20, 0, 50000000);
+        simulate_message(&a, &serial_rails, speed, 1 << 20, 0, 50000000);
     for (int r = 0; r < 3; r++)
         EXPECT(a.weight[r] == before.weight[r]);
     EXPECT_EQ(a.kept, before.kept + 1000);
 }
 
-/* Noise of 20 % and a latency that no rail can help: still near the best on average. */
-static void noise_does_not_carry_it_away(void)
+/* With noise of 20 % and a constant latency the weights are near the optimum on average. */
+static void test_noise_is_averaged(void)
 {
     struct adapt a;
-    struct line line = {.now = 1000};
+    struct serial_rails serial_rails = {.now = 1000};
     uint64_t sum = 0;
     adapt_open(&a, 4, 0.3);
     for (int i = 0; i < 400; i++) {
         double speed[RAILS_MAX];
         for (int r = 0; r < 4; r++)
-            speed[r] = (r + 1) * 0.25 * (0.9 + rails_stripe_random_choice(201) / 1000.0);
-        uint64_t t = one_message(&a, &line, speed, 1 << 20, 3000, 0);
+            speed[r] = (r + 1) * 0.25 * (0.9 + random_below(201) / 1000.0);
+        uint64_t t = simulate_message(&a, &serial_rails, speed, 1 << 20, 3000, 0);
         sum += i >= 20 ? t : 0;
         for (int r = 0; r < 4; r++)
             EXPECT(a.weight[r] > 1.0 / 300 && a.weight[r] < 1);
@@ -210,9 +205,9 @@ static void noise_does_not_carry_it_away(void)
     EXPECT((double)sum / 380 < 1.12 * (3000 + (1 << 20) / 2.5));
 }
 
-/* Eight messages under way on rails that take one stripe after the other. Times from the hand-over would tell of weights
- * that were chosen eight messages ago, and the weights would swing. */
-static void many_messages_under_way(void)
+/* Eight concurrent messages on rails that transfer one stripe after the other. Times measured from posting
+ * would reflect the weights of eight messages ago, and the weights would oscillate. */
+static void test_concurrent_messages(void)
 {
     enum { WINDOW = 8, MESSAGES = 400 };
     struct adapt a;
@@ -257,7 +252,7 @@ static void many_messages_under_way(void)
 
 /* ---- the completion filter ---- */
 
-static void rails_stripe_begin(struct filter *f, unsigned rails, uint64_t bytes)
+static void begin_filter(struct filter *f, unsigned rails, uint64_t bytes)
 {
     struct stripe s[RAILS_MAX];
     double weight[RAILS_MAX] = {1, 1, 1, 1};
@@ -265,35 +260,35 @@ static void rails_stripe_begin(struct filter *f, unsigned rails, uint64_t bytes)
     filter_open(f, s, count, rails_all(rails));
 }
 
-static void the_protocol_hears_once(void)
+static void test_completion_is_reported_once(void)
 {
     struct filter f;
     uint32_t ticket[3], none;
-    rails_stripe_begin(&f, 3, 3 << 20);
+    begin_filter(&f, 3, 3 << 20);
     for (int i = 0; i < 3; i++)
         EXPECT_EQ(filter_next(&f, 100, &ticket[i]), i);
     EXPECT_EQ(filter_next(&f, 100, &none), -1);
     EXPECT_EQ(filter_completed(&f, ticket[1], 150, NULL), FILTER_NOTHING);
-    EXPECT_EQ(filter_completed(&f, ticket[1], 150, NULL), FILTER_NOTHING); /* doubled */
+    EXPECT_EQ(filter_completed(&f, ticket[1], 150, NULL), FILTER_NOTHING); /* duplicate */
     EXPECT_EQ(filter_completed(&f, ticket[0], 160, NULL), FILTER_NOTHING);
     EXPECT_EQ(filter_completed(&f, ticket[2], 170, NULL), FILTER_DONE);
     EXPECT_EQ(filter_completed(&f, ticket[2], 170, NULL), FILTER_NOTHING);
 }
 
-static void a_failed_stripe_goes_elsewhere(void)
+static void test_failed_stripe_is_repeated(void)
 {
     struct filter f;
     uint32_t ticket[2], again;
-    rails_stripe_begin(&f, 2, 2 << 20);
+    begin_filter(&f, 2, 2 << 20);
     filter_next(&f, 0, &ticket[0]);
     filter_next(&f, 0, &ticket[1]);
-    EXPECT_EQ(filter_rail(&f, 1, false), FILTER_NOTHING); /* what is under way may still arrive */
+    EXPECT_EQ(filter_rail(&f, 1, false), FILTER_NOTHING); /* stripes in flight may still arrive */
     EXPECT_EQ(filter_failed(&f, ticket[1]), FILTER_AGAIN);
     EXPECT_EQ(filter_next(&f, 5, &again), 1);
     EXPECT_EQ(f.stripes[1].stripe.rail, 0);
     EXPECT_EQ(f.stripes[1].stripe.offset, 1 << 20);
     EXPECT_EQ(filter_completed(&f, ticket[1], 9, NULL),
-              FILTER_NOTHING); /* of the attempt that was given up */
+              FILTER_NOTHING); /* a completion of the abandoned attempt */
     EXPECT_EQ(filter_rail(&f, 0, false), FILTER_NOTHING);
     EXPECT_EQ(filter_failed(&f, again), FILTER_STUCK);
     EXPECT_EQ(filter_next(&f, 9, &again), -1);
@@ -304,20 +299,20 @@ static void a_failed_stripe_goes_elsewhere(void)
     EXPECT_EQ(filter_completed(&f, again, 10, NULL), FILTER_DONE);
 }
 
-/* Rails die and come back at random. Done is said once, after every byte has been confirmed, with nothing under way. */
-static void random_failures(void)
+/* Rails fail and return at random. The completion is reported once, after every byte was confirmed and no
+ * stripe is in flight. */
+static void test_random_failures(void)
 {
     for (int round = 0; round < 3000; round++) {
         struct filter f;
         uint32_t open[64], ticket;
         unsigned opened = 0, done = 0, steps = 0;
-        rails_stripe_begin(&f, 4, (uint64_t)1 << (13 + rails_stripe_random_choice(9)));
+        begin_filter(&f, 4, (uint64_t)1 << (13 + random_below(9)));
         while (!done && steps++ < 10000) {
             enum filter_verdict v = FILTER_NOTHING;
-            unsigned what = rails_stripe_random_choice(8),
-                     pick = opened ? rails_stripe_random_choice(opened) : 0;
+            unsigned what = random_below(8), pick = opened ? random_below(opened) : 0;
             if (what == 0)
-                filter_rail(&f, rails_stripe_random_choice(4), rails_stripe_random_choice(3) != 0);
+                filter_rail(&f, random_below(4), random_below(3) != 0);
             else if (what < 4 && opened < 64 && filter_next(&f, steps, &ticket) >= 0)
                 open[opened++] = ticket;
             else if (opened && what < 7) {
@@ -337,17 +332,17 @@ static void random_failures(void)
 
 int main(void)
 {
-    TEST_RUN(even_stripes);
-    TEST_RUN(the_heaviest_takes_what_is_not_striped);
-    TEST_RUN(stripes_end_at_the_nearest_multiple);
-    TEST_RUN(stripes_cover_the_message);
-    TEST_RUN(weights_find_the_speeds_and_come_back);
-    TEST_RUN(a_rail_without_a_share_is_found_again);
-    TEST_RUN(late_completions_change_nothing);
-    TEST_RUN(noise_does_not_carry_it_away);
-    TEST_RUN(many_messages_under_way);
-    TEST_RUN(the_protocol_hears_once);
-    TEST_RUN(a_failed_stripe_goes_elsewhere);
-    TEST_RUN(random_failures);
+    TEST_RUN(test_even_stripes);
+    TEST_RUN(test_short_message_uses_heaviest_rail);
+    TEST_RUN(test_stripes_round_to_nearest);
+    TEST_RUN(test_stripes_cover_message);
+    TEST_RUN(test_weights_adapt_and_recover);
+    TEST_RUN(test_probe_finds_recovered_rail);
+    TEST_RUN(test_late_completions_are_ignored);
+    TEST_RUN(test_noise_is_averaged);
+    TEST_RUN(test_concurrent_messages);
+    TEST_RUN(test_completion_is_reported_once);
+    TEST_RUN(test_failed_stripe_is_repeated);
+    TEST_RUN(test_random_failures);
     return test_result();
 }

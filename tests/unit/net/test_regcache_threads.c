@@ -1,7 +1,7 @@
-/* test_regcache_threads.c: threads that map, send, and unmap memory all the time, next to each other's, so
- * that entries overlap, unite and go away under other threads. A page knows what it was when it was pinned: a
- * stale registration is seen at once. With real memory and real hooks where there are hooks; and with
- * pretended memory, which a sanitizer can watch as well.
+/* test_regcache_threads.c: threads map, send and unmap adjacent memory all the time, so that cache entries
+ * overlap, are merged, and are invalidated while other threads use them. Each pin records the content of
+ * its pages, so a stale registration is detected. Runs with real memory and hooks where hooks are
+ * available, and with simulated memory, which also runs under sanitizers.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <malloc.h>
@@ -26,26 +26,25 @@ struct worker {
     pthread_t thread;
     size_t first; /* page */
     uint64_t seed;
-    void (*renew)(size_t index, size_t n); /* pages go, and new ones come */
+    void (*replace_pages)(size_t index, size_t n); /* releases n pages and maps new ones */
 };
 
-static size_t regcache_threads_pick(struct worker *w, size_t n)
+static size_t random_choice(struct worker *w, size_t n)
 {
     w->seed = w->seed * 6364136223846793005u + 1442695040888963407u;
     return (size_t)(w->seed >> 33) % n;
 }
 
 /* A worker's pages lie in groups of 4 between those of the others. */
-static size_t regcache_threads_place(struct worker *w, size_t group)
+static size_t worker_page(struct worker *w, size_t group)
 {
     return (group * WORKERS + w->first) * 4;
 }
 
-/* Pages do not change while `entire` is held for writing: then one may send what belongs to several workers.
- */
-static pthread_rwlock_t entire = PTHREAD_RWLOCK_INITIALIZER;
+/* A worker that holds this lock for writing may send pages of several workers: no page changes meanwhile. */
+static pthread_rwlock_t pages_lock = PTHREAD_RWLOCK_INITIALIZER;
 
-static void regcache_threads_send(struct worker *w, size_t first, size_t n)
+static void register_and_send(struct worker *w, size_t first, size_t n)
 {
     uintptr_t start = pins.base + first * page;
     struct regcache_entry *e;
@@ -56,44 +55,43 @@ static void regcache_threads_send(struct worker *w, size_t first, size_t n)
         atomic_fetch_add(&failed, 1);
         return;
     }
-    if (regcache_threads_pick(w, 4) == 0)
+    if (random_choice(w, 4) == 0)
         sched_yield();
-    if (!pins_fresh(&pins, e, start, n * page))
+    if (!pins_are_current(&pins, e, start, n * page))
         atomic_fetch_add(&stale, 1);
     pthread_mutex_lock(&big_lock);
     regcache_put(cache, e);
     pthread_mutex_unlock(&big_lock);
 }
 
-static void *regcache_threads_work(void *arg)
+static void *run_worker(void *arg)
 {
     struct worker *w = arg;
     for (int round = 0; round < ROUNDS; round++) {
-        size_t at = regcache_threads_place(w, regcache_threads_pick(w, OWN / 4)),
-               first = at + regcache_threads_pick(w, 3), n = 1 + regcache_threads_pick(w, 4 - (first - at));
-        if (regcache_threads_pick(w, 4) == 0) {
-            pthread_rwlock_rdlock(&entire);
-            w->renew(first, n);
-            pthread_rwlock_unlock(&entire);
+        size_t at = worker_page(w, random_choice(w, OWN / 4)), first = at + random_choice(w, 3),
+               n = 1 + random_choice(w, 4 - (first - at));
+        if (random_choice(w, 4) == 0) {
+            pthread_rwlock_rdlock(&pages_lock);
+            w->replace_pages(first, n);
+            pthread_rwlock_unlock(&pages_lock);
         }
-        regcache_threads_send(w, first, n);
-        if (regcache_threads_pick(w, 16) == 0) { /* ranges that end in the middle of the others' */
-            pthread_rwlock_wrlock(&entire);
-            regcache_threads_send(w, regcache_threads_pick(w, PIN_PAGES - 8),
-                                  2 + regcache_threads_pick(w, 6));
-            pthread_rwlock_unlock(&entire);
+        register_and_send(w, first, n);
+        if (random_choice(w, 16) == 0) { /* ranges that end within pages of other workers */
+            pthread_rwlock_wrlock(&pages_lock);
+            register_and_send(w, random_choice(w, PIN_PAGES - 8), 2 + random_choice(w, 6));
+            pthread_rwlock_unlock(&pages_lock);
         }
     }
     return NULL;
 }
 
-static void regcache_threads_run(void (*renew)(size_t, size_t))
+static void run_all_workers(void (*replace_pages)(size_t, size_t))
 {
     static struct worker workers[WORKERS];
     stale = failed = 0;
     for (size_t i = 0; i < WORKERS; i++) {
-        workers[i] = (struct worker){.first = i, .seed = i * 77 + 1, .renew = renew};
-        pthread_create(&workers[i].thread, NULL, regcache_threads_work, &workers[i]);
+        workers[i] = (struct worker){.first = i, .seed = i * 77 + 1, .replace_pages = replace_pages};
+        pthread_create(&workers[i].thread, NULL, run_worker, &workers[i]);
     }
     for (size_t i = 0; i < WORKERS; i++)
         pthread_join(workers[i].thread, NULL);
@@ -106,13 +104,13 @@ static void regcache_threads_run(void (*renew)(size_t, size_t))
            (unsigned long long)s.misses, (unsigned long long)s.invalidations);
 }
 
-static void regcache_threads_start(uintptr_t base, uint64_t (*content)(struct pins *, size_t))
+static void open_cache(uintptr_t base, uint64_t (*content)(struct pins *, size_t))
 {
     pins = (struct pins){.base = base, .page = page, .content = content};
     EXPECT_EQ(regcache_open(&pins_ops, &pins, PIN_PAGES * page, &cache), 0);
 }
 
-static void regcache_threads_finish(void)
+static void close_cache(void)
 {
     regcache_close(cache);
     EXPECT_EQ(pins.pinned, pins.unpinned);
@@ -121,31 +119,31 @@ static void regcache_threads_finish(void)
 /* Simulated memory: the content of a page is a number, and the test reports releases itself. */
 static _Atomic uint64_t numbers[PIN_PAGES];
 
-static uint64_t regcache_threads_number_of_page(struct pins *p, size_t index)
+static uint64_t simulated_content(struct pins *p, size_t index)
 {
     (void)p;
     return atomic_load(&numbers[index]);
 }
 
-static void renew_number(size_t index, size_t n)
+static void replace_simulated(size_t index, size_t n)
 {
     regcache_invalidate(cache, pins.base + index * page, n * page);
     for (size_t i = index; i < index + n; i++)
         atomic_store(&numbers[i], atomic_fetch_add(&serial, 1));
 }
 
-static void test_pretended(void)
+static void test_simulated_memory(void)
 {
     for (int i = 0; i < PIN_PAGES; i++)
         numbers[i] = atomic_fetch_add(&serial, 1);
-    regcache_threads_start((uintptr_t)1 << 44, regcache_threads_number_of_page);
-    regcache_threads_run(renew_number);
-    regcache_threads_finish();
+    open_cache((uintptr_t)1 << 44, simulated_content);
+    run_all_workers(replace_simulated);
+    close_cache();
 }
 
-/* Real memory: a new page is stamped. The kernel reads it, since a page that is not there is an error, as
- * it is for a device, and no crash. */
-static uint64_t regcache_threads_stamp(struct pins *p, size_t index)
+/* Real memory: each new page holds a unique stamp. The kernel reads the stamp, so an unmapped page is an
+ * error, as for a device, and not a crash. */
+static uint64_t stamp_of_page(struct pins *p, size_t index)
 {
     static _Thread_local int ends[2];
     uint64_t value = 0;
@@ -156,15 +154,15 @@ static uint64_t regcache_threads_stamp(struct pins *p, size_t index)
     return value;
 }
 
-static void regcache_threads_fill(size_t index, size_t n)
+static void stamp_pages(size_t index, size_t n)
 {
     for (size_t i = index; i < index + n; i++)
         atomic_store((_Atomic uint64_t *)(pins.base + i * page), atomic_fetch_add(&serial, 1));
 }
 
-/* Through libc, as programs do. Not by munmap: before the page is mapped again another thread might get the
- * place. */
-static void renew_real(size_t index, size_t n)
+/* Replaces pages through libc, as programs do; not by munmap, since another thread could map memory at the
+ * address meanwhile. */
+static void replace_real(size_t index, size_t n)
 {
     void *p = (void *)(pins.base + index * page);
     int prot = PROT_READ | PROT_WRITE, flags = MAP_PRIVATE | MAP_ANONYMOUS;
@@ -180,13 +178,13 @@ static void renew_real(size_t index, size_t n)
         mmap(p, n * page, prot, flags | MAP_FIXED, -1, 0);
         break;
     }
-    regcache_threads_fill(index, n);
+    stamp_pages(index, n);
 }
 
 static _Atomic bool stop;
 
-/* A thread that uses other memory. */
-static void *regcache_threads_allocate(void *arg)
+/* Body of a thread that allocates and frees unrelated memory. */
+static void *allocate_memory(void *arg)
 {
     (void)arg;
     while (!atomic_load(&stop)) {
@@ -199,18 +197,18 @@ static void *regcache_threads_allocate(void *arg)
     return NULL;
 }
 
-static void real_memory_is_invalidated(void)
+static void test_real_memory(void)
 {
     pthread_t other;
     void *p = mmap(NULL, PIN_PAGES * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    regcache_threads_start((uintptr_t)p, regcache_threads_stamp);
-    regcache_threads_fill(0, PIN_PAGES);
+    open_cache((uintptr_t)p, stamp_of_page);
+    stamp_pages(0, PIN_PAGES);
     EXPECT(regcache_watch(cache));
-    pthread_create(&other, NULL, regcache_threads_allocate, NULL);
-    regcache_threads_run(renew_real);
+    pthread_create(&other, NULL, allocate_memory, NULL);
+    run_all_workers(replace_real);
     atomic_store(&stop, true);
     pthread_join(other, NULL);
-    regcache_threads_finish();
+    close_cache();
     munmap(p, PIN_PAGES * page);
 }
 
@@ -218,11 +216,11 @@ int main(void)
 {
     page = (size_t)sysconf(_SC_PAGESIZE);
     alarm(100);
-    TEST_RUN(test_pretended);
+    TEST_RUN(test_simulated_memory);
     const char *tool = library_find_tool();
     if (tool)
         printf("no hooks beside %s: with pretended memory only\n", tool);
     else
-        TEST_RUN(real_memory_is_invalidated);
+        TEST_RUN(test_real_memory);
     return test_result();
 }

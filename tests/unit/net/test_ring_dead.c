@@ -1,10 +1,12 @@
-/* test_ring_dead.c: senders of a ring that stop or die at any instruction that matters: every order of the steps of three
- * senders and the receiver. The senders run the code of ring.h, each on a stack of its own; at each kill point of that code the
- * test may let another one run, leave the sender there, or kill it: then it never runs again and its death is reported.
+/* test_ring_dead.c: senders of a ring stop or die at every relevant instruction, in every order of the
+ * steps of three senders and the receiver. Each sender runs the code of ring.h on its own stack; at each
+ * kill point of that code the test may run another sender, leave the sender stopped, or kill it: then the
+ * sender never runs again and its death is reported.
  *
- * After every step: frames of one sender arrive in their order and with their bytes; the slot that is skipped belongs to a
- * dead sender; a sender that is only stopped never loses its slot. At the end, with every sender finished or reported dead,
- * all frames that were published have arrived and the ring is empty, with all its lines given back.
+ * After every step: frames of one sender arrive in their order and with their bytes; the slot that is
+ * skipped belongs to a dead sender; a sender that is only stopped never loses its slot. At the end, with
+ * every sender finished or reported dead, all frames that were published have arrived and the ring is
+ * empty, with all its lines given back.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define FISHPLATE_KILL_POINTS
@@ -15,78 +17,88 @@
 
 #include "test.h"
 
-enum { LINES = 64, SENDERS = 3, SLOTS = 4, STACK = 64 * 1024, DEPTH = 128, LONG = 100, SEEN = 1 << 20 };
+enum {
+    LINES = 64,
+    SENDERS = 3,
+    SLOTS = 4,
+    STACK = 64 * 1024,
+    DEPTH = 128,
+    LONG_LENGTH = 100,
+    SEEN_MAX = 1 << 20
+};
 
-enum fate { RUNS, DONE, DEAD, REPORTED };
+enum sender_state { RUNS, DONE, DEAD, REPORTED };
 
 static struct sender {
     ucontext_t context;
     struct ring_sender ring;
-    enum fate fate;
-    int at;        /* kill point, + 1; 0: before the first step */
-    int published; /* frames */
-    uint32_t owns; /* position + 1 of a slot that is reserved and not published */
+    enum sender_state state;
+    int kill_point_index; /* kill point + 1; 0: before the first step */
+    int published;        /* number of frames */
+    uint32_t owns;        /* position + 1 of the slot that is reserved and not published; 0: none */
     int received;
 } senders[SENDERS];
 
 static char stacks[SENDERS][STACK];
 static ucontext_t scheduler;
 static int running;
-static int nsenders, nframes; /* that take part; frames of each */
+static int nsenders, nframes; /* number of senders; frames of each sender */
 static struct ring *ring;
-static bool is_cleared; /* its memory was cleared as a whole */
-static struct ring_receiver in;
+static bool is_cleared; /* all memory of the ring was cleared once */
+static struct ring_receiver receiver;
 
-/* One event: sender 0..n-1 runs to its next point, is killed, or its death is reported; or the receiver acts. */
+/* One event: sender 0..n-1 runs to its next point, is killed, or its death is reported; or the receiver
+ * acts. */
 enum { RUN = 0, KILL = SENDERS, REPORT = 2 * SENDERS, RECEIVE = 3 * SENDERS, EVENTS };
-static int path[DEPTH], depth;
-static uint64_t *seen, nstates, nskips, nunsure;
+static int event_path[DEPTH], depth;
+static uint64_t *seen_states, nstates, nskips, nunsure;
 
 void kill_point_reach(enum kill_point point)
 {
     struct sender *s = &senders[running];
-    s->at = (int)point + 1;
+    s->kill_point_index = (int)point + 1;
     if (point == KILL_POINT_ring_slot_reserved)
         s->owns = (uint32_t)(atomic_load(&s->ring.intent->slot)) + 1;
     swapcontext(&s->context, &scheduler);
 }
 
-static unsigned char byte_of(int sender, int number)
+static unsigned char payload_byte(int sender, int number)
 {
     return (unsigned char)(1 + sender * 50 + number);
 }
 
 /* Every other frame needs lines of the data ring. */
-static size_t length_of(int sender, int number)
+static size_t payload_length(int sender, int number)
 {
-    return (sender + number) % 2 ? LONG : 8;
+    return (sender + number) % 2 ? LONG_LENGTH : 8;
 }
 
-static void ring_dead_message_body(int id)
+static void send_frames(int id)
 {
     struct sender *s = &senders[id];
     for (int n = 0; n < nframes; n++) {
-        unsigned char payload[LONG];
-        memset(payload, byte_of(id, n), sizeof(payload));
-        while (ring_send(&s->ring, 0, 0, (uint64_t)n, payload, length_of(id, n)) == ERR_AGAIN)
+        unsigned char payload[LONG_LENGTH];
+        memset(payload, payload_byte(id, n), sizeof(payload));
+        while (ring_send(&s->ring, 0, 0, (uint64_t)n, payload, payload_length(id, n)) == ERR_AGAIN)
             swapcontext(&s->context, &scheduler);
         s->published++;
         s->owns = 0;
     }
-    s->fate = DONE;
+    s->state = DONE;
 }
 
-/* Apart from the loop: getcontext may return twice as far as the compiler knows. */
+/* A function of its own: to the compiler getcontext may return twice, which would affect variables of the
+ * calling loop. */
 static void start_sender(struct sender *s, int number)
 {
     getcontext(&s->context);
     s->context.uc_stack.ss_sp = stacks[number];
     s->context.uc_stack.ss_size = STACK;
     s->context.uc_link = &scheduler;
-    makecontext(&s->context, (void (*)(void))ring_dead_message_body, 1, number);
+    makecontext(&s->context, (void (*)(void))send_frames, 1, number);
 }
 
-static void world_open(void)
+static void reset_senders(void)
 {
     const size_t size = sizeof(struct ring) + ring_extra_bytes(LINES, SENDERS);
     if (!ring && posix_memalign((void **)&ring, CACHE_LINE, size) != 0)
@@ -94,13 +106,14 @@ static void world_open(void)
     if (!is_cleared)
         memset(ring, 0, size);
     is_cleared = true;
-    memset(ring, 0, offsetof(struct ring, slots) + SLOTS * sizeof(ring->slots[0])); /* those that are used */
-    in = ring_receiver(ring, LINES);
+    memset(ring, 0,
+           offsetof(struct ring, slots) + SLOTS * sizeof(ring->slots[0])); /* the slots that the test uses */
+    receiver = ring_receiver(ring, LINES);
     for (int i = 0; i < SENDERS; i++) {
         struct sender *s = &senders[i];
         memset(s, 0, sizeof(*s));
         ring_intents(ring, LINES)[i].slot = 0;
-        s->fate = i < nsenders ? RUNS : DONE;
+        s->state = i < nsenders ? RUNS : DONE;
         s->ring = ring_sender(ring, LINES, (uint32_t)i, false);
         start_sender(s, i);
     }
@@ -109,95 +122,96 @@ static void world_open(void)
 static bool is_dead(void *arg, uint32_t sender)
 {
     (void)arg;
-    return senders[sender].fate == REPORTED;
+    return senders[sender].state == REPORTED;
 }
 
-static void take_frame(const struct ring_slot *slot, const char *payload, size_t len, uint32_t sender)
+static void check_frame(const struct ring_slot *slot, const char *payload, size_t len, uint32_t sender)
 {
     EXPECT(sender < SENDERS);
     struct sender *s = &senders[sender];
     const int number = (int)slot->header.word;
     EXPECT_EQ(number, s->received);
     s->received++;
-    EXPECT_EQ(len, length_of((int)sender, number));
+    EXPECT_EQ(len, payload_length((int)sender, number));
     for (size_t i = 0; i < len; i++)
-        EXPECT_EQ((unsigned char)payload[i], byte_of((int)sender, number));
-    ring_consume(&in, slot, len);
+        EXPECT_EQ((unsigned char)payload[i], payload_byte((int)sender, number));
+    ring_consume(&receiver, slot, len);
 }
 
-static void ring_dead_receive(void)
+static void receive_frames(void)
 {
     const char *payload;
     size_t len;
     uint32_t sender;
-    const struct ring_slot *slot = ring_peek(&in, &payload, &len, &sender);
+    const struct ring_slot *slot = ring_peek(&receiver, &payload, &len, &sender);
     if (slot) {
-        take_frame(slot, payload, len, sender);
+        check_frame(slot, payload, len, sender);
         return;
     }
-    ring_return_when_idle(&in);
-    const enum ring_block block = ring_blocked_reason(&in, SENDERS, is_dead, NULL);
+    ring_return_when_idle(&receiver);
+    const enum ring_block block = ring_blocked_reason(&receiver, SENDERS, is_dead, NULL);
     nunsure += block == RING_OWNER_UNSURE;
     if (block != RING_OWNER_DEAD)
         return;
     int owner = -1;
     for (int i = 0; i < SENDERS; i++)
-        if (senders[i].owns == in.slot + 1)
+        if (senders[i].owns == receiver.slot + 1)
             owner = i;
-    EXPECT(owner >= 0 && senders[owner].fate == REPORTED);
-    ring_skip(&in);
+    EXPECT(owner >= 0 && senders[owner].state == REPORTED);
+    ring_skip(&receiver);
     nskips++;
 }
 
-static bool may_happen(int event)
+static bool can_happen(int event)
 {
     if (event >= RECEIVE)
         return true;
-    const enum fate fate = senders[event % SENDERS].fate;
-    return event >= REPORT ? fate == DEAD : fate == RUNS;
+    const enum sender_state sender_state = senders[event % SENDERS].state;
+    return event >= REPORT ? sender_state == DEAD : sender_state == RUNS;
 }
 
-static void ring_dead_act(int event)
+static void execute_event(int event)
 {
     if (event >= RECEIVE) {
-        ring_dead_receive();
+        receive_frames();
     } else if (event >= REPORT) {
-        senders[event - REPORT].fate = REPORTED;
+        senders[event - REPORT].state = REPORTED;
     } else if (event >= KILL) {
-        senders[event - KILL].fate = DEAD;
+        senders[event - KILL].state = DEAD;
     } else {
         running = event;
         swapcontext(&scheduler, &senders[event].context);
     }
 }
 
-static void ring_dead_mix(uint64_t *key, uint64_t value)
+static void mix_hash(uint64_t *key, uint64_t value)
 {
     *key = (*key ^ value) * 0x9e3779b97f4a7c15u;
     *key ^= *key >> 29;
 }
 
-static uint64_t state_key(void)
+static uint64_t hash_state(void)
 {
     uint64_t key = 1;
-    ring_dead_mix(&key, ring->tail);
-    ring_dead_mix(&key, ring->head);
-    ring_dead_mix(&key, (uint64_t)in.slot << 32 | in.line);
+    mix_hash(&key, ring->tail);
+    mix_hash(&key, ring->head);
+    mix_hash(&key, (uint64_t)receiver.slot << 32 | receiver.line);
     for (int i = 0; i < SENDERS; i++) {
         const struct sender *s = &senders[i];
-        ring_dead_mix(&key, s->ring.intent->slot);
-        ring_dead_mix(&key, (uint64_t)s->fate | (uint64_t)s->at << 8 | (uint64_t)s->published << 16 |
-                                (uint64_t)s->received << 24 | (uint64_t)s->owns << 32);
+        mix_hash(&key, s->ring.intent->slot);
+        mix_hash(&key, (uint64_t)s->state | (uint64_t)s->kill_point_index << 8 |
+                           (uint64_t)s->published << 16 | (uint64_t)s->received << 24 |
+                           (uint64_t)s->owns << 32);
     }
     for (uint32_t i = 0; i < SLOTS; i++)
-        ring_dead_mix(&key, (uint64_t)ring->slots[i].sequence << 32 | ring->slots[i].meta);
+        mix_hash(&key, (uint64_t)ring->slots[i].sequence << 32 | ring->slots[i].meta);
     return key ? key : 1;
 }
 
-static bool ring_dead_remember(uint64_t key)
+static bool add_seen_state(uint64_t key)
 {
     for (uint64_t i = key;; i++) {
-        uint64_t *place = &seen[i % SEEN];
+        uint64_t *place = &seen_states[i % SEEN_MAX];
         if (*place == key)
             return false;
         if (*place == 0) {
@@ -208,91 +222,91 @@ static bool ring_dead_remember(uint64_t key)
     }
 }
 
-static void test_replay(void)
+static void replay_path(void)
 {
-    world_open();
+    reset_senders();
     for (int i = 0; i < depth; i++)
-        ring_dead_act(path[i]);
+        execute_event(event_path[i]);
 }
 
-/* Checks the end: no sender runs any more and all deaths are reported, so the receiver gets everything that was
- * published. */
-static void check_end(void)
+/* Checks the final state: no sender runs and all deaths are reported, so the receiver must get every
+ * published frame. */
+static void check_final_state(void)
 {
     for (int i = 0; i < SENDERS; i++)
-        if (senders[i].fate == RUNS || senders[i].fate == DEAD)
+        if (senders[i].state == RUNS || senders[i].state == DEAD)
             return;
     for (int i = 0; i < 4 * SLOTS; i++)
-        ring_dead_receive();
-    EXPECT_EQ(in.slot, (uint32_t)(ring->tail >> 32));
-    EXPECT_EQ(in.line, (uint32_t)ring->tail);
+        receive_frames();
+    EXPECT_EQ(receiver.slot, (uint32_t)(ring->tail >> 32));
+    EXPECT_EQ(receiver.line, (uint32_t)ring->tail);
     EXPECT_EQ(ring->head, ring->tail);
     for (int i = 0; i < SENDERS; i++)
         EXPECT(senders[i].received >= senders[i].published &&
-               (senders[i].fate == REPORTED || i >= nsenders || senders[i].received == nframes));
+               (senders[i].state == REPORTED || i >= nsenders || senders[i].received == nframes));
 }
 
 static void print_path(void)
 {
     static const char *const what[] = {"runs", "dies", "is reported"};
     for (int i = 0; i < depth; i++)
-        if (path[i] < RECEIVE)
-            printf("sender %d %s, ", path[i] % SENDERS, what[path[i] / SENDERS]);
+        if (event_path[i] < RECEIVE)
+            printf("sender %d %s, ", event_path[i] % SENDERS, what[event_path[i] / SENDERS]);
         else
             printf("receive, ");
     printf("end\n");
 }
 
-static void ring_dead_explore(int most_deaths, int deaths)
+static void explore_events(int most_deaths, int deaths)
 {
     for (int event = 0; event < EVENTS && test_failures == 0; event++) {
-        test_replay();
-        if (!may_happen(event) || (event >= KILL && event < REPORT && deaths == most_deaths))
+        replay_path();
+        if (!can_happen(event) || (event >= KILL && event < REPORT && deaths == most_deaths))
             continue;
         EXPECT(depth < DEPTH);
-        path[depth++] = event;
-        ring_dead_act(event);
-        const bool fresh = ring_dead_remember(state_key());
+        event_path[depth++] = event;
+        execute_event(event);
+        const bool fresh = add_seen_state(hash_state());
         if (fresh && test_failures == 0)
-            check_end();
+            check_final_state();
         if (test_failures)
             print_path();
         if (fresh && test_failures == 0)
-            ring_dead_explore(most_deaths, deaths + (event >= KILL && event < REPORT));
+            explore_events(most_deaths, deaths + (event >= KILL && event < REPORT));
         depth--;
     }
 }
 
-static void every_order(int n, int frames)
+static void explore_all_orders(int n, int frames)
 {
     nsenders = n;
     nframes = frames;
     EXPECT(n * frames <= SLOTS);
-    seen = calloc(SEEN, sizeof(*seen));
+    seen_states = calloc(SEEN_MAX, sizeof(*seen_states));
     nstates = nskips = nunsure = 0;
-    ring_dead_explore(2, 0);
+    explore_events(2, 0);
     printf("%d senders of %d frames: ", n, frames);
     printf("%" PRIu64 " states, %" PRIu64 " slots skipped, %" PRIu64
            " times a living sender had to be awaited\n",
            nstates, nskips, nunsure);
-    EXPECT(nstates > 1000 && nstates < SEEN / 2 && nskips > 100 && nunsure > 100);
-    free(seen);
+    EXPECT(nstates > 1000 && nstates < SEEN_MAX / 2 && nskips > 100 && nunsure > 100);
+    free(seen_states);
 }
 
-static void two_senders(void)
+static void test_two_senders(void)
 {
-    every_order(2, 2);
+    explore_all_orders(2, 2);
 }
 
-static void three_senders(void)
+static void test_three_senders(void)
 {
-    every_order(3, 1);
+    explore_all_orders(3, 1);
 }
 
 int main(void)
 {
-    TEST_RUN(two_senders);
-    TEST_RUN(three_senders);
+    TEST_RUN(test_two_senders);
+    TEST_RUN(test_three_senders);
     free(ring);
     return test_result();
 }

@@ -1,5 +1,5 @@
-/* test_wait.c: waiting between processes: sleepers are woken by frames and by changed memory, never too late,
- * with a processor for each rank and with several ranks on one.
+/* test_wait.c: waiting between processes: sleeping ranks are woken in time by frames and by changed
+ * memory, with a processor for each rank and with several ranks on one processor.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -31,8 +31,8 @@ static void send_word(struct peer *to, uint64_t word)
         net_progress(to->net);
 }
 
-/* A token goes round. Every wait is long enough to sleep, since the other ranks are slow or many. */
-static void test_token(struct node *n)
+/* Ranks pass a token around. The other ranks are slow or many, so that every wait is long enough to sleep. */
+static void pass_frame_token(struct node *n)
 {
     uint32_t me = n->boot.rank, size = n->boot.size;
     struct peer *next = NULL;
@@ -54,29 +54,29 @@ struct flags {
     _Alignas(64) _Atomic uint64_t word[NODE_MAX][8];
 };
 
-struct look {
+struct word_condition {
     _Atomic uint64_t *word;
     uint64_t want;
 };
 
-static bool word_is_there(void *arg)
+static bool word_has_arrived(void *arg)
 {
-    struct look *l = arg;
+    struct word_condition *l = arg;
     return atomic_load_explicit(l->word, memory_order_acquire) == l->want;
 }
 
-static void memory_token(struct node *n)
+static void pass_memory_token(struct node *n)
 {
     uint32_t me = n->boot.rank, size = n->boot.size, next = (me + 1) % size;
     struct flags *f = (struct flags *)n->net->area;
     for (uint64_t i = 1; i <= ROUNDS / size; i++) {
-        struct look l = {.word = &f->word[me][0], .want = i};
-        struct net_waiter w = {.ready = word_is_there, .arg = &l};
+        struct word_condition l = {.word = &f->word[me][0], .want = i};
+        struct net_waiter w = {.ready = word_has_arrived, .arg = &l};
         if (me == 0) {
             atomic_store_explicit(&f->word[next][0], i, memory_order_release);
             net_wake_local_rank(n->net, next);
         }
-        while (!word_is_there(&l))
+        while (!word_has_arrived(&l))
             net_wait_step(n->net, &w);
         if (me != 0) {
             atomic_store_explicit(&f->word[next][0], i, memory_order_release);
@@ -85,39 +85,39 @@ static void memory_token(struct node *n)
     }
 }
 
-static void wait_set(const char *name, const char *value)
+static void set_tunable(const char *name, const char *value)
 {
     EXPECT_EQ(tunable_set(tunables_find(name), value, SOURCE_PROGRAM), 0);
 }
 
 /* SPIN_US=0 and no yields: every wait sleeps. */
-static void wait_short_timeout(void)
+static void sleep_at_once(void)
 {
-    wait_set("SPIN_US", "0");
-    wait_set("YIELDS", "0");
+    set_tunable("SPIN_US", "0");
+    set_tunable("YIELDS", "0");
 }
 
-static void frames_two_ranks(void)
+static void test_frames_two_ranks(void)
 {
-    node_run(2, test_token);
+    node_run(2, pass_frame_token);
 }
 
-static void frames_many_ranks(void)
+static void test_frames_many_ranks(void)
 {
-    node_run(8, test_token);
+    node_run(8, pass_frame_token);
 }
 
-static void memory_two_ranks(void)
+static void test_memory_two_ranks(void)
 {
-    node_run(2, memory_token);
+    node_run(2, pass_memory_token);
 }
 
-static void memory_many_ranks(void)
+static void test_memory_many_ranks(void)
 {
-    node_run(8, memory_token);
+    node_run(8, pass_memory_token);
 }
 
-static void frames_one_processor(void)
+static void test_frames_one_processor(void)
 {
     cpu_set_t before, one;
     sched_getaffinity(0, sizeof(before), &before);
@@ -126,24 +126,24 @@ static void frames_one_processor(void)
         if (CPU_ISSET(i, &before))
             CPU_SET(i, &one);
     sched_setaffinity(0, sizeof(one), &one);
-    node_run(3, test_token);
-    node_run(3, memory_token);
+    node_run(3, pass_frame_token);
+    node_run(3, pass_memory_token);
     sched_setaffinity(0, sizeof(before), &before);
 }
 
 /* A transport that reports an arrival every time and never delivers anything. */
-static struct transport_ops refusing;
-static int refusals;
+static struct transport_ops false_arrival_ops;
+static int false_arrivals;
 
-static bool wait_refuse(struct transport *t)
+static bool report_false_arrival(struct transport *t)
 {
     (void)t;
-    if (++refusals == 1000)
+    if (++false_arrivals == 1000)
         arrived = 1;
     return false;
 }
 
-static uint64_t wait_slept(void)
+static uint64_t count_sleeps(void)
 {
     for (size_t i = 0; i < counters_count(); i++)
         if (strcmp(counters_get(i)->name, "net_sleeps") == 0)
@@ -151,37 +151,37 @@ static uint64_t wait_slept(void)
     return 0;
 }
 
-static void test_refused(struct node *n)
+static void wait_with_false_arrivals(struct node *n)
 {
     struct transport *t = n->net->transports[0];
     const struct transport_ops *before = t->ops;
-    refusing = *before;
-    refusing.arm = wait_refuse;
-    t->ops = &refusing;
-    arrived = refusals = 0;
-    const uint64_t sleeps = wait_slept();
+    false_arrival_ops = *before;
+    false_arrival_ops.arm = report_false_arrival;
+    t->ops = &false_arrival_ops;
+    arrived = false_arrivals = 0;
+    const uint64_t sleeps = count_sleeps();
     net_wait(n->net, &arrived);
-    EXPECT_EQ(refusals, 1000);
-    EXPECT(wait_slept() - sleeps > 900); /* it is polite all the same */
+    EXPECT_EQ(false_arrivals, 1000);
+    EXPECT(count_sleeps() - sleeps > 900); /* the waiting rank sleeps nevertheless */
     arrived = 0;
     t->ops = before;
 }
 
-static void one_that_may_not_sleep(void)
+static void test_false_arrivals(void)
 {
-    node_run(1, test_refused);
+    node_run(1, wait_with_false_arrivals);
 }
 
 int main(void)
 {
-    TEST_RUN(frames_two_ranks);
-    TEST_RUN(frames_many_ranks);
-    wait_short_timeout();
-    TEST_RUN(frames_two_ranks);
-    TEST_RUN(frames_many_ranks);
-    TEST_RUN(memory_two_ranks);
-    TEST_RUN(memory_many_ranks);
-    TEST_RUN(frames_one_processor);
-    TEST_RUN(one_that_may_not_sleep);
+    TEST_RUN(test_frames_two_ranks);
+    TEST_RUN(test_frames_many_ranks);
+    sleep_at_once();
+    TEST_RUN(test_frames_two_ranks);
+    TEST_RUN(test_frames_many_ranks);
+    TEST_RUN(test_memory_two_ranks);
+    TEST_RUN(test_memory_many_ranks);
+    TEST_RUN(test_frames_one_processor);
+    TEST_RUN(test_false_arrivals);
     return test_result();
 }

@@ -1,4 +1,4 @@
-/* test_attr.c: attributes without communicators: callbacks, their order and their failures, keyvals that
+/* test_attr.c: attributes, tested without communicators: callbacks, their order and failures, keyvals that
  * outlive their handle.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -10,13 +10,13 @@
 #include "obj/proc.h"
 #include "test.h"
 
-typedef void (*any)(void);
+typedef void (*any_function)(void);
 
 static struct boot boot = {.nnodes = 1, .appnum = -1, .universe_size = 12};
 static struct proc proc = {.boot = &boot};
 static int deleted[32], ndeleted, refuse;
 
-static int note_delete(MPI_Comm c, int keyval, void *value, void *extra)
+static int record_delete(MPI_Comm c, int keyval, void *value, void *extra)
 {
     (void)c, (void)keyval, (void)extra;
     if (refuse)
@@ -35,20 +35,21 @@ static int copy_if_even(MPI_Comm c, int keyval, void *extra, void *value, void *
     return MPI_SUCCESS;
 }
 
-static int attr_keyval(any copy, void *extra)
+static int create_keyval(any_function copy, void *extra)
 {
     int k;
-    EXPECT_EQ(attr_keyval_create(&proc, ATTR_COMM, copy, (any)note_delete, extra, &k), MPI_SUCCESS);
+    EXPECT_EQ(attr_keyval_create(&proc, ATTR_COMM, copy, (any_function)record_delete, extra, &k),
+              MPI_SUCCESS);
     return k;
 }
 
-static void order_of_deletion(void)
+static void test_order_of_deletion(void)
 {
     struct attr_set *set = NULL;
     int values[5] = {0, 1, 2, 3, 4}, keys[5];
     ndeleted = 0;
     for (int i = 0; i < 5; i++) {
-        keys[i] = attr_keyval((any)MPI_COMM_DUP_FN, NULL);
+        keys[i] = create_keyval((any_function)MPI_COMM_DUP_FN, NULL);
         EXPECT_EQ(attr_set(&proc, ATTR_COMM, MPI_COMM_SELF, &set, keys[i], &values[i]), MPI_SUCCESS);
     }
     EXPECT_EQ(attr_keyval_free(&proc, ATTR_COMM, &keys[2]), MPI_SUCCESS);
@@ -66,9 +67,9 @@ static void test_copies(void)
     int values[] = {1, 2, 3}, k[3];
     void *value;
     bool found;
-    k[0] = attr_keyval((any)copy_if_even, NULL);
-    k[1] = attr_keyval((any)copy_if_even, NULL);
-    k[2] = attr_keyval((any)MPI_COMM_NULL_COPY_FN, NULL);
+    k[0] = create_keyval((any_function)copy_if_even, NULL);
+    k[1] = create_keyval((any_function)copy_if_even, NULL);
+    k[2] = create_keyval((any_function)MPI_COMM_NULL_COPY_FN, NULL);
     for (int i = 0; i < 3; i++)
         attr_set(&proc, ATTR_COMM, MPI_COMM_SELF, &set, k[i], &values[i]);
     EXPECT_EQ(attr_copy_all(&proc, ATTR_COMM, MPI_COMM_SELF, set, &copy), MPI_SUCCESS);
@@ -80,11 +81,12 @@ static void test_copies(void)
     attr_delete_all(&proc, ATTR_COMM, MPI_COMM_SELF, &set);
 }
 
-static void failing_functions(void)
+static void test_failing_callbacks(void)
 {
     struct attr_set *set = NULL, *copy = NULL;
     int value = 2, other = 4, code = 4711;
-    int good = attr_keyval((any)MPI_COMM_DUP_FN, NULL), bad = attr_keyval((any)copy_if_even, &code);
+    int good = create_keyval((any_function)MPI_COMM_DUP_FN, NULL),
+        bad = create_keyval((any_function)copy_if_even, &code);
     attr_set(&proc, ATTR_COMM, MPI_COMM_SELF, &set, good, &value);
     attr_set(&proc, ATTR_COMM, MPI_COMM_SELF, &set, bad, &other);
     ndeleted = 0;
@@ -100,7 +102,7 @@ static void failing_functions(void)
     EXPECT_EQ(attr_delete_all(&proc, ATTR_COMM, MPI_COMM_SELF, &set), MPI_SUCCESS);
 }
 
-static void predefined_attributes(void)
+static void test_predefined_attributes(void)
 {
     struct attr_set *set = NULL;
     void *value = NULL;
@@ -115,10 +117,10 @@ static void predefined_attributes(void)
     EXPECT_EQ(attr_delete(&proc, ATTR_COMM, MPI_COMM_SELF, &set, MPI_HOST), MPI_ERR_KEYVAL);
 }
 
-static void wrong_keyvals(void)
+static void test_invalid_keyvals(void)
 {
     struct attr_set *set = NULL;
-    int k = attr_keyval((any)MPI_COMM_DUP_FN, NULL), copy = k, invalid = MPI_KEYVAL_INVALID;
+    int k = create_keyval((any_function)MPI_COMM_DUP_FN, NULL), copy = k, invalid = MPI_KEYVAL_INVALID;
     void *value;
     bool found;
     EXPECT_EQ(attr_get(&proc, ATTR_TYPE, NULL, k, &value, &found), MPI_ERR_KEYVAL);
@@ -131,11 +133,11 @@ static void wrong_keyvals(void)
 int main(void)
 {
     attr_table_open(&proc);
-    TEST_RUN(order_of_deletion);
+    TEST_RUN(test_order_of_deletion);
     TEST_RUN(test_copies);
-    TEST_RUN(failing_functions);
-    TEST_RUN(predefined_attributes);
-    TEST_RUN(wrong_keyvals);
+    TEST_RUN(test_failing_callbacks);
+    TEST_RUN(test_predefined_attributes);
+    TEST_RUN(test_invalid_keyvals);
     attr_table_close(&proc);
     return test_result();
 }

@@ -1,4 +1,4 @@
-/* test_context.c: choosing context ids out of a mask, from any starting point.
+/* test_context.c: choice of context ids from a mask of free ids, from any starting point.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "obj/epoch.h"
@@ -12,7 +12,7 @@ static bool is_set(const uint64_t *mask, uint32_t id)
     return mask[id / 64] >> id % 64 & 1;
 }
 
-static void reserved_ids_are_taken(void)
+static void test_reserved_ids_are_taken(void)
 {
     static struct proc p;
     context_ids_init(&p);
@@ -22,7 +22,7 @@ static void reserved_ids_are_taken(void)
     EXPECT_EQ(context_of_id(77) % 2, 0);
 }
 
-static void lowest_first(void)
+static void test_lowest_id_first(void)
 {
     uint64_t mask[CONTEXT_WORDS] = {0};
     uint32_t ids[2] = {0};
@@ -36,7 +36,7 @@ static void lowest_first(void)
     EXPECT(!context_pick_ids(mask, 0, 40, 0, 2, ids));
 }
 
-static void every_start_finds_every_id(void)
+static void test_every_start_finds_every_id(void)
 {
     uint64_t mask[CONTEXT_WORDS] = {0};
     uint32_t ids[2];
@@ -52,7 +52,7 @@ static void every_start_finds_every_id(void)
     }
 }
 
-static void picks_differ_and_start_at_the_given_number(void)
+static void test_choices_start_at_given_number(void)
 {
     uint64_t mask[CONTEXT_WORDS];
     uint32_t ids[2];
@@ -64,8 +64,8 @@ static void picks_differ_and_start_at_the_given_number(void)
     }
 }
 
-/* The id of one that ended with messages under way is used again, in a later epoch. */
-static void numbers_are_not_used_twice(void)
+/* The id of a communicator that was freed with messages in flight is reused in a later epoch. */
+static void test_retired_ids_get_new_epoch(void)
 {
     static struct proc p;
     context_ids_init(&p);
@@ -76,9 +76,9 @@ static void numbers_are_not_used_twice(void)
     EXPECT(context_is_retired(&p, context_of_id(old)) && context_is_retired(&p, context_of_id(old) + 1));
     EXPECT(!context_is_retired(&p, context_of_id(old + CONTEXT_IDS)) &&
            !context_is_retired(&p, context_of_id(other)));
-    EXPECT(!context_is_retired(&p, 1u << 31 | context_of_id(old))); /* of no communicator */
+    EXPECT(!context_is_retired(&p, 1u << 31 | context_of_id(old))); /* the context of no communicator */
     contexts_return(&p, false);
-    EXPECT(!is_set(p.context_mask, id)); /* enough others are free */
+    EXPECT(!is_set(p.context_mask, id)); /* enough other ids are free */
     EXPECT_EQ(p.context_epoch, 0);
     contexts_return(&p, true);
     EXPECT(is_set(p.context_mask, id));
@@ -90,16 +90,16 @@ static void numbers_are_not_used_twice(void)
     context_retire(&p, (CONTEXT_EPOCHS - 1) * CONTEXT_IDS + other);
     context_id_take(&p, other);
     contexts_return(&p, true);
-    EXPECT(!is_set(p.context_mask, other)); /* there is no later epoch */
+    EXPECT(!is_set(p.context_mask, other)); /* the id has no later epoch */
     free(p.context_epochs);
 }
 
 int main(void)
 {
-    TEST_RUN(reserved_ids_are_taken);
-    TEST_RUN(lowest_first);
-    TEST_RUN(every_start_finds_every_id);
-    TEST_RUN(picks_differ_and_start_at_the_given_number);
-    TEST_RUN(numbers_are_not_used_twice);
+    TEST_RUN(test_reserved_ids_are_taken);
+    TEST_RUN(test_lowest_id_first);
+    TEST_RUN(test_every_start_finds_every_id);
+    TEST_RUN(test_choices_start_at_given_number);
+    TEST_RUN(test_retired_ids_get_new_epoch);
     return test_result();
 }

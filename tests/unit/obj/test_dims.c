@@ -1,5 +1,5 @@
-/* test_dims.c: MPI_Dims_create against an exhaustive search, its speed on unpleasant numbers, and grid
- * arithmetic.
+/* test_dims.c: compares MPI_Dims_create with an exhaustive search, runs it on numbers with large factors,
+ * and tests grid arithmetic.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <limits.h>
@@ -24,7 +24,7 @@ static int model_gap(int n, int k, int cap, int largest)
     return best;
 }
 
-static void gap_is_minimal(void)
+static void test_gap_is_minimal(void)
 {
     for (int k = 1; k <= 4; k++) {
         for (int n = 1; n <= 400; n++) {
@@ -40,8 +40,9 @@ static void gap_is_minimal(void)
     }
 }
 
-/* Where the gap leaves a choice, small factors are large: the first is not 14 x 12 x 12 x 7 x 7. */
-static void small_factors_are_large(void)
+/* Among factorisations of equal gap the one with the larger small factors is chosen: the first case is not
+ * 14 x 12 x 12 x 7 x 7. */
+static void test_tie_prefers_large_small_factors(void)
 {
     static const struct {
         int n, k, dims[5];
@@ -54,7 +55,7 @@ static void small_factors_are_large(void)
     }
 }
 
-static void given_dimensions_stay(void)
+static void test_given_dimensions_stay(void)
 {
     int dims[] = {0, 3, 0}, full[] = {2, 3}, bad[] = {0, 4}, negative[] = {-1}, wrong[] = {2, 2};
     EXPECT_EQ(dims_create(24, 3, dims), MPI_SUCCESS);
@@ -69,7 +70,7 @@ static void given_dimensions_stay(void)
     EXPECT_EQ(dims_create(5, 0, NULL), MPI_SUCCESS);
 }
 
-static void large_numbers_are_quick(void)
+static void test_large_numbers(void)
 {
     static const int numbers[] = {2147483647, 2095133040, 1073741824, 1968823296,
                                   735134400,  1000000007, 2147483646};
@@ -90,7 +91,7 @@ static void large_numbers_are_quick(void)
     EXPECT(seconds < 5);
 }
 
-static void grid_arithmetic(void)
+static void test_grid_arithmetic(void)
 {
     struct topology *t;
     int dims[] = {2, 3, 4}, periods[] = {0, 1, 0}, coords[3], source, dest;
@@ -114,10 +115,10 @@ static void grid_arithmetic(void)
 
 int main(void)
 {
-    TEST_RUN(gap_is_minimal);
-    TEST_RUN(small_factors_are_large);
-    TEST_RUN(given_dimensions_stay);
-    TEST_RUN(large_numbers_are_quick);
-    TEST_RUN(grid_arithmetic);
+    TEST_RUN(test_gap_is_minimal);
+    TEST_RUN(test_tie_prefers_large_small_factors);
+    TEST_RUN(test_given_dimensions_stay);
+    TEST_RUN(test_large_numbers);
+    TEST_RUN(test_grid_arithmetic);
     return test_result();
 }

@@ -1,4 +1,5 @@
-/* test_error.c: error classes and codes: every predefined one has a text, users' can be added and removed.
+/* test_error.c: error classes and codes: every predefined class has a text; classes and codes of users can
+ * be added and removed.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>
@@ -6,7 +7,7 @@
 #include "obj/error.h"
 #include "test.h"
 
-static void every_class_has_a_text(void)
+static void test_every_class_has_text(void)
 {
     char text[MPI_MAX_ERROR_STRING];
     int len, errclass;
@@ -22,7 +23,7 @@ static void every_class_has_a_text(void)
     EXPECT_EQ(error_class_of(-5, &errclass), MPI_ERR_ARG);
 }
 
-static void user_codes(void)
+static void test_user_codes(void)
 {
     char text[MPI_MAX_ERROR_STRING];
     int errclass, code, other, len, found;
@@ -53,7 +54,7 @@ static void user_codes(void)
 
 int main(void)
 {
-    TEST_RUN(every_class_has_a_text);
-    TEST_RUN(user_codes);
+    TEST_RUN(test_every_class_has_text);
+    TEST_RUN(test_user_codes);
     return test_result();
 }

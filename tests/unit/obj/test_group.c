@@ -1,4 +1,5 @@
-/* test_group.c: every group operation against a plain quadratic model, on random groups, dense and not.
+/* test_group.c: compares every group operation with a simple model of quadratic cost, on random groups,
+ * dense and sparse.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>
@@ -11,7 +12,7 @@ enum { JOB = 40, ME = 7 };
 
 static unsigned seed = 1;
 
-static int group_roll(int n)
+static int random_below(int n)
 {
     seed = seed * 1103515245u + 12345u;
     return (int)(seed >> 8) % n;
@@ -21,15 +22,15 @@ static struct group *random_group(void)
 {
     uint32_t all[JOB];
     struct group *g = NULL;
-    int size = group_roll(JOB + 1);
-    if (group_roll(3) == 0) {
-        EXPECT_EQ(group_from_range(ME, (uint32_t)group_roll(JOB - size + 1), size, &g), MPI_SUCCESS);
+    int size = random_below(JOB + 1);
+    if (random_below(3) == 0) {
+        EXPECT_EQ(group_from_range(ME, (uint32_t)random_below(JOB - size + 1), size, &g), MPI_SUCCESS);
         return g;
     }
     for (uint32_t i = 0; i < JOB; i++)
         all[i] = i;
     for (int i = JOB - 1; i > 0; i--) {
-        int k = group_roll(i + 1);
+        int k = random_below(i + 1);
         uint32_t t = all[i];
         all[i] = all[k];
         all[k] = t;
@@ -54,7 +55,7 @@ static void expect_members(const struct group *g, const uint32_t *wanted, int n)
     EXPECT_EQ(g->rank, model_find(g, ME));
 }
 
-static void dense_groups_have_no_table(void)
+static void test_dense_groups_have_no_table(void)
 {
     uint32_t run[] = {5, 6, 7, 8};
     struct group *g;
@@ -64,7 +65,7 @@ static void dense_groups_have_no_table(void)
     group_release(g);
 }
 
-static void set_operations(void)
+static void test_set_operations(void)
 {
     for (int round = 0; round < 2000; round++) {
         struct group *a = random_group(), *b = random_group(), *g;
@@ -92,7 +93,7 @@ static void set_operations(void)
     }
 }
 
-static void compare_and_translate(void)
+static void test_compare_and_translate(void)
 {
     for (int round = 0; round < 2000; round++) {
         struct group *a = random_group(), *b = random_group();
@@ -114,7 +115,7 @@ static void compare_and_translate(void)
     }
 }
 
-static void lists_of_ranks(void)
+static void test_rank_lists(void)
 {
     uint32_t table[] = {3, 1, 4, 15, 9, 2, 6, 7};
     struct group *g, *h;
@@ -158,10 +159,10 @@ static void test_ranges(void)
 
 int main(void)
 {
-    TEST_RUN(dense_groups_have_no_table);
-    TEST_RUN(set_operations);
-    TEST_RUN(compare_and_translate);
-    TEST_RUN(lists_of_ranks);
+    TEST_RUN(test_dense_groups_have_no_table);
+    TEST_RUN(test_set_operations);
+    TEST_RUN(test_compare_and_translate);
+    TEST_RUN(test_rank_lists);
     TEST_RUN(test_ranges);
     return test_result();
 }

@@ -1,11 +1,11 @@
-/* test_info.c: info objects: order, replacement, limits; the hints that communicators keep and drop.
+/* test_info.c: info objects: order, replacement, limits; which hints communicators keep and which they drop.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "obj/hints.h"
 #include "obj/info.h"
 #include "test.h"
 
-static void keys_keep_their_order(void)
+static void test_keys_keep_order(void)
 {
     struct info *i, *copy;
     char key[32], value[32];
@@ -47,7 +47,7 @@ static void test_limits(void)
     info_release(i);
 }
 
-static void hints_known_and_unknown(void)
+static void test_known_and_unknown_hints(void)
 {
     struct info *requested, *kept = NULL, *used;
     info_create(&requested);
@@ -75,15 +75,15 @@ static void test_environment(void)
     EXPECT_STR(info_get(i, "argv"), "one two words");
     EXPECT(info_get(i, "arch") != NULL);
     EXPECT(info_get(i, "wdir") != NULL);
-    EXPECT_STR(info_get(i, "maxprocs"), "1"); /* no launcher here */
+    EXPECT_STR(info_get(i, "maxprocs"), "1"); /* the value without a launcher */
     info_release(i);
 }
 
 int main(void)
 {
-    TEST_RUN(keys_keep_their_order);
+    TEST_RUN(test_keys_keep_order);
     TEST_RUN(test_limits);
-    TEST_RUN(hints_known_and_unknown);
+    TEST_RUN(test_known_and_unknown_hints);
     TEST_RUN(test_environment);
     return test_result();
 }

@@ -1,7 +1,7 @@
-/* fake.h: two ranks in one process, joined by a transport whose every step is thrown by dice: when a frame
- * arrives, when the bytes of a put or get appear and in which halves, when it is reported done, when
- * something is refused, cannot be registered or fails. What the transport promises (caps) it keeps, and
- * nothing more.
+/* fake.h: two ranks in one process, connected by a simulated transport with random timing: when a frame
+ * arrives, when each half of a put or get is copied, when its completion is reported, and when an
+ * operation is refused, cannot be registered or fails. The transport guarantees only what its capabilities
+ * (caps) promise.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TEST_P2P_FAKE_H
@@ -15,43 +15,43 @@
 enum { RANKS = 2, FAKE_FRAME = 256 };
 
 static uint32_t fake_seed;
-static bool
-    fake_always; /* dice() returns its highest value, so every optional event happens (test_suspended.c) */
+static bool fake_random_is_max; /* random_below(n) returns n - 1 (test_suspended.c) */
 
-static inline uint32_t dice(uint32_t n)
+static inline uint32_t random_below(uint32_t n)
 {
-    if (fake_always)
+    if (fake_random_is_max)
         return n - 1;
     fake_seed = fake_seed * 1664525u + 1013904223u;
     return (fake_seed >> 8) % n;
 }
 
-/* How the transport behaves; chances are 1 in n, 0: never. */
+/* Behaviour of the transport. `again`, `unregistrable`, `fails`: the event happens once in n times on
+ * average; 0: never. */
 struct fake_rules {
     struct transport_caps caps;
     uint32_t again, unregistrable, fails;
 };
 
-/* A frame, put or get under way. Puts and frames of a pair stand in one queue, in the order they were
- * started. */
+/* A frame, put or get in flight. Frames and puts from one rank to another share a queue, in the order of
+ * posting. */
 struct fake_item {
     struct list link;
     struct net_op *op; /* NULL: a frame */
     char *to;
     const char *from;
     size_t len;
-    int phase; /* 0: nothing moved, 1: one half, 2: all, reported next */
+    int phase; /* 0: nothing copied, 1: one half copied, 2: everything copied, completion to be reported */
     struct frame_header header;
     char payload[];
 };
 
 struct fake_rank {
-    struct transport t; /* first */
+    struct transport t; /* first member: the engine passes a pointer to it */
     struct net net;
     struct p2p *p2p;
     struct peer peers[RANKS];
     struct peer *table[RANKS];
-    struct list out[RANKS]; /* frames and puts to that rank */
+    struct list out[RANKS]; /* frames and puts in flight, by destination rank */
     struct list gets;
     void *reserved;
     int registered;
@@ -60,12 +60,12 @@ struct fake_rank {
 static struct fake_rules fake;
 static struct fake_rank fake_ranks[RANKS];
 
-static inline bool chance(uint32_t n)
+static inline bool happens_by_chance(uint32_t n)
 {
-    return n && dice(n) == 0;
+    return n && random_below(n) == 0;
 }
 
-static inline struct fake_rank *rank_of(struct peer *peer)
+static inline struct fake_rank *fake_rank_of_peer(struct peer *peer)
 {
     return (struct fake_rank *)peer->transport;
 }
@@ -74,21 +74,21 @@ static int fake_send(struct peer *peer, uint64_t head, uint64_t from, uint64_t w
                      size_t len)
 {
     EXPECT(len <= fake.caps.frame_max);
-    if (chance(fake.again))
+    if (happens_by_chance(fake.again))
         return ERR_AGAIN;
     struct fake_item *f = calloc(1, sizeof(*f) + len);
     frame_write(&f->header, head, from, word);
     f->len = len;
     if (len)
         memcpy(f->payload, payload, len);
-    list_append(&rank_of(peer)->out[peer->rank], &f->link);
+    list_append(&fake_rank_of_peer(peer)->out[peer->rank], &f->link);
     return 0;
 }
 
 static int fake_reserve(struct peer *peer, size_t len, void **payload)
 {
     (void)peer, (void)len, (void)payload;
-    return ERR_AGAIN; /* data with holes is not tested here */
+    return ERR_AGAIN; /* in-place frames are not part of these tests */
 }
 
 static void fake_commit(struct peer *peer, const struct frame_header *header, size_t len)
@@ -96,8 +96,9 @@ static void fake_commit(struct peer *peer, const struct frame_header *header, si
     (void)peer, (void)header, (void)len;
 }
 
-/* One half of the data appears. With last_byte_last the second half has the last byte, else anything goes. */
-static void fake_move(struct fake_item *i)
+/* Copies one half of the data. With last_byte_last the last byte is in the second half, else the order is
+ * random. */
+static void fake_copy_half(struct fake_item *i)
 {
     size_t half = i->len / 2;
     bool front = fake.caps.last_byte_last ? i->phase == 0 : i->phase != 0;
@@ -108,13 +109,13 @@ static void fake_move(struct fake_item *i)
     i->phase++;
 }
 
-static int fake_one_sided(struct list *queue, char *to, const char *from, size_t len, struct net_op *op)
+static int fake_queue_transfer(struct list *queue, char *to, const char *from, size_t len, struct net_op *op)
 {
     EXPECT(len > 0);
-    if (chance(fake.again))
+    if (happens_by_chance(fake.again))
         return ERR_AGAIN;
     if (fake.caps.cpu_moves) {
-        bool fails = chance(fake.fails);
+        bool fails = happens_by_chance(fake.fails);
         if (!fails)
             memmove(to, from, len);
         op->done(op, fails ? MPI_ERR_OTHER : 0);
@@ -130,20 +131,22 @@ static int fake_put(struct peer *peer, const void *local, const struct net_mem *
                     const struct net_key *key, size_t len, struct net_op *op)
 {
     EXPECT(mem->handle != NULL && key->word[0] == 77 && len <= key->word[1]);
-    return fake_one_sided(&rank_of(peer)->out[peer->rank], (char *)(uintptr_t)remote, local, len, op);
+    return fake_queue_transfer(&fake_rank_of_peer(peer)->out[peer->rank], (char *)(uintptr_t)remote, local,
+                               len, op);
 }
 
 static int fake_get(struct peer *peer, void *local, const struct net_mem *mem, uint64_t remote,
                     const struct net_key *key, size_t len, struct net_op *op)
 {
     EXPECT(mem->handle != NULL && key->word[0] == 77 && len <= key->word[1]);
-    return fake_one_sided(&rank_of(peer)->gets, local, (const char *)(uintptr_t)remote, len, op);
+    return fake_queue_transfer(&fake_rank_of_peer(peer)->gets, local, (const char *)(uintptr_t)remote, len,
+                               op);
 }
 
 static int fake_register(struct transport *t, const void *address, size_t len, struct net_mem *mem,
                          struct net_key *key)
 {
-    if (chance(fake.unregistrable))
+    if (happens_by_chance(fake.unregistrable))
         return MPI_ERR_OTHER;
     ((struct fake_rank *)t)->registered++;
     *mem = (struct net_mem){.address = (uintptr_t)address, .length = len, .handle = t};
@@ -158,32 +161,32 @@ static void fake_release(struct transport *t, struct net_mem *mem)
     ((struct fake_rank *)t)->registered--;
 }
 
-/* One step of an adapter, at a random transfer. */
-static inline void fake_hardware(void)
+/* Executes one step of the adapter for a random transfer. */
+static inline void fake_step_hardware(void)
 {
-    struct fake_rank *r = &fake_ranks[dice(RANKS)];
-    struct list *queue = dice(2) ? &r->gets : &r->out[dice(RANKS)];
+    struct fake_rank *r = &fake_ranks[random_below(RANKS)];
+    struct list *queue = random_below(2) ? &r->gets : &r->out[random_below(RANKS)];
     list_foreach(pos, queue)
     {
         struct fake_item *i = list_entry(pos, struct fake_item, link);
         if (!i->op || i->phase == 2)
             continue;
-        fake_move(i);
-        if (fake.caps.put_ordered || dice(2))
+        fake_copy_half(i);
+        if (fake.caps.put_ordered || random_below(2))
             return;
     }
 }
 
-/* Reports the first one-sided transfer that is over, or has failed. A put that frames follow in order does
- * not fail alone: the connection does, and they with it. */
-static int fake_report(struct list *queue, bool may_fail)
+/* Reports the first one-sided transfer that is complete or has failed. A failed put breaks the connection,
+ * so the frames queued after it fail too. */
+static int fake_report_completion(struct list *queue, bool may_fail)
 {
     list_foreach(pos, queue)
     {
         struct fake_item *i = list_entry(pos, struct fake_item, link);
         if (!i->op)
             continue;
-        bool fails = may_fail && i->phase < 2 && chance(fake.fails);
+        bool fails = may_fail && i->phase < 2 && happens_by_chance(fake.fails);
         if (i->phase < 2 && !fails)
             return 0;
         struct net_op *op = i->op;
@@ -195,14 +198,14 @@ static int fake_report(struct list *queue, bool may_fail)
     return 0;
 }
 
-static int fake_deliver(struct fake_rank *to, struct fake_rank *from)
+static int fake_deliver_frame(struct fake_rank *to, struct fake_rank *from)
 {
     uint32_t me = to->net.rank;
     list_foreach(pos, &from->out[me])
     {
         struct fake_item *i = list_entry(pos, struct fake_item, link);
         if (i->op && fake.caps.put_ordered && i->phase < 2)
-            return 0; /* its data comes first */
+            return 0; /* the frame must not overtake the data of the put */
         if (i->op)
             continue;
         list_remove(&i->link);
@@ -218,12 +221,12 @@ static int fake_poll(struct transport *t)
     struct fake_rank *me = (struct fake_rank *)t;
     int events = 0;
     for (int r = 0; r < RANKS; r++) {
-        if (dice(2))
-            events += fake_deliver(me, &fake_ranks[r]);
-        if (dice(2))
-            events += fake_report(&me->out[r], !fake.caps.put_ordered);
+        if (random_below(2))
+            events += fake_deliver_frame(me, &fake_ranks[r]);
+        if (random_below(2))
+            events += fake_report_completion(&me->out[r], !fake.caps.put_ordered);
     }
-    return events + (dice(2) ? fake_report(&me->gets, true) : 0);
+    return events + (random_below(2) ? fake_report_completion(&me->gets, true) : 0);
 }
 
 static const struct transport_ops fake_ops = {.name = "fake",
@@ -237,7 +240,7 @@ static const struct transport_ops fake_ops = {.name = "fake",
                                               .mem_register_piece = fake_register,
                                               .poll = fake_poll};
 
-static struct peer *fake_peer_of(void *arg, struct envelope env)
+static struct peer *fake_find_peer(void *arg, struct envelope env)
 {
     return &((struct fake_rank *)arg)->peers[env.source];
 }
@@ -260,7 +263,7 @@ static void fake_open(struct fake_rules rules)
         list_init(&r->net.group_notes);
         list_init(&r->gets);
         EXPECT_EQ(p2p_open(&r->net, &r->p2p), 0);
-        p2p_on_peer_of(r->p2p, fake_peer_of, r);
+        p2p_on_peer_of(r->p2p, fake_find_peer, r);
         for (uint32_t k = 0; k < RANKS; k++) {
             struct peer *peer = r->table[k] = &r->peers[k];
             *peer = (struct peer){.ops = &fake_ops,
@@ -277,7 +280,7 @@ static void fake_open(struct fake_rules rules)
     }
 }
 
-static inline bool fake_quiet(void)
+static inline bool fake_is_idle(void)
 {
     for (int i = 0; i < RANKS; i++) {
         struct fake_rank *r = &fake_ranks[i];

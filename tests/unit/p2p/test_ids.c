@@ -1,5 +1,5 @@
-/* test_ids.c: cookies that peers know requests by: live ones find their object, old and invented ones find
- * nothing, also after much reuse.
+/* test_ids.c: the cookies by which peers name requests: a live cookie finds its object; an old or invented
+ * cookie finds nothing, also after slots were reused many times.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "p2p/ids.h"
@@ -8,7 +8,7 @@
 
 enum { N = 1000 };
 
-static void live_ones(void)
+static void test_live_cookies(void)
 {
     struct ids ids = {0};
     int objects[N];
@@ -26,15 +26,15 @@ static void live_ones(void)
     ids_close(&ids);
 }
 
-static void stale_ones(void)
+static void test_stale_cookies(void)
 {
     struct ids ids = {0};
     int object;
     uint64_t old[N];
-    for (int i = 0; i < N; i++) { /* the same slot again and again */
+    for (int i = 0; i < N; i++) { /* reuses the same slot */
         old[i] = ids_add(&ids, &object);
         ids_remove(&ids, old[i]);
-        ids_remove(&ids, old[i]); /* twice does no harm */
+        ids_remove(&ids, old[i]); /* removing a stale cookie has no effect */
     }
     uint64_t now = ids_add(&ids, &object);
     for (int i = 0; i < N; i++) {
@@ -46,7 +46,7 @@ static void stale_ones(void)
     ids_close(&ids);
 }
 
-static void invented_ones(void)
+static void test_invented_cookies(void)
 {
     struct ids ids = {0};
     int object;
@@ -62,8 +62,8 @@ static void invented_ones(void)
 
 int main(void)
 {
-    TEST_RUN(live_ones);
-    TEST_RUN(stale_ones);
-    TEST_RUN(invented_ones);
+    TEST_RUN(test_live_cookies);
+    TEST_RUN(test_stale_cookies);
+    TEST_RUN(test_invented_cookies);
     return test_result();
 }

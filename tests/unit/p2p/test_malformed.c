@@ -1,6 +1,6 @@
-/* test_malformed.c: frames that no sound peer would send. Whatever the bytes, the engine either makes sense
- * of them or ends with its sentence (abort); it never crashes and never writes where it should not. Each
- * batch runs in a child, so that its exit status can be checked.
+/* test_malformed.c: frames with random contents that no correct peer would send. The engine either accepts
+ * a frame or aborts with an error message; it never crashes and never writes outside the receive buffer.
+ * Each batch runs in a child process, whose exit status is checked.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <signal.h>
@@ -10,19 +10,12 @@
 
 #include "boot/boot.h"
 #include "p2p/engine.h"
+#include "random.h"
 #include "test.h"
 
 enum { BATCHES = 400, FRAMES_MAX = 12, ROOM = 4096, GUARD = 64 };
 
-static uint32_t seed;
-
-static uint32_t malformed_random_choice(uint32_t n)
-{
-    seed = seed * 1664525u + 1013904223u;
-    return (seed >> 8) % n;
-}
-
-/* A process of one rank, by hand; `other` stands for a peer whose frames are invented. */
+/* A job of one rank; `other` is a peer that sends random frames. */
 struct world {
     uint32_t zero;
     struct boot boot;
@@ -43,13 +36,13 @@ static void world_open(struct world *w)
     EXPECT_EQ(p2p_open(w->net, &w->p2p), 0);
     EXPECT_EQ(net_peer(w->net, 0, &w->peer), 0);
     w->other = *w->peer;
-    w->other.caps.get = w->other.caps.put = false; /* its memory would be ours */
+    w->other.caps.get = w->other.caps.put = false; /* a put or get would access this process's own memory */
     list_init(&w->other.pending);
     list_init(&w->other.stalled_link);
 }
 
-/* Requests in every state, so that a frame that guesses well finds something. */
-static void start_some(struct world *w)
+/* Starts requests in every state, so that a frame with a valid cookie finds one. */
+static void start_requests(struct world *w)
 {
     struct dtype *byte = dtype_from(MPI_BYTE);
     struct envelope env = {.context = 2, .source = 0};
@@ -68,58 +61,57 @@ static void start_some(struct world *w)
 
 static uint64_t random_word(void)
 {
-    switch (malformed_random_choice(4)) {
+    switch (random_below(4)) {
     case 0:
-        return (uint64_t)(1 + malformed_random_choice(2)) << 32 |
-               malformed_random_choice(40); /* perhaps a real cookie */
+        return (uint64_t)(1 + random_below(2)) << 32 |
+               random_below(40); /* a small number may be a valid cookie */
     case 1:
-        return malformed_random_choice(10000);
+        return random_below(10000);
     case 2:
-        return UINT64_MAX - malformed_random_choice(3);
+        return UINT64_MAX - random_below(3);
     default:
-        return (uint64_t)malformed_random_choice(1u << 24) << 40 | malformed_random_choice(1u << 24);
+        return (uint64_t)random_below(1u << 24) << 40 | random_below(1u << 24);
     }
 }
 
-static void malformed_feed(struct world *w)
+static void deliver_random_frame(struct world *w)
 {
     uint64_t payload[256];
     struct frame_header h = {.kind =
-                                 (uint8_t)(malformed_random_choice(20) ? malformed_random_choice(FRAME_KINDS)
-                                                                       : malformed_random_choice(256)),
-                             .flags = (uint8_t)malformed_random_choice(3),
-                             .aux = (uint16_t)malformed_random_choice(1u << 16),
-                             .context = malformed_random_choice(4),
-                             .source = (int32_t)malformed_random_choice(4) - 2,
-                             .tag = (int32_t)malformed_random_choice(120) - 2,
+                                 (uint8_t)(random_below(20) ? random_below(FRAME_KINDS) : random_below(256)),
+                             .flags = (uint8_t)random_below(3),
+                             .aux = (uint16_t)random_below(1u << 16),
+                             .context = random_below(4),
+                             .source = (int32_t)random_below(4) - 2,
+                             .tag = (int32_t)random_below(120) - 2,
                              .word = random_word()};
     static const size_t lengths[] = {0, 1, 8, 16, 24, 32, 40, 48, 64, 1000, 2048};
-    size_t len = lengths[malformed_random_choice(COUNT_OF(lengths))];
-    if (h.kind == FRAME_RTS && malformed_random_choice(4))
+    size_t len = lengths[random_below(COUNT_OF(lengths))];
+    if (h.kind == FRAME_RTS && random_below(4))
         len = sizeof(struct rts);
-    if (h.kind == FRAME_CTS && malformed_random_choice(4))
+    if (h.kind == FRAME_CTS && random_below(4))
         len = sizeof(struct cts);
-    if (h.kind == FRAME_CTS_WRITE && malformed_random_choice(4))
+    if (h.kind == FRAME_CTS_WRITE && random_below(4))
         len = sizeof(struct cts_write);
-    if (h.kind == FRAME_WRITTEN && malformed_random_choice(4))
+    if (h.kind == FRAME_WRITTEN && random_below(4))
         len = sizeof(uint64_t);
-    if (h.kind == FRAME_RTR && malformed_random_choice(4))
+    if (h.kind == FRAME_RTR && random_below(4))
         len = sizeof(struct rtr);
     for (size_t i = 0; i < COUNT_OF(payload); i++)
         payload[i] = random_word();
-    w->net->deliver(w->p2p, malformed_random_choice(2) ? w->peer : &w->other, &h, payload, len);
+    w->net->deliver(w->p2p, random_below(2) ? w->peer : &w->other, &h, payload, len);
 }
 
-static void malformed_child(uint32_t batch)
+static void run_batch(uint32_t batch)
 {
     static struct world w;
-    seed = batch * 7919 + 1;
+    random_seed = batch * 7919 + 1;
     world_open(&w);
     w.peer->caps.get = w.peer->caps.put = false;
-    start_some(&w);
-    for (int left = 1 + (int)malformed_random_choice(FRAMES_MAX); left > 0; left--) {
-        malformed_feed(&w);
-        if (malformed_random_choice(8) == 0)
+    start_requests(&w);
+    for (int left = 1 + (int)random_below(FRAMES_MAX); left > 0; left--) {
+        deliver_random_frame(&w);
+        if (random_below(8) == 0)
             net_progress(w.net);
     }
     for (int i = 0; i < GUARD; i++)
@@ -137,7 +129,7 @@ static void test_batches(void)
         if (pid == 0) {
             if (!freopen("/dev/null", "w", stderr))
                 _exit(4);
-            malformed_child(b);
+            run_batch(b);
         }
         int status = 0;
         waitpid(pid, &status, 0);

@@ -1,11 +1,11 @@
-/* test_offers.c: offers as the sender keeps them.
+/* test_offers.c: the sender's table of offers (receive buffers that receivers announced).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "p2p/offer_policy.h"
 
 #include "test.h"
 
-static void crossed_ones_are_void(void)
+static void test_crossed_offers_are_void(void)
 {
     struct offers o = {0};
     struct offer a = {.env = {.context = 2, .source = 1, .tag = 3}, .cookie = 7}, got;
@@ -16,7 +16,7 @@ static void crossed_ones_are_void(void)
     EXPECT_EQ(o.count, 1);
 }
 
-static void each_is_taken_once_by_its_envelope(void)
+static void test_offer_is_taken_once(void)
 {
     struct offers o = {0};
     struct offer got;
@@ -29,7 +29,7 @@ static void each_is_taken_once_by_its_envelope(void)
     EXPECT(!offers_remove_matching(&o, (struct envelope){.context = 3, .source = 1, .tag = 1}, &got));
     EXPECT(!offers_remove_matching(&o, (struct envelope){.context = 2, .source = 0, .tag = 1}, &got));
     for (int n = 0; n < OFFERS_MAX; n++) {
-        int tag = n * 5 % OFFERS_MAX; /* in some order */
+        int tag = n * 5 % OFFERS_MAX; /* a permutation of the tags */
         struct envelope env = {.context = 2, .source = 1, .tag = tag};
         EXPECT(offers_remove_matching(&o, env, &got));
         EXPECT_EQ(got.cookie, 100 + tag);
@@ -38,12 +38,12 @@ static void each_is_taken_once_by_its_envelope(void)
     EXPECT_EQ(o.count, 0);
 }
 
-static void one_envelope_is_one_class(void)
+static void test_envelopes_are_counted_separately(void)
 {
     for (int tag = -3; tag < 100; tag++)
         for (uint64_t context = 0; context < 20; context++) {
             struct envelope env = {.context = context, .source = 1, .tag = tag}, other = env;
-            other.source = 2; /* of another peer: counted elsewhere */
+            other.source = 2; /* another peer: counted separately */
             EXPECT(envelope_class(env) < PEER_CLASSES);
             EXPECT_EQ(envelope_class(env), envelope_class(other));
         }
@@ -53,8 +53,8 @@ static void one_envelope_is_one_class(void)
 
 int main(void)
 {
-    TEST_RUN(crossed_ones_are_void);
-    TEST_RUN(each_is_taken_once_by_its_envelope);
-    TEST_RUN(one_envelope_is_one_class);
+    TEST_RUN(test_crossed_offers_are_void);
+    TEST_RUN(test_offer_is_taken_once);
+    TEST_RUN(test_envelopes_are_counted_separately);
     return test_result();
 }

@@ -1,12 +1,12 @@
-/* test_partition.c: the transfers of a partitioned message: they cover every partition once, in order; what
- * travels together is small and lies within one partition of the receiver.
+/* test_partition.c: the transfers of a partitioned message cover every partition once and in order;
+ * partitions that are sent together are small and lie within one partition of the receiver.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "p2p/partition.h"
 
 #include "test.h"
 
-static void partition_check(struct partition_side s, struct partition_side r, uint64_t together)
+static void check_plan(struct partition_side s, struct partition_side r, uint64_t together)
 {
     struct partition_plan plan;
     EXPECT(partition_plan_make(s, r, together, &plan) == 0);
@@ -27,7 +27,7 @@ static void partition_check(struct partition_side s, struct partition_side r, ui
     partition_plan_free(&plan);
 }
 
-static void all_shapes(void)
+static void test_all_shapes(void)
 {
     static const uint64_t limits[] = {0, 1, 16, 4096};
     for (int s = 1; s <= 24; s++)
@@ -35,11 +35,11 @@ static void all_shapes(void)
             for (uint64_t total = 0; total <= 24 * 720; total += 720)
                 for (size_t k = 0; k < 4; k++)
                     if (total % (uint64_t)s == 0 && total % (uint64_t)r == 0)
-                        partition_check((struct partition_side){s, total / (uint64_t)s},
-                                        (struct partition_side){r, total / (uint64_t)r}, limits[k]);
+                        check_plan((struct partition_side){s, total / (uint64_t)s},
+                                   (struct partition_side){r, total / (uint64_t)r}, limits[k]);
 }
 
-static void known_plans(void)
+static void test_known_plans(void)
 {
     struct partition_plan plan;
     partition_plan_make((struct partition_side){8, 10}, (struct partition_side){2, 40}, 4096, &plan);
@@ -61,7 +61,7 @@ static void known_plans(void)
 
 int main(void)
 {
-    TEST_RUN(all_shapes);
-    TEST_RUN(known_plans);
+    TEST_RUN(test_all_shapes);
+    TEST_RUN(test_known_plans);
     return test_result();
 }

@@ -1,5 +1,6 @@
-/* test_state.c: the table of states of sends and receives (src/p2p/state.def): every state can be reached and left, no
- * send becomes a receive, src/p2p/README.md shows the same table, and a debug build ends a request that goes astray.
+/* test_state.c: the table of states of sends and receives (src/p2p/state.def): every state can be reached
+ * and left, no send becomes a receive, src/p2p/README.md shows the same table, and a debug build aborts on
+ * a transition that the table does not contain.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <signal.h>
@@ -12,8 +13,8 @@
 #include "p2p/engine.h"
 #include "test.h"
 
-/* All states that can follow those in the set, directly or not. */
-static uint32_t state_reach(uint32_t set)
+/* All states that can follow the states in `set`, directly or indirectly. */
+static uint32_t reachable_states(uint32_t set)
 {
     for (uint32_t before = 0; before != set;) {
         before = set;
@@ -24,21 +25,22 @@ static uint32_t state_reach(uint32_t set)
     return set;
 }
 
-static void each_is_reached_and_ends(void)
+static void test_every_state_is_reached_and_left(void)
 {
-    uint32_t sends = state_reach(STATE_BIT(SEND_NEW)), receives = state_reach(STATE_BIT(RECV_UNMATCHED));
+    uint32_t sends = reachable_states(STATE_BIT(SEND_NEW)),
+             receives = reachable_states(STATE_BIT(RECV_UNMATCHED));
     EXPECT_EQ(sends & receives, STATE_BIT(DONE));
     EXPECT_EQ(sends | receives, (1u << STATES) - 1);
     for (int s = 0; s < STATES; s++) {
         bool send = strncmp(state_name((enum p2p_state)s), "SEND_", 5) == 0;
         EXPECT_EQ(sends >> s & 1, send || s == STATE_DONE);
-        EXPECT(state_reach(1u << s) & STATE_BIT(DONE));
+        EXPECT(reachable_states(1u << s) & STATE_BIT(DONE));
         EXPECT(!state_may_follow((enum p2p_state)s, (enum p2p_state)s));
         EXPECT(!state_may_follow(STATE_DONE, (enum p2p_state)s));
     }
 }
 
-static void state_print_row(enum p2p_state from, char *out, size_t size)
+static void print_row(enum p2p_state from, char *out, size_t size)
 {
     size_t n = (size_t)snprintf(out, size, "| %s | %s |", state_name(from), state_description(from));
     for (int to = 0; to < STATES; to++)
@@ -48,7 +50,7 @@ static void state_print_row(enum p2p_state from, char *out, size_t size)
         snprintf(out + n, size - n, " |\n");
 }
 
-static const char *state_readme(void)
+static const char *read_readme(void)
 {
     static char text[65536];
     FILE *f = fopen(SOURCE "/src/p2p/README.md", "r");
@@ -60,20 +62,20 @@ static const char *state_readme(void)
     return text;
 }
 
-static void readme_shows_them(void)
+static void test_readme_shows_table(void)
 {
-    const char *text = state_readme();
+    const char *text = read_readme();
     for (int s = 0; s < STATE_DONE; s++) {
         char expected[512];
-        state_print_row((enum p2p_state)s, expected, sizeof(expected));
+        print_row((enum p2p_state)s, expected, sizeof(expected));
         if (!strstr(text, expected))
             printf("src/p2p/README.md has no line\n%s", expected);
         EXPECT(strstr(text, expected) != NULL);
     }
 }
 
-/* Only debug builds look. */
-static void astray_ends(void)
+/* Only debug builds check transitions. */
+static void test_invalid_transition_aborts(void)
 {
 #ifdef FISHPLATE_DEBUG_BUILD
     for (int from = 0; from < STATES; from++) {
@@ -85,7 +87,7 @@ static void astray_ends(void)
             if (!freopen("/dev/null", "w", stderr))
                 _exit(4);
             r.state = (uint8_t)from;
-            request_change_state(&r, (enum p2p_state)from); /* no state follows itself */
+            request_change_state(&r, (enum p2p_state)from); /* no state may follow itself */
             _exit(0);
         }
         int status = 0;
@@ -97,8 +99,8 @@ static void astray_ends(void)
 
 int main(void)
 {
-    TEST_RUN(each_is_reached_and_ends);
-    TEST_RUN(readme_shows_them);
-    TEST_RUN(astray_ends);
+    TEST_RUN(test_every_state_is_reached_and_left);
+    TEST_RUN(test_readme_shows_table);
+    TEST_RUN(test_invalid_transition_aborts);
     return test_result();
 }

@@ -1,14 +1,16 @@
-/* test_suspended.c: one message and one receive while processes die: every order of events, for eager messages and for every
- * rendezvous protocol, over the transport of fake.h. The receive is posted, matches, transfers, is suspended by the death of
- * another process, resumed by an acknowledgement or by its message, cancelled, freed, revoked; the sender may die at any step.
+/* test_suspended.c: one message and one receive while processes die: every order of events, for eager
+ * messages and for every rendezvous protocol, over the transport of fake.h. The receive is posted,
+ * matches, transfers, is suspended by the death of another process, resumed by an acknowledgement or by
+ * its message, cancelled, freed, revoked; the sender may die at any step.
  *
- * The search runs the real engine: each order is replayed from the start, and an order that leads to a state that was seen
- * before is not continued. A state is the two requests, the frames and transfers under way, the data that has arrived, and
- * the events that have happened (state_key).
+ * The search runs the real engine: each order is replayed from the start, and an order that leads to a
+ * state that was seen before is not continued. A state is the two requests, the frames and transfers under
+ * way, the data that has arrived, and the events that have happened (hash_state).
  *
  * After each step: a receive that is complete without an error has all its data; one that is complete with
- * MPIX_ERR_PROC_FAILED_PENDING is posted, is in the state RECV_SUSPENDED, and an unacknowledged death exists. When nothing is
- * left to do, both requests have the result that the events call for, and nothing is registered.
+ * MPIX_ERR_PROC_FAILED_PENDING is posted, is in the state RECV_SUSPENDED, and an unacknowledged death
+ * exists. When nothing is left to do, both requests have the result that the events call for, and nothing
+ * is registered.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/tunable.h"
@@ -21,16 +23,16 @@ enum { SIZE_MAX_ = 600, SENDER = 1, RECEIVER = 0, ABSENT = 7, DEPTH = 120, SEEN 
 enum action {
     POST,
     SEND,
-    OTHER_DIES,       /* a process that is not part of this message */
-    ACKNOWLEDGE,      /* MPIX_Comm_ack_failed */
-    ANOTHER_DIES,     /* after the acknowledgement */
-    ACKNOWLEDGE_MORE, /* ... and that one is acknowledged too */
+    OTHER_DIES,       /* a process dies that is neither sender nor receiver */
+    ACKNOWLEDGE,      /* the receiver calls MPIX_Comm_ack_failed */
+    ANOTHER_DIES,     /* a second such process dies after the acknowledgement */
+    ACKNOWLEDGE_MORE, /* the receiver acknowledges the second death */
     CANCEL,
     FREE, /* MPI_Request_free of the receive */
     REVOKE,
     SENDER_DIES,
-    ONCE, /* those before happen once */
-    RECEIVER_PROGRESS = ONCE,
+    ONCE_EVENTS, /* the events above happen at most once */
+    RECEIVER_PROGRESS = ONCE_EVENTS,
     SENDER_PROGRESS,
     HOLD_ENDS,
     MOVE_PUT,
@@ -42,23 +44,23 @@ static const char *const action_names[ACTIONS] = {
     "cancel",    "free",      "revoke",     "sender dies", "receiver",     "sender",
     "hold ends", "put moves", "get moves"};
 
-/* What one search explores. */
+/* Parameters of one search. */
 struct setup {
     const char *protocol;
     size_t message, room;
     bool wildcard, synchronous;
-    uint32_t without; /* events that do not happen */
+    uint32_t excluded_events; /* bit mask of events that do not happen */
 };
 
 static struct world {
     struct setup setup;
-    uint32_t done; /* events that have happened */
+    uint32_t done; /* bit mask of events that have happened */
     int ndead, nacked;
     bool revoked, sender_dead;
     struct request *send, *receive; /* NULL: not started, or complete and freed */
     int send_error, receive_error;
     bool send_over, receive_over, receive_cancelled, receive_is_free;
-    unsigned char data[SIZE_MAX_], buf[SIZE_MAX_ + 8], kept[SIZE_MAX_ + 8];
+    unsigned char data[SIZE_MAX_], buf[SIZE_MAX_ + 8], buf_at_completion[SIZE_MAX_ + 8];
 } w;
 
 static uint64_t *seen;
@@ -67,7 +69,7 @@ static uint64_t nsuspended; /* states in which the receive is suspended */
 static enum action path[DEPTH];
 static int depth;
 
-static int suspended_judge(void *arg, struct envelope env)
+static int has_unacked_death(void *arg, struct envelope env)
 {
     (void)arg;
     if (w.revoked)
@@ -77,14 +79,14 @@ static int suspended_judge(void *arg, struct envelope env)
     return w.sender_dead ? MPIX_ERR_PROC_FAILED : 0;
 }
 
-static struct fake_rank *suspended_receiver(void)
+static struct fake_rank *receiver_rank(void)
 {
     return &fake_ranks[RECEIVER];
 }
 
 static void world_open(const struct setup *s)
 {
-    fake_always = true;
+    fake_random_is_max = true;
     fake_open((struct fake_rules){.caps = {.put = true,
                                            .get = true,
                                            .put_ordered = true,
@@ -96,10 +98,10 @@ static void world_open(const struct setup *s)
     memset(w.buf, 0xdd, sizeof(w.buf));
     for (int i = 0; i < RANKS; i++)
         fake_ranks[i].p2p->dice = 1;
-    p2p_on_fault(suspended_receiver()->p2p, suspended_judge, NULL, NULL);
+    p2p_on_fault(receiver_rank()->p2p, has_unacked_death, NULL, NULL);
 }
 
-static void drop_all(struct list *queue, bool fail)
+static void drop_queue(struct list *queue, bool fail)
 {
     while (!list_empty(queue)) {
         struct fake_item *i = list_entry(queue->next, struct fake_item, link);
@@ -115,22 +117,22 @@ static void world_close(void)
 {
     for (int i = 0; i < RANKS; i++)
         for (int k = 0; k < RANKS; k++)
-            drop_all(&fake_ranks[i].out[k], false);
+            drop_queue(&fake_ranks[i].out[k], false);
     for (int i = 0; i < RANKS; i++) {
         struct fake_rank *r = &fake_ranks[i];
-        drop_all(&r->gets, false);
+        drop_queue(&r->gets, false);
         p2p_close(r->p2p);
         paces_free(&r->net.paces);
     }
-    fake_always = false;
+    fake_random_is_max = false;
 }
 
 /* ---- actions ---- */
 
-static void suspended_post(void)
+static void post_receive(void)
 {
     struct envelope env = {.context = 2, .source = w.setup.wildcard ? MPI_ANY_SOURCE : SENDER, .tag = 5};
-    EXPECT_EQ(p2p_irecv(suspended_receiver()->p2p, w.buf, (MPI_Count)w.setup.room, dtype_from(MPI_BYTE), env,
+    EXPECT_EQ(p2p_irecv(receiver_rank()->p2p, w.buf, (MPI_Count)w.setup.room, dtype_from(MPI_BYTE), env,
                         &w.receive),
               0);
 }
@@ -145,39 +147,39 @@ static void start_send(void)
               0);
 }
 
-/* A send waits for an offer for a time that the clock limits: here until HOLD_ENDS. */
-static bool is_held(void)
+/* True while a send waits for an offer; the production limit is a time, here the event HOLD_ENDS. */
+static bool send_waits_for_offer(void)
 {
     return w.send && !w.send->shared && p2p_request(w.send)->state == STATE_SEND_HELD &&
            p2p_request(w.send)->hold.since != 0;
 }
 
-static void one_more_dies(uint32_t number, struct peer *peer)
+static void process_dies(uint32_t number, struct peer *peer)
 {
     w.ndead++;
-    suspended_receiver()->net.died(suspended_receiver()->net.deliver_ctx, number, peer);
+    receiver_rank()->net.died(receiver_rank()->net.deliver_ctx, number, peer);
 }
 
-/* The transport ends what is under way; nothing more comes from the sender. */
+/* The sender dies: the transport ends its transfers, and nothing more arrives from it. */
 static void sender_dies(void)
 {
     struct fake_rank *dead = &fake_ranks[SENDER];
-    struct peer *peer = &suspended_receiver()->peers[SENDER];
+    struct peer *peer = &receiver_rank()->peers[SENDER];
     w.sender_dead = true;
     peer->ops = &lost_transport;
     peer->eager_max = UINT64_MAX - 1;
     peer->eager_below = UINT64_MAX;
-    drop_all(&dead->out[RECEIVER], false);
-    drop_all(&dead->gets, false);
-    drop_all(&suspended_receiver()->out[SENDER], true);
-    drop_all(&suspended_receiver()->gets, true);
-    one_more_dies(SENDER, peer);
+    drop_queue(&dead->out[RECEIVER], false);
+    drop_queue(&dead->gets, false);
+    drop_queue(&receiver_rank()->out[SENDER], true);
+    drop_queue(&receiver_rank()->gets, true);
+    process_dies(SENDER, peer);
 }
 
-static void suspended_acknowledge(void)
+static void acknowledge_deaths(void)
 {
     w.nacked = w.ndead;
-    p2p_recheck_faults(suspended_receiver()->p2p);
+    p2p_recheck_faults(receiver_rank()->p2p);
 }
 
 static void free_receive(void)
@@ -190,7 +192,7 @@ static void free_receive(void)
     w.receive_is_free = true;
 }
 
-static struct fake_item *suspended_movable(struct list *queue)
+static struct fake_item *find_unfinished_transfer(struct list *queue)
 {
     list_foreach(pos, queue)
     {
@@ -201,15 +203,15 @@ static struct fake_item *suspended_movable(struct list *queue)
     return NULL;
 }
 
-static struct fake_item *put_under_way(void)
+static struct fake_item *find_put_in_flight(void)
 {
-    struct fake_item *i = suspended_movable(&fake_ranks[SENDER].out[RECEIVER]);
-    return i ? i : suspended_movable(&suspended_receiver()->out[SENDER]);
+    struct fake_item *i = find_unfinished_transfer(&fake_ranks[SENDER].out[RECEIVER]);
+    return i ? i : find_unfinished_transfer(&receiver_rank()->out[SENDER]);
 }
 
-static bool may_happen(enum action a)
+static bool can_happen(enum action a)
 {
-    if (a < ONCE && ((w.done | w.setup.without) >> a & 1))
+    if (a < ONCE_EVENTS && ((w.done | w.setup.excluded_events) >> a & 1))
         return false;
     switch (a) {
     case SEND:
@@ -230,49 +232,49 @@ static bool may_happen(enum action a)
     case SENDER_PROGRESS:
         return !w.sender_dead;
     case HOLD_ENDS:
-        return is_held() && !w.sender_dead;
+        return send_waits_for_offer() && !w.sender_dead;
     case MOVE_PUT:
-        return put_under_way() != NULL;
+        return find_put_in_flight() != NULL;
     case MOVE_GET:
-        return suspended_movable(&suspended_receiver()->gets) != NULL;
+        return find_unfinished_transfer(&receiver_rank()->gets) != NULL;
     default:
         return true;
     }
 }
 
-static void suspended_act(enum action a)
+static void execute_action(enum action a)
 {
-    w.done |= a < ONCE ? 1u << a : 0;
+    w.done |= a < ONCE_EVENTS ? 1u << a : 0;
     switch (a) {
     case POST:
-        suspended_post();
+        post_receive();
         break;
     case SEND:
         start_send();
         break;
     case OTHER_DIES:
     case ANOTHER_DIES:
-        one_more_dies(ABSENT + (uint32_t)a, NULL);
+        process_dies(ABSENT + (uint32_t)a, NULL);
         break;
     case ACKNOWLEDGE:
     case ACKNOWLEDGE_MORE:
-        suspended_acknowledge();
+        acknowledge_deaths();
         break;
     case CANCEL:
-        EXPECT_EQ(p2p_cancel(suspended_receiver()->p2p, w.receive), 0);
+        EXPECT_EQ(p2p_cancel(receiver_rank()->p2p, w.receive), 0);
         break;
     case FREE:
         free_receive();
         break;
     case REVOKE:
         w.revoked = true;
-        p2p_recheck_faults(suspended_receiver()->p2p);
+        p2p_recheck_faults(receiver_rank()->p2p);
         break;
     case SENDER_DIES:
         sender_dies();
         break;
     case RECEIVER_PROGRESS:
-        net_progress(&suspended_receiver()->net);
+        net_progress(&receiver_rank()->net);
         break;
     case SENDER_PROGRESS:
         net_progress(&fake_ranks[SENDER].net);
@@ -281,21 +283,21 @@ static void suspended_act(enum action a)
         p2p_request(w.send)->hold.since = 0;
         break;
     case MOVE_PUT:
-        fake_move(put_under_way());
+        fake_copy_half(find_put_in_flight());
         break;
     default:
-        fake_move(suspended_movable(&suspended_receiver()->gets));
+        fake_copy_half(find_unfinished_transfer(&receiver_rank()->gets));
     }
 }
 
-/* ---- what must hold ---- */
+/* ---- checks ---- */
 
 static bool has_data(void)
 {
     return memcmp(w.buf, w.data, MIN(w.setup.message, w.setup.room)) == 0;
 }
 
-static bool suspended_untouched(void)
+static bool buffer_is_untouched(void)
 {
     for (size_t i = 0; i < sizeof(w.buf); i++)
         if (w.buf[i] != 0xdd)
@@ -303,7 +305,7 @@ static bool suspended_untouched(void)
     return true;
 }
 
-static void receive_ended(void)
+static void check_ended_receive(void)
 {
     const int full = w.setup.message > w.setup.room ? MPI_ERR_TRUNCATE : 0;
     w.receive_over = true;
@@ -312,7 +314,7 @@ static void receive_ended(void)
     if (w.receive_cancelled) {
         EXPECT_EQ(w.receive_error, 0);
         EXPECT(w.done >> CANCEL & 1);
-        EXPECT(suspended_untouched());
+        EXPECT(buffer_is_untouched());
     } else if (w.receive_error == full) {
         EXPECT(has_data());
         EXPECT_EQ(w.receive->bytes, MIN(w.setup.message, w.setup.room));
@@ -325,10 +327,10 @@ static void receive_ended(void)
     }
     request_free(w.receive);
     w.receive = NULL;
-    memcpy(w.kept, w.buf, sizeof(w.buf)); /* the program's again */
+    memcpy(w.buf_at_completion, w.buf, sizeof(w.buf)); /* from now on the buffer belongs to the program */
 }
 
-static void suspended_check(void)
+static void check_state(void)
 {
     if (w.receive) {
         const struct p2p_request *r = p2p_request(w.receive);
@@ -343,10 +345,10 @@ static void suspended_check(void)
             EXPECT(w.nacked == w.ndead && !w.revoked); /* a posted wildcard receive would be suspended */
         }
         if (w.receive->complete && !pending)
-            receive_ended();
+            check_ended_receive();
     }
     if (w.receive_over)
-        EXPECT(memcmp(w.kept, w.buf, sizeof(w.buf)) == 0);
+        EXPECT(memcmp(w.buf_at_completion, w.buf, sizeof(w.buf)) == 0);
     if (w.send && !w.sender_dead && w.send->complete) {
         w.send_over = true;
         w.send_error = w.send->error;
@@ -357,8 +359,8 @@ static void suspended_check(void)
         EXPECT_EQ(w.buf[i], 0xdd);
 }
 
-/* Checks the end: everything that can happen has happened. */
-static void check_end(void)
+/* Checks the final state, in which no event is left. */
+static void check_final_state(void)
 {
     const bool posted = w.done >> POST & 1, sent = w.done >> SEND & 1;
     const bool taken_back = w.receive_cancelled || w.receive_is_free;
@@ -369,13 +371,13 @@ static void check_end(void)
     if (sent && !w.sender_dead && w.receive_over && !taken_back)
         EXPECT(w.send_over);
     if (!w.receive && !w.receive_is_free)
-        EXPECT_EQ(suspended_receiver()->registered, 0);
-    EXPECT(list_empty(&suspended_receiver()->net.stalled));
+        EXPECT_EQ(receiver_rank()->registered, 0);
+    EXPECT(list_empty(&receiver_rank()->net.stalled));
 }
 
 /* ---- the search ---- */
 
-static void suspended_mix(uint64_t *key, uint64_t value)
+static void mix_hash(uint64_t *key, uint64_t value)
 {
     *key = (*key ^ value) * 0x9e3779b97f4a7c15u;
     *key ^= *key >> 29;
@@ -383,50 +385,49 @@ static void suspended_mix(uint64_t *key, uint64_t value)
 
 static void mix_request(uint64_t *key, const struct request *base)
 {
-    suspended_mix(key, base != NULL);
+    mix_hash(key, base != NULL);
     if (!base || base->shared)
         return;
     const struct p2p_request *r = (const struct p2p_request *)base;
-    suspended_mix(key, r->state | (uint64_t)(base->complete != 0) << 8 | (uint64_t)r->match.posted << 9 |
-                           (uint64_t)r->registered << 10 | (uint64_t)base->freed << 11 |
-                           (uint64_t)(uint32_t)base->error << 32);
+    mix_hash(key, r->state | (uint64_t)(base->complete != 0) << 8 | (uint64_t)r->match.posted << 9 |
+                      (uint64_t)r->registered << 10 | (uint64_t)base->freed << 11 |
+                      (uint64_t)(uint32_t)base->error << 32);
     if (request_is_in_state(r, STATE_BIT(SEND_HELD)))
-        suspended_mix(key, r->hold.since != 0);
+        mix_hash(key, r->hold.since != 0);
     if (request_is_in_state(r, STATE_BIT(SEND_PIECES) | STATE_BIT(RECV_PIECES)))
-        suspended_mix(key, r->pieces.moved);
+        mix_hash(key, r->pieces.moved);
 }
 
-static uint64_t state_key(void)
+static uint64_t hash_state(void)
 {
     uint64_t key = 1;
-    suspended_mix(&key, w.done | (uint64_t)w.ndead << 32 | (uint64_t)w.nacked << 40 |
-                            (uint64_t)w.send_over << 48 | (uint64_t)w.receive_over << 49 |
-                            (uint64_t)w.receive_cancelled << 50);
+    mix_hash(&key, w.done | (uint64_t)w.ndead << 32 | (uint64_t)w.nacked << 40 | (uint64_t)w.send_over << 48 |
+                       (uint64_t)w.receive_over << 49 | (uint64_t)w.receive_cancelled << 50);
     mix_request(&key, w.send);
     mix_request(&key, w.receive);
     for (size_t i = 0; i < sizeof(w.buf); i++)
-        suspended_mix(&key, w.buf[i]);
+        mix_hash(&key, w.buf[i]);
     for (int i = 0; i < RANKS; i++) {
         struct fake_rank *r = &fake_ranks[i];
         struct list *queues[] = {&r->gets, &r->out[!i]};
-        suspended_mix(&key, (uint64_t)r->registered << 32 | (uint64_t)p2p_posted_length(r->p2p) << 16 |
-                                p2p_unexpected_length(r->p2p) << 1 | list_empty(&r->net.stalled));
+        mix_hash(&key, (uint64_t)r->registered << 32 | (uint64_t)p2p_posted_length(r->p2p) << 16 |
+                           p2p_unexpected_length(r->p2p) << 1 | list_empty(&r->net.stalled));
         for (size_t q = 0; q < COUNT_OF(queues); q++) {
-            suspended_mix(&key, 77);
+            mix_hash(&key, 77);
             list_foreach(pos, queues[q])
             {
                 const struct fake_item *f = list_entry(pos, struct fake_item, link);
-                suspended_mix(&key, f->op ? 256u + (unsigned)f->phase : f->header.kind);
-                suspended_mix(&key, f->op ? 0 : (uint64_t)f->header.flags << 32 | f->header.aux);
-                suspended_mix(&key, f->len);
+                mix_hash(&key, f->op ? 256u + (unsigned)f->phase : f->header.kind);
+                mix_hash(&key, f->op ? 0 : (uint64_t)f->header.flags << 32 | f->header.aux);
+                mix_hash(&key, f->len);
             }
         }
     }
     return key ? key : 1;
 }
 
-/* False: it was seen before. */
-static bool suspended_remember(uint64_t key)
+/* Returns false if the state was seen before. */
+static bool add_seen_state(uint64_t key)
 {
     for (uint64_t i = key;; i++) {
         uint64_t *place = &seen[i % SEEN];
@@ -440,12 +441,12 @@ static bool suspended_remember(uint64_t key)
     }
 }
 
-static void test_replay(const struct setup *s)
+static void replay_path(const struct setup *s)
 {
     world_open(s);
     for (int i = 0; i < depth; i++) {
-        suspended_act(path[i]);
-        suspended_check();
+        execute_action(path[i]);
+        check_state();
     }
     nsteps += (uint64_t)depth;
 }
@@ -459,44 +460,45 @@ static void print_path(const struct setup *s)
 }
 
 /* Explores all continuations of a path that leads to a new state. Returns with the path unchanged. */
-static void suspended_explore(const struct setup *s)
+static void explore_continuations(const struct setup *s)
 {
     bool quiet = true;
     for (enum action a = 0; a < ACTIONS && test_failures == 0; a++) {
-        test_replay(s);
-        const bool may = may_happen(a);
-        const uint64_t before = state_key();
+        replay_path(s);
+        const bool may = can_happen(a);
+        const uint64_t before = hash_state();
         if (may) {
             EXPECT(depth < DEPTH);
             path[depth++] = a;
-            suspended_act(a);
-            suspended_check();
+            execute_action(a);
+            check_state();
             if (test_failures)
                 print_path(s);
         }
-        const uint64_t after = state_key();
-        const bool fresh = may && suspended_remember(after);
-        quiet &= a < ONCE || after == before;
+        const uint64_t after = hash_state();
+        const bool fresh = may && add_seen_state(after);
+        quiet &= a < ONCE_EVENTS || after == before;
         world_close();
         if (fresh && test_failures == 0)
-            suspended_explore(s);
+            explore_continuations(s);
         depth -= may;
     }
     if (!quiet || test_failures)
         return;
-    test_replay(s); /* neither progress nor a transfer changes anything: the end, if no more events happen */
-    check_end();
+    replay_path(
+        s); /* neither progress nor a transfer changes the state: a final state unless an event happens */
+    check_final_state();
     if (test_failures)
         print_path(s);
     world_close();
 }
 
-static void test_search(struct setup s)
+static void search_all_orders(struct setup s)
 {
     EXPECT_EQ(tunable_set(tunables_find("RENDEZVOUS"), s.protocol, SOURCE_PROGRAM), 0);
     memset(seen, 0, SEEN * sizeof(*seen));
     nstates = nsteps = 0;
-    suspended_explore(&s);
+    explore_continuations(&s);
     printf("%-7s %3zu bytes into %3zu, %s: %" PRIu64 " states, %" PRIu64 " steps\n", s.protocol, s.message,
            s.room, s.wildcard ? "any source" : "one source", nstates, nsteps);
     EXPECT(nstates > 20 && nstates < SEEN / 2);
@@ -510,45 +512,47 @@ static void test_eager(void)
 {
     for (int synchronous = 0; synchronous < 2; synchronous++)
         for (int wildcard = 0; wildcard < 2; wildcard++)
-            test_search((struct setup){.protocol = "auto",
-                                       .message = 100,
-                                       .room = 100,
-                                       .wildcard = wildcard,
-                                       .synchronous = synchronous});
+            search_all_orders((struct setup){.protocol = "auto",
+                                             .message = 100,
+                                             .room = 100,
+                                             .wildcard = wildcard,
+                                             .synchronous = synchronous});
 }
 
-static void any_source(void)
+static void test_any_source(void)
 {
     for (size_t p = 0; p < COUNT_OF(protocols); p++)
-        test_search((struct setup){.protocol = protocols[p], .message = 600, .room = 600, .wildcard = true});
+        search_all_orders(
+            (struct setup){.protocol = protocols[p], .message = 600, .room = 600, .wildcard = true});
     EXPECT(nsuspended > 100);
 }
 
-static void one_source(void)
+static void test_one_source(void)
 {
     for (size_t p = 0; p < COUNT_OF(protocols); p++)
-        test_search((struct setup){.protocol = protocols[p],
-                                   .message = 600,
-                                   .room = 600,
-                                   .without = NOT(OTHER_DIES) | NOT(ANOTHER_DIES) | NOT(ACKNOWLEDGE_MORE)});
+        search_all_orders(
+            (struct setup){.protocol = protocols[p],
+                           .message = 600,
+                           .room = 600,
+                           .excluded_events = NOT(OTHER_DIES) | NOT(ANOTHER_DIES) | NOT(ACKNOWLEDGE_MORE)});
 }
 
 static void test_truncated(void)
 {
     for (size_t p = 0; p < COUNT_OF(protocols); p++)
-        test_search((struct setup){.protocol = protocols[p],
-                                   .message = 600,
-                                   .room = 300,
-                                   .wildcard = true,
-                                   .without = NOT(FREE) | NOT(ANOTHER_DIES)});
+        search_all_orders((struct setup){.protocol = protocols[p],
+                                         .message = 600,
+                                         .room = 300,
+                                         .wildcard = true,
+                                         .excluded_events = NOT(FREE) | NOT(ANOTHER_DIES)});
 }
 
 int main(void)
 {
     seen = malloc(SEEN * sizeof(*seen));
     TEST_RUN(test_eager);
-    TEST_RUN(any_source);
-    TEST_RUN(one_source);
+    TEST_RUN(test_any_source);
+    TEST_RUN(test_one_source);
     TEST_RUN(test_truncated);
     free(seen);
     return test_result();

@@ -1,6 +1,7 @@
-/* test_traffic.c: large messages on computed machines (../tune/cost_tables.h): ping-pong and windows of one size only from a cold start
- * get within 10 % of the best path forced, on every machine and for every size; kinds of traffic are distinguished; nothing that is not open
- * is chosen.
+/* test_traffic.c: choice of the path of large messages on simulated machines (../tune/cost_tables.h):
+ * ping-pong and windows of one size come within 10 % of the best forced path after a cold start, on every
+ * machine and for every size; isolated messages and bursts are distinguished; a path that is not available
+ * is never chosen.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "p2p/traffic.h"
@@ -13,24 +14,25 @@ enum { ALL = PATH_BIT(PATH_PIECES) | PATH_BIT(PATH_READ) | PATH_BIT(PATH_SPLIT),
 static uint32_t seed;
 static uint64_t now;
 
-static uint64_t traffic_noisy(uint64_t ns)
+static uint64_t add_noise(uint64_t ns)
 {
     seed = seed * 1664525u + 1013904223u;
     const uint32_t dice = seed >> 8;
     return (ns * (100 + dice % 20) / 100) * (dice / 20 % 200 == 0 ? 20 : 1);
 }
 
-static uint64_t traffic_isolated(const struct cost_row *r, enum path path)
+static uint64_t cost_isolated(const struct cost_row *r, enum path path)
 {
     return path == PATH_PIECES ? r->lone_pieces : path == PATH_READ ? r->lone_read : r->lone_split;
 }
 
-static uint64_t in_window(const struct cost_row *r, enum path path)
+static uint64_t cost_in_window(const struct cost_row *r, enum path path)
 {
     return path == PATH_PIECES ? r->window_pieces : path == PATH_READ ? r->window_read : r->window_split;
 }
 
-/* One message there; the next comes when the answer, which takes as long, has arrived. */
+/* Simulates ping-pong: the next message starts when the answer, which takes as long, has arrived. Returns
+ * the total time in ns. */
 static uint64_t ping_pong(struct traffic *t, const struct cost_row *r, int n, int forced)
 {
     uint64_t total = 0;
@@ -38,7 +40,7 @@ static uint64_t ping_pong(struct traffic *t, const struct cost_row *r, int n, in
         struct traffic_ticket ticket;
         const enum path path =
             forced >= 0 ? (enum path)forced : traffic_begin(t, r->bytes, ALL, false, now, &ticket);
-        const uint64_t ns = traffic_noisy(traffic_isolated(r, path)) * (i < COLD && n > COLD * 10 ? 2 : 1);
+        const uint64_t ns = add_noise(cost_isolated(r, path)) * (i < COLD && n > COLD * 10 ? 2 : 1);
         now += ns;
         if (forced < 0)
             traffic_end(t, &ticket, now, 0);
@@ -48,9 +50,10 @@ static uint64_t ping_pong(struct traffic *t, const struct cost_row *r, int n, in
     return total;
 }
 
-/* Announcements arrive together. A read ends when it is started; of a split message the receiver's half does, and the rest ends after
- * all announcements were handled, as pieces do. */
-static uint64_t traffic_windows(struct traffic *t, const struct cost_row *r, int n, int forced)
+/* Simulates windows of messages whose announcements arrive together. A read completes when it is started,
+ * as does the receiver's half of a split message; the other half, and messages in pieces, complete after
+ * all announcements were handled. */
+static uint64_t window_traffic(struct traffic *t, const struct cost_row *r, int n, int forced)
 {
     uint64_t total = 0;
     for (int i = 0; i < n; i += WINDOW) {
@@ -60,7 +63,7 @@ static uint64_t traffic_windows(struct traffic *t, const struct cost_row *r, int
         for (int k = 0; k < WINDOW; k++) {
             const enum path path =
                 forced >= 0 ? (enum path)forced : traffic_begin(t, r->bytes, ALL, false, now, &ticket[k]);
-            const uint64_t ns = traffic_noisy(in_window(r, path));
+            const uint64_t ns = add_noise(cost_in_window(r, path));
             const uint64_t first = path == PATH_READ ? ns : path == PATH_SPLIT ? ns / 2 : 20;
             now += first;
             late[k] = path == PATH_READ ? 0 : ns > first ? ns - first : 1;
@@ -78,9 +81,10 @@ static uint64_t traffic_windows(struct traffic *t, const struct cost_row *r, int
     return total;
 }
 
-static int traffic_behind(const struct cost_row *r,
-                          uint64_t (*run)(struct traffic *t, const struct cost_row *r, int n, int forced),
-                          int first, int n)
+static int percent_behind_best(const struct cost_row *r,
+                               uint64_t (*run)(struct traffic *t, const struct cost_row *r, int n,
+                                               int forced),
+                               int first, int n)
 {
     static const enum path paths[] = {PATH_PIECES, PATH_READ, PATH_SPLIT};
     struct traffic t;
@@ -106,13 +110,13 @@ static const struct {
                 {"aarch64 V1", cost_aarch64},
                 {"aarch64 N1", cost_aarch64_n1}};
 
-static void one_size_only(void)
+static void test_one_size(void)
 {
     for (unsigned m = 0; m < sizeof(machines) / sizeof(machines[0]); m++)
         for (int i = 0; i < COST_ROWS; i++) {
             const struct cost_row *r = &machines[m].rows[i];
-            const int ping = traffic_behind(r, ping_pong, 500, 5000),
-                      window = traffic_behind(r, traffic_windows, 100 * WINDOW, 500 * WINDOW);
+            const int ping = percent_behind_best(r, ping_pong, 500, 5000),
+                      window = percent_behind_best(r, window_traffic, 100 * WINDOW, 500 * WINDOW);
             if (ping > 10 || window > 10)
                 printf("%s, %llu bytes: ping-pong %d %%, windows %d %% behind\n", machines[m].name,
                        (unsigned long long)r->bytes, ping, window);
@@ -121,13 +125,13 @@ static void one_size_only(void)
         }
 }
 
-/* The first 100 messages: at most twice as long as the best path, wherever it starts. */
-static void the_first_messages(void)
+/* The first 100 messages take at most twice as long as over the best path, whichever path is tried first. */
+static void test_first_messages(void)
 {
     int worst = 0, sum = 0, rows = 0;
     for (unsigned m = 0; m < sizeof(machines) / sizeof(machines[0]); m++)
         for (int i = 0; i < COST_ROWS; i++) {
-            const int percent = traffic_behind(&machines[m].rows[i], ping_pong, 0, 100);
+            const int percent = percent_behind_best(&machines[m].rows[i], ping_pong, 0, 100);
             worst = percent > worst ? percent : worst;
             sum += percent;
             rows++;
@@ -136,7 +140,7 @@ static void the_first_messages(void)
     EXPECT(worst <= 100);
 }
 
-static void kinds_are_distinguished(void)
+static void test_kinds_are_distinguished(void)
 {
     struct traffic t;
     struct traffic_ticket a, b;
@@ -147,7 +151,7 @@ static void kinds_are_distinguished(void)
     EXPECT_EQ(b.kind, TRAFFIC_BURST);
     traffic_end(&t, &a, 6000, 0);
     traffic_end(&t, &b, 11000, 0);
-    traffic_begin(&t, 65536, ALL, false, 20000, &a); /* after a pause: the first of several, as before */
+    traffic_begin(&t, 65536, ALL, false, 20000, &a); /* the first message of a burst after a pause */
     EXPECT_EQ(a.kind, TRAFFIC_BURST);
     traffic_end(&t, &a, 25000, 0);
     traffic_begin(&t, 65536, ALL, false, 40000, &a);
@@ -160,7 +164,7 @@ static void kinds_are_distinguished(void)
     EXPECT_EQ(t.under_way, 0);
 }
 
-static void only_open_paths_are_chosen(void)
+static void test_unavailable_paths(void)
 {
     struct traffic t;
     traffic_open(&t, PATH_READ);
@@ -168,7 +172,7 @@ static void only_open_paths_are_chosen(void)
     now = 1000;
     for (int i = 0; i < 20000; i++) {
         struct traffic_ticket ticket;
-        traffic_noisy(1);
+        add_noise(1);
         const uint32_t open = 1 + (seed >> 8) % 15;
         const enum path path = traffic_begin(&t, 1u << (10 + i % 15), open, i % 3 == 0, now, &ticket);
         EXPECT(open & PATH_BIT(path));
@@ -190,7 +194,7 @@ static void test_shares(void)
     }
 }
 
-static void described_for_people(void)
+static void test_description(void)
 {
     struct traffic t;
     char text[500], shorter[30];
@@ -205,11 +209,11 @@ static void described_for_people(void)
 
 int main(void)
 {
-    TEST_RUN(one_size_only);
-    TEST_RUN(the_first_messages);
-    TEST_RUN(kinds_are_distinguished);
-    TEST_RUN(only_open_paths_are_chosen);
+    TEST_RUN(test_one_size);
+    TEST_RUN(test_first_messages);
+    TEST_RUN(test_kinds_are_distinguished);
+    TEST_RUN(test_unavailable_paths);
     TEST_RUN(test_shares);
-    TEST_RUN(described_for_people);
+    TEST_RUN(test_description);
     return test_result();
 }

@@ -1,5 +1,6 @@
-/* stub.c: a librdmacm whose answers the test chooses (stub.h), so that joining a multicast group through the subnet administrator can be
- * tested where there is no InfiniBand. It checks each request against the layout of <rdma/rdma_user_cm.h> and of sockaddr_ib.
+/* stub.c: a substitute for librdmacm whose answers the test chooses (stub.h), so that joining a multicast
+ * group through the subnet administrator can be tested without InfiniBand. Checks each request against the
+ * layout of <rdma/rdma_user_cm.h> and of sockaddr_ib.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
@@ -25,7 +26,7 @@ struct rdma_cm_event {
     } ud;
 };
 
-struct stub stub = {.mood = STUB_JOINS};
+struct stub stub = {.answer = STUB_JOINS};
 
 struct rdma_event_channel *rdma_create_event_channel(void);
 void rdma_destroy_event_channel(struct rdma_event_channel *c);
@@ -75,7 +76,7 @@ int rdma_bind_addr(void *id, const struct stub_address *a)
     (void)id;
     stub.bound = *a;
     errno = ENODEV;
-    return stub.mood == STUB_NO_DEVICE ? -1 : 0;
+    return stub.answer == STUB_NO_DEVICE ? -1 : 0;
 }
 
 int rdma_join_multicast(void *id, const struct stub_address *a, void *context)
@@ -100,8 +101,8 @@ int rdma_get_cm_event(struct rdma_event_channel *c, struct rdma_cm_event **out)
     struct rdma_cm_event *e = calloc(1, sizeof(*e));
     if (!e || read(c->fd, &n, sizeof(n)) != (ssize_t)sizeof(n))
         return -1;
-    e->event = stub.mood == STUB_REFUSES ? 13 : 12; /* MULTICAST_ERROR, MULTICAST_JOIN */
-    e->status = stub.mood == STUB_REFUSES ? -EINVAL : 0;
+    e->event = stub.answer == STUB_REFUSES ? 13 : 12; /* MULTICAST_ERROR, MULTICAST_JOIN */
+    e->status = stub.answer == STUB_REFUSES ? -EINVAL : 0;
     e->ud.ah_attr = (struct ibv_ah_attr){.dlid = 0xc012, .sl = 3, .is_global = 1, .port_num = 1};
     memcpy(&e->ud.ah_attr.grh.dgid, stub.requested.gid, 16);
     e->ud.qp_num = 0xffffff;

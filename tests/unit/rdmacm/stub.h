@@ -1,4 +1,4 @@
-/* stub.h: the answers of the stand-in for librdmacm, and the calls it has seen.
+/* stub.h: the answers of the substitute for librdmacm, and the calls that it has received.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TESTS_RDMACM_STUB_H
@@ -14,12 +14,12 @@ struct stub_address {
     uint64_t service, service_mask, scope;
 };
 
-enum stub_mood { STUB_JOINS, STUB_REFUSES, STUB_NO_DEVICE };
+enum stub_answer { STUB_JOINS, STUB_REFUSES, STUB_NO_DEVICE };
 
 struct stub {
-    enum stub_mood mood;
+    enum stub_answer answer;
     int fd, space;
-    int channels, ids, joins, events; /* not given back */
+    int channels, ids, joins, events; /* numbers of objects not released yet */
     struct stub_address bound, requested;
 };
 extern struct stub stub;

@@ -1,5 +1,5 @@
-/* test_mcast_sa.c: joining a multicast group of an InfiniBand subnet through librdmacm: the library's requests, the route
- * that its answer gives, refusals, and that everything is given back. The library is a stand-in (stub.c).
+/* test_mcast_sa.c: joins a multicast group of an InfiniBand subnet through a substitute for librdmacm
+ * (stub.c): the requests, the route that the answer gives, refusals, and the release of all objects.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <dlfcn.h>
@@ -11,7 +11,7 @@
 
 static struct stub *seen;
 
-static struct ib_device device_with(uint8_t last)
+static struct ib_device make_device(uint8_t last)
 {
     struct ib_device d = {.name = "mlx9_0 port 1", .port = 1};
     d.address.gid[0] = 0xfe;
@@ -20,12 +20,12 @@ static struct ib_device device_with(uint8_t last)
     return d;
 }
 
-static bool nothing_left(void)
+static bool all_released(void)
 {
     return seen->channels == 0 && seen->ids == 0 && seen->joins == 0 && seen->events == 0;
 }
 
-static int join(const struct ib_device *d, struct ibv_ah_attr *route, uint16_t *lid, void **joined)
+static int join_group(const struct ib_device *d, struct ibv_ah_attr *route, uint16_t *lid, void **joined)
 {
     union ibv_gid gid = {.raw = {0xff, 0x15, [15] = 77}};
     *lid = 0;
@@ -33,14 +33,14 @@ static int join(const struct ib_device *d, struct ibv_ah_attr *route, uint16_t *
     return ib_multicast_subnet_join(d, &gid, lid, route, joined);
 }
 
-static void joins_and_leaves(void)
+static void test_join_and_leave(void)
 {
-    const struct ib_device d = device_with(9);
+    const struct ib_device d = make_device(9);
     struct ibv_ah_attr route = {0};
     uint16_t lid;
     void *joined;
-    seen->mood = STUB_JOINS;
-    EXPECT_EQ(join(&d, &route, &lid, &joined), 0);
+    seen->answer = STUB_JOINS;
+    EXPECT_EQ(join_group(&d, &route, &lid, &joined), 0);
     EXPECT_EQ(seen->space, 0x0111); /* datagrams */
     EXPECT_EQ(seen->bound.family, 27);
     EXPECT(memcmp(seen->bound.gid, d.address.gid, 16) == 0);
@@ -51,28 +51,28 @@ static void joins_and_leaves(void)
     EXPECT_EQ(seen->joins, 1);
     EXPECT_EQ(seen->events, 0);
     ib_multicast_subnet_leave(joined);
-    EXPECT(nothing_left());
+    EXPECT(all_released());
 }
 
-static void fails(enum stub_mood mood, const char *cause)
+static void expect_join_error(enum stub_answer mood, const char *cause)
 {
-    const struct ib_device d = device_with(4);
+    const struct ib_device d = make_device(4);
     struct ibv_ah_attr route = {0};
     uint16_t lid;
     void *joined;
-    seen->mood = mood;
-    EXPECT(join(&d, &route, &lid, &joined) != 0);
+    seen->answer = mood;
+    EXPECT(join_group(&d, &route, &lid, &joined) != 0);
     EXPECT(joined == NULL && lid == 0);
     const char *detail = err_detail(MPI_ERR_OTHER);
     EXPECT(detail && strstr(detail, "mlx9_0 port 1") && strstr(detail, cause));
-    seen->joins = 0; /* what was refused may be left or not */
-    EXPECT(nothing_left());
+    seen->joins = 0; /* leaving a group after a refused join is optional */
+    EXPECT(all_released());
 }
 
-static void refusals_are_said(void)
+static void test_refusals_are_reported(void)
 {
-    fails(STUB_REFUSES, "subnet administrator");
-    fails(STUB_NO_DEVICE, "No such device");
+    expect_join_error(STUB_REFUSES, "subnet administrator");
+    expect_join_error(STUB_NO_DEVICE, "No such device");
 }
 
 int main(void)
@@ -83,7 +83,7 @@ int main(void)
         printf("the stand-in for librdmacm is not found\n");
         return 1;
     }
-    TEST_RUN(joins_and_leaves);
-    TEST_RUN(refusals_are_said);
+    TEST_RUN(test_join_and_leave);
+    TEST_RUN(test_refusals_are_reported);
     return test_result();
 }

@@ -1,5 +1,6 @@
-/* test_change.c: the exclusion of single and bulk changes (rma/change.h) in every interleaving of four processes, of which up to two
- * die, at every point: a bulk change runs alone, and nobody waits for ever.
+/* test_change.c: the exclusion of single and bulk changes (rma/change.h) in every interleaving of four
+ * processes, of which up to two die at any kill point: a bulk change runs alone, and no process waits
+ * forever.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define FISHPLATE_KILL_POINTS
@@ -8,18 +9,18 @@
 #include "interleave.h"
 #include "test.h"
 
-enum { TARGET = 0 }; /* whose memory is changed: the rank of process 0 */
-enum way { RIGHT, NO_FLAG, NO_WAIT, WAIT_FOR_DEAD };
+enum { TARGET = 0 }; /* rank whose memory is changed */
+enum variant { CORRECT, NO_FLAG, NO_WAIT, WAIT_FOR_DEAD };
 
 static struct {
     struct change target;
     _Atomic uint32_t word[INTERLEAVE_MAX];
-    uint32_t single[INTERLEAVE_MAX], bulk[INTERLEAVE_MAX]; /* who is changing */
+    uint32_t single[INTERLEAVE_MAX], bulk[INTERLEAVE_MAX]; /* 1: the process is inside such a change */
 } mem;
-static enum way way;
-static int singles; /* the first processes change single elements, the others many */
+static enum variant variant;
+static int singles; /* number of processes that change single elements; the others make bulk changes */
 
-static enum shlock_result lock(int who, uint32_t *owner)
+static enum shlock_result lock_target(int who, uint32_t *owner)
 {
     const struct shlock_user user = {.number = (uint32_t)who, .is_dead = interleave_is_declared};
     enum shlock_result got;
@@ -30,10 +31,10 @@ static enum shlock_result lock(int who, uint32_t *owner)
     return got;
 }
 
-static void change(int who, uint32_t *mark)
+static void mark_change(int who, uint32_t *mark)
 {
     *mark = 1;
-    interleave_local(who, 128 | explorer.now.process[who].local);
+    interleave_set_local(who, 128 | explorer.now.process[who].local);
     interleave_point();
     *mark = 0;
 }
@@ -42,11 +43,11 @@ static void change_single(int who)
 {
     uint32_t owner;
     if (change_single_begin(&mem.word[who], &mem.target, TARGET)) {
-        change(who, &mem.single[who]);
+        mark_change(who, &mem.single[who]);
         change_single_end(&mem.word[who]);
-    } else if (lock(who, &owner) == SHLOCK_ACQUIRED) {
-        interleave_local(who, 64 | explorer.now.process[who].local);
-        change(who, &mem.single[who]);
+    } else if (lock_target(who, &owner) == SHLOCK_ACQUIRED) {
+        interleave_set_local(who, 64 | explorer.now.process[who].local);
+        mark_change(who, &mem.single[who]);
         shlock_release(&mem.target.lock);
     }
 }
@@ -54,36 +55,36 @@ static void change_single(int who)
 static void change_bulk(int who)
 {
     uint32_t owner;
-    if (lock(who, &owner) != SHLOCK_ACQUIRED)
+    if (lock_target(who, &owner) != SHLOCK_ACQUIRED)
         return;
-    if (way != NO_FLAG)
+    if (variant != NO_FLAG)
         change_bulk_announce(&mem.target);
-    for (int i = 0; i < explorer.processes && way != NO_WAIT; i++) {
-        interleave_local(who, 16 + i);
+    for (int i = 0; i < explorer.processes && variant != NO_WAIT; i++) {
+        interleave_set_local(who, 16 + i);
         while (i != who && change_is_single(&mem.word[i], TARGET) &&
-               (way == WAIT_FOR_DEAD || !explorer.now.process[i].declared))
+               (variant == WAIT_FOR_DEAD || !explorer.now.process[i].declared))
             interleave_wait();
     }
-    change(who, &mem.bulk[who]);
+    mark_change(who, &mem.bulk[who]);
     change_bulk_end(&mem.target);
     shlock_release(&mem.target.lock);
 }
 
-static void body(int who)
+static void run_process(int who)
 {
     for (int round = 0; round < (explorer.processes > 2 && explorer.deaths > 0 ? 1 : 2); round++) {
-        interleave_local(who, round);
+        interleave_set_local(who, round);
         (who < singles ? change_single : change_bulk)(who);
         interleave_point();
     }
 }
 
-static void reset(void)
+static void reset_memory(void)
 {
     memset(&mem, 0, sizeof(mem));
 }
 
-static void share(uint32_t *words)
+static void copy_shared_words(uint32_t *words)
 {
     words[0] = atomic_load(&mem.target.lock.word);
     words[1] = atomic_load(&mem.target.bulk);
@@ -91,8 +92,8 @@ static void share(uint32_t *words)
         words[2 + i] = atomic_load(&mem.word[i]) | mem.single[i] << 8 | mem.bulk[i] << 16;
 }
 
-/* A bulk change that was cut off by a death excludes the others, too: nobody changes what it left. */
-static const char *check(void)
+/* A bulk change whose process died still excludes all others: no process changes the half-changed data. */
+static const char *check_invariants(void)
 {
     int single = 0, bulk = 0;
     for (int i = 0; i < explorer.processes; i++) {
@@ -104,46 +105,46 @@ static const char *check(void)
                             : NULL;
 }
 
-static const char *explore_way(enum way chosen, int nsingles, int nbulks, int deaths)
+static const char *explore_variant(enum variant chosen, int nsingles, int nbulks, int deaths)
 {
-    way = chosen;
+    variant = chosen;
     singles = nsingles;
     explorer.processes = nsingles + nbulks;
     explorer.deaths = deaths;
-    explorer.body = body;
-    explorer.reset = reset;
-    explorer.share = share;
-    explorer.check = check;
-    interleave_all(chosen == RIGHT);
+    explorer.body = run_process;
+    explorer.reset = reset_memory;
+    explorer.share = copy_shared_words;
+    explorer.check = check_invariants;
+    interleave_explore(chosen == CORRECT);
     return explorer.wrong;
 }
 
-static void nobody_dies(void)
+static void test_without_deaths(void)
 {
-    EXPECT(explore_way(RIGHT, 2, 1, 0) == NULL);
-    EXPECT(explore_way(RIGHT, 1, 2, 0) == NULL);
-    EXPECT(explore_way(RIGHT, 1, 1, 0) == NULL);
+    EXPECT(explore_variant(CORRECT, 2, 1, 0) == NULL);
+    EXPECT(explore_variant(CORRECT, 1, 2, 0) == NULL);
+    EXPECT(explore_variant(CORRECT, 1, 1, 0) == NULL);
 }
 
-static void deaths_at_every_point(void)
+static void test_deaths_at_every_point(void)
 {
-    EXPECT(explore_way(RIGHT, 1, 1, 1) == NULL);
-    EXPECT(explore_way(RIGHT, 2, 1, 2) == NULL);
-    EXPECT(explore_way(RIGHT, 1, 2, 2) == NULL);
-    EXPECT(explore_way(RIGHT, 2, 2, 1) == NULL);
+    EXPECT(explore_variant(CORRECT, 1, 1, 1) == NULL);
+    EXPECT(explore_variant(CORRECT, 2, 1, 2) == NULL);
+    EXPECT(explore_variant(CORRECT, 1, 2, 2) == NULL);
+    EXPECT(explore_variant(CORRECT, 2, 2, 1) == NULL);
 }
 
-static void mistakes_are_found(void)
+static void test_search_finds_errors(void)
 {
-    EXPECT(explore_way(NO_FLAG, 1, 1, 0) != NULL);
-    EXPECT(explore_way(NO_WAIT, 1, 1, 0) != NULL);
-    EXPECT(explore_way(WAIT_FOR_DEAD, 1, 1, 1) != NULL);
+    EXPECT(explore_variant(NO_FLAG, 1, 1, 0) != NULL);
+    EXPECT(explore_variant(NO_WAIT, 1, 1, 0) != NULL);
+    EXPECT(explore_variant(WAIT_FOR_DEAD, 1, 1, 1) != NULL);
 }
 
 int main(void)
 {
-    TEST_RUN(nobody_dies);
-    TEST_RUN(deaths_at_every_point);
-    TEST_RUN(mistakes_are_found);
+    TEST_RUN(test_without_deaths);
+    TEST_RUN(test_deaths_at_every_point);
+    TEST_RUN(test_search_finds_errors);
     return test_result();
 }

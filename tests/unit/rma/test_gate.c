@@ -1,7 +1,7 @@
-/* test_gate.c: the lock of a window's target (rma/gate.h) in every order of its users' actions: readers and writers of both
- * sides, who come again. Nobody is inside beside a writer, and there is always someone who can go on. The words of
- * a look are read at two moments, in both orders, since an adapter promises no more. A user that is inside checks once more whether it
- * is, as a process does that was about to sleep.
+/* test_gate.c: the lock of a window's target (rma/gate.h) in every order of its users' actions, with
+ * repeated readers and writers of both sides. A writer holds the lock alone, and some user can always
+ * continue. A user reads the lock words in two steps, in both orders, since an adapter guarantees no more.
+ * A user that holds the lock checks again, as a process does before it sleeps.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "rma/gate.h"
@@ -10,8 +10,8 @@
 #include "test.h"
 
 enum { USERS_MAX = 4 };
-enum place { OUTSIDE, COMING, LOOK_1, LOOK_2, INSIDE, LEAVING, GONE };
-enum wrong { RIGHT, NO_TURN, TURN_FIRST, LOSE_WANT, WRONGS };
+enum user_state { IDLE, ENTERING, READ_1, READ_2, HOLDING, LEAVING, FINISHED };
+enum variant { CORRECT, INVERTED_TURN, TURN_FIRST, INVERTED_WANT, VARIANTS };
 
 struct user {
     uint8_t old, ticket;
@@ -20,7 +20,7 @@ struct user {
         uint8_t add, word;
         int8_t value;
     } op[3];
-    uint8_t count, done, look; /* of the step */
+    uint8_t count, done, reads_next; /* the step: operations, operations executed, whether a read follows */
     uint8_t side, shared, stage, place, rounds, checked_again;
 };
 
@@ -31,12 +31,12 @@ struct state {
 
 static struct {
     uint32_t users;
-    bool far_first; /* the other words are read first */
-    enum wrong wrong_way;
-    const char *wrong;
+    bool far_first; /* the words of the far side are read first */
+    enum variant variant;
+    const char *wrong; /* the violated invariant, or NULL */
 } job;
 
-static struct gate_entry entry_of(const struct user *u)
+static struct gate_entry make_entry(const struct user *u)
 {
     return (struct gate_entry){.side = (enum gate_side)u->side,
                                .shared = u->shared,
@@ -44,25 +44,26 @@ static struct gate_entry entry_of(const struct user *u)
                                .ticket = u->ticket};
 }
 
-/* Deliberate mistakes that the search must find. */
-static void spoil(struct gate_step *s)
+/* Applies the deliberate error that the search must find. */
+static void inject_error(struct gate_step *s)
 {
     for (uint32_t i = 0; i < s->count; i++) {
         const bool turn = !s->op[i].add && s->op[i].word == GATE_TURN;
         const bool want = !s->op[i].add && s->op[i].word % GATE_SIDE == GATE_WANT && !turn;
-        if ((turn && job.wrong_way == NO_TURN) || (want && s->op[i].value && job.wrong_way == LOSE_WANT))
+        if ((turn && job.variant == INVERTED_TURN) ||
+            (want && s->op[i].value && job.variant == INVERTED_WANT))
             s->op[i].value = !s->op[i].value;
     }
-    if (job.wrong_way == TURN_FIRST && s->count == 2 && s->op[1].word == GATE_TURN) {
+    if (job.variant == TURN_FIRST && s->count == 2 && s->op[1].word == GATE_TURN) {
         const struct gate_op first = s->op[0];
         s->op[0] = s->op[1];
         s->op[1] = first;
     }
 }
 
-static void take_step(struct user *u, const struct gate_entry *e, struct gate_step s)
+static void store_step(struct user *u, const struct gate_entry *e, struct gate_step s)
 {
-    spoil(&s);
+    inject_error(&s);
     u->stage = e->stage;
     u->ticket = (uint8_t)e->ticket;
     memset(u->op, 0, sizeof(u->op));
@@ -73,48 +74,49 @@ static void take_step(struct user *u, const struct gate_entry *e, struct gate_st
     }
     u->count = s.count;
     u->done = 0;
-    u->look = s.look;
+    u->reads_next = s.look;
 }
 
-static bool first_half(uint32_t word)
+static bool is_read_first(uint32_t word)
 {
     return (word < GATE_SIDE) != job.far_first;
 }
 
-static void look_half(struct state *s, struct user *u, bool first)
+static void read_half(struct state *s, struct user *u, bool first)
 {
     for (uint32_t w = 0; w < GATE_WORDS; w++)
-        if (first_half(w) == first)
+        if (is_read_first(w) == first)
             u->seen[w] = s->word[w];
 }
 
-/* A user that is inside checks again; unless that ends its turn, it continues with the result. */
-static void ask_again(struct state *s, struct user *u, struct gate_entry *e)
+/* A user that holds the lock checks again; if the step has operations, or the lock is not held after all,
+ * it enters again. */
+static void check_again(struct state *s, struct user *u, struct gate_entry *e)
 {
     struct gate_step step;
     uint64_t seen[GATE_WORDS];
     for (uint32_t w = 0; w < GATE_WORDS; w++)
         seen[w] = s->word[w];
     const bool inside = gate_next_step(e, u->old, seen, &step);
-    take_step(u, e, step);
+    store_step(u, e, step);
     u->checked_again = 1;
     if (!inside || step.count > 0)
-        u->place = COMING;
+        u->place = ENTERING;
 }
 
-/* One action of a user; false: it can do nothing that changes anything. */
-static bool act(struct state *s, struct user *u)
+/* Executes one action of a user; returns false if the user has finished. */
+static bool run_user(struct state *s, struct user *u)
 {
-    struct gate_entry e = entry_of(u);
+    struct gate_entry e = make_entry(u);
     struct gate_step step;
     uint64_t seen[GATE_WORDS];
-    switch ((enum place)u->place) {
-    case OUTSIDE:
+    switch ((enum user_state)u->place) {
+    case IDLE:
         gate_enter(&e, e.side, e.shared, false, &step);
-        take_step(u, &e, step);
-        u->place = COMING;
+        store_step(u, &e, step);
+        u->place = ENTERING;
         return true;
-    case COMING:
+    case ENTERING:
     case LEAVING:
         if (u->done < u->count) {
             const uint32_t i = u->done++;
@@ -122,166 +124,168 @@ static bool act(struct state *s, struct user *u)
             if (u->op[i].add)
                 u->old = now;
             s->word[u->op[i].word] = (uint8_t)(u->op[i].add ? now + u->op[i].value : u->op[i].value);
-            if (u->done < u->count || u->look)
+            if (u->done < u->count || u->reads_next)
                 return true;
         }
-        if (u->look)
-            u->place = LOOK_1;
-        else if (u->place == COMING)
-            u->place = INSIDE;
+        if (u->reads_next)
+            u->place = READ_1;
+        else if (u->place == ENTERING)
+            u->place = HOLDING;
         else
-            u->place = --u->rounds ? OUTSIDE : GONE;
+            u->place = --u->rounds ? IDLE : FINISHED;
         return true;
-    case LOOK_1:
-        look_half(s, u, true);
-        u->place = LOOK_2;
+    case READ_1:
+        read_half(s, u, true);
+        u->place = READ_2;
         return true;
-    case LOOK_2:
-        look_half(s, u, false);
+    case READ_2:
+        read_half(s, u, false);
         for (uint32_t w = 0; w < GATE_WORDS; w++)
             seen[w] = u->seen[w];
         gate_next_step(&e, u->old, seen, &step);
-        take_step(u, &e, step);
+        store_step(u, &e, step);
         memset(u->seen, 0, sizeof(u->seen));
-        u->place = COMING;
+        u->place = ENTERING;
         u->old = 0;
         return true;
-    case INSIDE:
+    case HOLDING:
         if (!u->checked_again) {
-            ask_again(s, u, &e);
+            check_again(s, u, &e);
             return true;
         }
         gate_leave(&e, &step);
-        take_step(u, &e, step);
+        store_step(u, &e, step);
         u->checked_again = 0;
         u->place = LEAVING;
         return true;
-    case GONE:
+    case FINISHED:
         return false;
     }
     return false;
 }
 
-static void judge(const struct state *s)
+static void check_exclusion(const struct state *s)
 {
     uint32_t readers = 0, writers = 0;
     for (uint32_t i = 0; i < job.users; i++)
-        if (s->user[i].place == INSIDE)
+        if (s->user[i].place == HOLDING)
             *(s->user[i].shared ? &readers : &writers) += 1;
     if (writers > 1 || (writers && readers))
-        job.wrong = "a writer is not alone";
+        job.wrong = "a writer and another user hold the lock";
 }
 
-/* A user that only looks goes round in a circle: where all do, everyone waits. So runs of each user alone until it is inside
- * or comes back to where it was. */
-static bool can_go_on(const struct state *at, uint32_t i)
+/* True if the user, running alone, changes a lock word or gets the lock. A waiting user only reads in a
+ * circle; if every user does, all wait forever. */
+static bool can_continue(const struct state *at, uint32_t i)
 {
     struct state s = *at;
-    const uint32_t place = s.user[i].place, rounds = s.user[i].rounds;
+    const uint32_t user_state = s.user[i].place, rounds = s.user[i].rounds;
     for (int k = 0; k < 12; k++) {
-        if (!act(&s, &s.user[i]))
+        if (!run_user(&s, &s.user[i]))
             return false;
-        if (s.user[i].place == INSIDE || s.user[i].rounds != rounds ||
+        if (s.user[i].place == HOLDING || s.user[i].rounds != rounds ||
             memcmp(s.word, at->word, sizeof(s.word)) != 0)
             return true;
     }
-    return place == INSIDE || place == LEAVING;
+    return user_state == HOLDING || user_state == LEAVING;
 }
 
-static bool look(struct explore *e, const void *at)
+static bool expand_state(struct explore *e, const void *at)
 {
     bool over = true, moves = false;
     for (uint32_t i = 0; i < job.users && !job.wrong; i++) {
         struct state s = *(const struct state *)at;
-        over &= s.user[i].place == GONE;
-        moves |= can_go_on(&s, i);
-        if (!act(&s, &s.user[i]))
+        over &= s.user[i].place == FINISHED;
+        moves |= can_continue(&s, i);
+        if (!run_user(&s, &s.user[i]))
             continue;
-        judge(&s);
-        explore_add(e, &s, "a user goes on");
+        check_exclusion(&s);
+        explore_add(e, &s, "a user continues");
     }
     if (!job.wrong && !over && !moves)
-        job.wrong = "everyone waits";
+        job.wrong = "all users wait forever";
     return !job.wrong;
 }
 
-struct who {
+struct user_kind {
     enum gate_side side;
     bool shared;
     uint8_t rounds;
 };
 
-static bool unexpected(void)
+static bool report_violation(void)
 {
-    if (!job.wrong || job.wrong_way != RIGHT)
+    if (!job.wrong || job.variant != CORRECT)
         return false;
     printf("%s:\n", job.wrong);
     return true;
 }
 
-static uint32_t explore_job(const struct who *who, uint32_t users, bool far_first, enum wrong way)
+static uint32_t explore_users(const struct user_kind *user_kind, uint32_t users, bool far_first,
+                              enum variant variant)
 {
     struct state first;
     memset(&first, 0, sizeof(first));
     for (uint32_t i = 0; i < users; i++) {
-        first.user[i].side = (uint8_t)who[i].side;
-        first.user[i].shared = who[i].shared;
-        first.user[i].rounds = who[i].rounds;
+        first.user[i].side = (uint8_t)user_kind[i].side;
+        first.user[i].shared = user_kind[i].shared;
+        first.user[i].rounds = user_kind[i].rounds;
     }
     job.users = users;
     job.far_first = far_first;
-    job.wrong_way = way;
+    job.variant = variant;
     job.wrong = NULL;
-    return explore_every(sizeof(first), &first, look, unexpected);
+    return explore_all_states(sizeof(first), &first, expand_state, report_violation);
 }
 
-#define N(shared, rounds)         \
+#define NEAR_USER(shared, rounds) \
     {                             \
         GATE_NEAR, shared, rounds \
     }
-#define F(shared, rounds)        \
+#define FAR_USER(shared, rounds) \
     {                            \
         GATE_FAR, shared, rounds \
     }
 
-static void writers_are_alone(void)
+static void test_writers_are_alone(void)
 {
-    static const struct who jobs[][3] = {
-        {N(0, 2), F(0, 2), F(0, 1)},
-        {N(0, 2), F(1, 2), F(1, 1)},
-        {N(1, 2), N(1, 1), F(0, 2)},
-        {N(1, 1), F(1, 2), F(0, 1)},
+    static const struct user_kind jobs[][3] = {
+        {NEAR_USER(0, 2), FAR_USER(0, 2), FAR_USER(0, 1)},
+        {NEAR_USER(0, 2), FAR_USER(1, 2), FAR_USER(1, 1)},
+        {NEAR_USER(1, 2), NEAR_USER(1, 1), FAR_USER(0, 2)},
+        {NEAR_USER(1, 1), FAR_USER(1, 2), FAR_USER(0, 1)},
     };
     uint32_t states = 0;
     for (size_t i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++)
         for (int far_first = 0; far_first < 2; far_first++) {
-            states += explore_job(jobs[i], 3, far_first, RIGHT);
+            states += explore_users(jobs[i], 3, far_first, CORRECT);
             EXPECT(!job.wrong);
         }
     printf("three users: %u states\n", states);
 }
 
-static void four_users(void)
+static void test_four_users(void)
 {
-    static const struct who users[] = {N(1, 1), N(0, 1), F(1, 1), F(0, 1)};
-    const uint32_t states = explore_job(users, 4, false, RIGHT);
+    static const struct user_kind users[] = {NEAR_USER(1, 1), NEAR_USER(0, 1), FAR_USER(1, 1),
+                                             FAR_USER(0, 1)};
+    const uint32_t states = explore_users(users, 4, false, CORRECT);
     EXPECT(!job.wrong);
     printf("four users: %u states\n", states);
 }
 
-static void the_search_finds_what_is_wrong(void)
+static void test_search_finds_errors(void)
 {
-    static const struct who writers[] = {N(0, 2), F(0, 2)};
-    for (enum wrong way = NO_TURN; way < WRONGS; way++) {
-        explore_job(writers, 2, false, way);
+    static const struct user_kind writers[] = {NEAR_USER(0, 2), FAR_USER(0, 2)};
+    for (enum variant variant = INVERTED_TURN; variant < VARIANTS; variant++) {
+        explore_users(writers, 2, false, variant);
         if (!job.wrong)
-            explore_job(writers, 2, true, way);
+            explore_users(writers, 2, true, variant);
         EXPECT(job.wrong != NULL);
     }
 }
 
-/* With one side only, only tickets are used. */
-static void one_side_is_short(void)
+/* If all users are on one side, only tickets are used. */
+static void test_single_side_uses_tickets(void)
 {
     struct gate_entry e;
     struct gate_step s;
@@ -296,9 +300,9 @@ static void one_side_is_short(void)
 
 int main(void)
 {
-    TEST_RUN(one_side_is_short);
-    TEST_RUN(writers_are_alone);
-    TEST_RUN(four_users);
-    TEST_RUN(the_search_finds_what_is_wrong);
+    TEST_RUN(test_single_side_uses_tickets);
+    TEST_RUN(test_writers_are_alone);
+    TEST_RUN(test_four_users);
+    TEST_RUN(test_search_finds_errors);
     return test_result();
 }

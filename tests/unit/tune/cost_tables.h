@@ -1,12 +1,12 @@
-/* cost_tables.h: what large messages cost on three machines, as recorded there, for tests of choices that are
- * made by cost. Times in ns for one message: alone, from the moment its data can move; and in a window of 64,
- * as one part in 64 of the time of the window.
+/* cost_tables.h: costs of large messages recorded on several machines, for tests of choices by cost. Times
+ * in ns of one message: isolated (lone), from the moment its data can move; and in a window of 64, as 1/64
+ * of the time of the window.
  *
- * x86-64: two virtual cores of an Intel Xeon (Sapphire Rapids class), L2 2 MiB, Linux under KVM. Latency and
- * bandwidth with reading and pieces forced (second runs); split on a machine of the same kind.
- * aarch64: two Neoverse-V1 cores. Pieces as in lab/notes/one-node.md; reading at the 6.5 GB/s to 3.8 GB/s that are
- * recorded there, and split taken to be half of it and a control message. The second aarch64 machine has two
- * Neoverse-N1 cores: every way forced, medians of three turns (`bench/peers --protocols`).
+ * x86-64: two virtual cores of an Intel Xeon (Sapphire Rapids class), L2 2 MiB, Linux under KVM. Latency
+ * and bandwidth with reading and pieces forced (second runs); split on a machine of the same kind.
+ * aarch64: two Neoverse-V1 cores. Pieces as in lab/notes/one-node.md; reading at the 6.5 GB/s to 3.8 GB/s
+ * that are recorded there, and split taken to be half of it and a control message. The second aarch64
+ * machine has two Neoverse-N1 cores: each path forced, medians of three runs (`bench/peers --protocols`).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TEST_P2P_COST_TABLES_H
@@ -55,8 +55,8 @@ static const struct cost_row cost_aarch64_n1[COST_ROWS] = {
     {4194304, 346224, 782466, 422393, 368296, 1039250, 612611},
 };
 
-/* x86-64 as above, but 64 buffers at each end, which no cache holds: windows with each way forced, the better of two
- * runs of 0.04 s. */
+/* x86-64 as above, but 64 buffers at each end, which no cache holds: windows with each path forced, the
+ * better of two runs of 0.04 s. */
 static const struct cost_row cost_x86_64_cold[COST_ROWS] = {
     {32768, 6300, 3700, 4600, 3174, 4408, 3543},
     {65536, 8600, 5700, 5370, 6731, 8648, 5705},

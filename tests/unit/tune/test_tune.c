@@ -1,6 +1,7 @@
-/* test_tune.c: how far the tuner is behind the best candidate forced: on every recorded machine (cost_tables.h) and one drawn at
- * random, with noise, outliers, drift, caches that suit the candidate before, and a machine that becomes another one half-way.
- * Prints the table of docs/tuning.md. All costs are computed, none is measured: the figures are the same everywhere.
+/* test_tune.c: the regret of the tuner compared with the best candidate forced, on every recorded machine
+ * (cost_tables.h) and on random machines, with noise, outliers, drift, caches that favour the previous
+ * candidate, and a machine whose costs change half-way. Prints the table of docs/tuning.md. All costs are
+ * computed, none is measured, so the figures are the same everywhere.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tune/tune.h"
@@ -8,62 +9,55 @@
 #include <stdlib.h>
 
 #include "cost_tables.h"
+#include "random.h"
 #include "test.h"
 
 enum { FIRST = 100, STEADY = 20000, CANDIDATES = 3, KINDS = 2, ALL = 7 };
 
-static uint32_t seed;
-
-static uint32_t tune_random_choice(uint32_t n)
-{
-    seed = seed * 1664525u + 1013904223u;
-    return (seed >> 8) % n;
-}
-
 struct machine {
     uint64_t cost[TUNE_CANDIDATES];
-    unsigned count, last, since; /* uses since the candidate changed */
+    unsigned count, last, since; /* candidates; last candidate used; uses since the candidate changed */
     uint32_t drift;              /* percent of the cost */
-    unsigned cold;               /* uses that find memory which nobody touched */
+    unsigned cold;               /* first uses, which touch new memory */
 };
 
-static uint64_t tune_use(struct machine *m, unsigned c)
+static uint64_t use_candidate(struct machine *m, unsigned c)
 {
     uint64_t ns = m->cost[c] * m->drift / 100;
     m->since = c == m->last ? m->since + 1 : 0;
     m->last = c;
-    ns = ns * (100 + tune_random_choice(20)) / 100;
+    ns = ns * (100 + random_below(20)) / 100;
     if (m->since == 0)
         ns = ns * 3 / 2;
     if (m->cold > 0) {
         m->cold--;
         ns *= 4;
     }
-    return tune_random_choice(100) == 0 ? ns * 20 : ns;
+    return random_below(100) == 0 ? ns * 20 : ns;
 }
 
-/* The regret of `n` uses in percent of the best candidate's cost. Both see the same noise. */
-static int tune_regret(struct tune *t, struct machine *m, int n, uint32_t drift_to)
+/* Returns the regret of `n` uses in percent of the best candidate's cost; both get the same noise. */
+static int measure_regret(struct tune *t, struct machine *m, int n, uint32_t drift_to)
 {
     uint64_t ours = 0, best = UINT64_MAX;
-    const uint32_t begin = seed, from = m->drift;
+    const uint32_t begin = random_seed, from = m->drift;
     const struct machine start = *m;
     for (unsigned c = 0; c < m->count; c++) {
         uint64_t all = 0;
         *m = start;
-        seed = begin;
+        random_seed = begin;
         for (int i = 0; i < n; i++) {
             m->drift = from + (uint32_t)((int64_t)(drift_to - from) * i / n);
-            all += tune_use(m, c);
+            all += use_candidate(m, c);
         }
         best = all < best ? all : best;
     }
     *m = start;
-    seed = begin;
+    random_seed = begin;
     for (int i = 0; i < n; i++) {
         struct tune_ticket ticket = tune_pick_candidate(t, ALL);
         m->drift = from + (uint32_t)((int64_t)(drift_to - from) * i / n);
-        const uint64_t ns = tune_use(m, ticket.candidate);
+        const uint64_t ns = use_candidate(m, ticket.candidate);
         ours += ns;
         tune_report(t, &ticket, ns, true);
     }
@@ -71,19 +65,20 @@ static int tune_regret(struct tune *t, struct machine *m, int n, uint32_t drift_
 }
 
 struct summary {
-    int worst[4], sum[4], rows; /* first, steady, after a change, steady after it */
+    int worst[4], sum[4],
+        rows; /* index: first uses, steady state, first uses after a change, steady state after it */
 };
 
-static void tune_add(struct summary *s, struct machine *before, struct machine *after)
+static void add_to_summary(struct summary *s, struct machine *before, struct machine *after)
 {
     struct tune t;
     int r[4];
     tune_open(&t, before->count, NULL);
-    r[0] = tune_regret(&t, before, FIRST, 100);
-    r[1] = tune_regret(&t, before, STEADY, 150);
+    r[0] = measure_regret(&t, before, FIRST, 100);
+    r[1] = measure_regret(&t, before, STEADY, 150);
     after->drift = 100;
-    r[2] = tune_regret(&t, after, 10 * FIRST, 100);
-    r[3] = tune_regret(&t, after, STEADY, 100);
+    r[2] = measure_regret(&t, after, 10 * FIRST, 100);
+    r[3] = measure_regret(&t, after, STEADY, 100);
     s->rows++;
     for (int i = 0; i < 4; i++) {
         s->sum[i] += r[i];
@@ -91,7 +86,7 @@ static void tune_add(struct summary *s, struct machine *before, struct machine *
     }
 }
 
-static struct machine machine_of(const struct cost_row *row, int kind)
+static struct machine make_machine(const struct cost_row *row, int kind)
 {
     struct machine m = {.count = CANDIDATES, .last = UINT32_MAX, .drift = 100, .cold = 3};
     const uint32_t cost[KINDS][CANDIDATES] = {{row->lone_pieces, row->lone_read, row->lone_split},
@@ -101,7 +96,7 @@ static struct machine machine_of(const struct cost_row *row, int kind)
     return m;
 }
 
-static void tune_print(const char *name, const struct summary *s)
+static void print_summary(const char *name, const struct summary *s)
 {
     printf("| %s |", name);
     for (int i = 0; i < 4; i++)
@@ -118,7 +113,7 @@ static const struct {
                 {"aarch64 (Neoverse-N1)", cost_aarch64_n1}};
 enum { MACHINES = sizeof(machines) / sizeof(machines[0]) };
 
-static void recorded_machines(void)
+static void test_recorded_machines(void)
 {
     printf("\n| machine | first 100 uses | next 20,000 | first 1,000 after a change | next 20,000 "
            "|\n|---|---|---|---|---|\n");
@@ -126,33 +121,33 @@ static void recorded_machines(void)
         struct summary s = {.rows = 0};
         for (int i = 0; i < COST_ROWS; i++)
             for (int kind = 0; kind < KINDS; kind++) {
-                struct machine before = machine_of(&machines[k].rows[i], kind);
-                struct machine after = machine_of(&machines[(k + 1) % MACHINES].rows[i], kind);
-                seed = (uint32_t)(i * KINDS + kind + 1);
-                tune_add(&s, &before, &after);
+                struct machine before = make_machine(&machines[k].rows[i], kind);
+                struct machine after = make_machine(&machines[(k + 1) % MACHINES].rows[i], kind);
+                random_seed = (uint32_t)(i * KINDS + kind + 1);
+                add_to_summary(&s, &before, &after);
             }
-        tune_print(machines[k].name, &s);
+        print_summary(machines[k].name, &s);
         EXPECT(s.sum[1] <= 5 * s.rows);
         EXPECT(s.worst[1] <= 10);
         EXPECT(s.worst[3] <= 10);
     }
 }
 
-static void random_machines(void)
+static void test_random_machines(void)
 {
     struct summary s = {.rows = 0};
     for (uint32_t k = 0; k < 200; k++) {
         struct machine m[2];
-        seed = k * 7919 + 1;
+        random_seed = k * 7919 + 1;
         for (int i = 0; i < 2; i++) {
             m[i] = (struct machine){.count = CANDIDATES, .last = UINT32_MAX, .drift = 100, .cold = 3};
             for (unsigned c = 0; c < CANDIDATES; c++)
-                m[i].cost[c] = 1000 + tune_random_choice(5000);
+                m[i].cost[c] = 1000 + random_below(5000);
         }
-        seed = k + 1;
-        tune_add(&s, &m[0], &m[1]);
+        random_seed = k + 1;
+        add_to_summary(&s, &m[0], &m[1]);
     }
-    tune_print("200 drawn at random", &s);
+    print_summary("200 drawn at random", &s);
     EXPECT(s.sum[1] <= 5 * s.rows);
     EXPECT(s.worst[1] <= 10);
     EXPECT(s.sum[3] <= 5 * s.rows);
@@ -169,8 +164,9 @@ static void report_costs(struct tune *t, const uint64_t cost[], int n, int used[
     }
 }
 
-/* The best is disturbed while it is examined first, by a factor of 50: it is in use in the end all the same. */
-static void a_first_impression_is_corrected(void)
+/* The first samples of the best candidate are disturbed by a factor of 50; the tuner still uses it in the
+ * end. */
+static void test_disturbed_first_sample(void)
 {
     struct tune t;
     const uint64_t disturbed[] = {50000, 2000, 3000}, usual[] = {1000, 2000, 3000};
@@ -182,8 +178,8 @@ static void a_first_impression_is_corrected(void)
     EXPECT_EQ(tune_best(&t), 0);
 }
 
-/* No candidate is abandoned, however expensive, and the expensive ones get no more than the budget. */
-static void everything_is_examined_again(void)
+/* Every candidate is retried, however expensive, and expensive candidates use no more than the budget. */
+static void test_all_candidates_are_retried(void)
 {
     struct tune t;
     const uint64_t cost[] = {1000, 9000, 1100};
@@ -199,23 +195,23 @@ static void everything_is_examined_again(void)
 }
 
 /* Two ranks that report the same costs use the same candidates. */
-static void equal_reports_give_equal_choices(void)
+static void test_equal_reports_give_equal_choices(void)
 {
     struct tune a, b;
     tune_open(&a, CANDIDATES, NULL);
     tune_open(&b, CANDIDATES, NULL);
-    seed = 5;
+    random_seed = 5;
     for (int i = 0; i < 10000; i++) {
         struct tune_ticket x = tune_pick_candidate(&a, ALL), y = tune_pick_candidate(&b, ALL);
-        const uint64_t ns = 1000 + tune_random_choice(1000) + 100u * x.candidate;
+        const uint64_t ns = 1000 + random_below(1000) + 100u * x.candidate;
         EXPECT_EQ(x.candidate, y.candidate);
         tune_report(&a, &x, ns, i % 7 != 0);
         tune_report(&b, &y, ns, i % 7 != 0);
     }
 }
 
-/* Uses whose costs are never known neither stop nor disturb: the rule stays. */
-static void without_costs_the_rule_stays(void)
+/* Uses whose costs are never reported change nothing: the choice of the rule remains. */
+static void test_rule_stays_without_costs(void)
 {
     struct tune t;
     tune_open(&t, CANDIDATES, NULL);
@@ -227,13 +223,13 @@ static void without_costs_the_rule_stays(void)
     EXPECT_EQ(tune_reason(&t), TUNE_BY_RULE);
 }
 
-/* Many uses at a time, reported late and in any order; others that may not use the best. */
-static void late_reports_and_excluded_candidates(void)
+/* Many uses at once, reported late and in any order; and uses that may not use the best candidate. */
+static void test_late_reports_and_excluded_candidates(void)
 {
     struct tune t;
     const uint64_t cost[] = {3000, 1000, 2000};
     tune_open(&t, CANDIDATES, NULL);
-    seed = 9;
+    random_seed = 9;
     for (int i = 0; i < 3000; i++) {
         struct tune_ticket under_way[16];
         for (int k = 0; k < 16; k++) {
@@ -252,7 +248,7 @@ static void late_reports_and_excluded_candidates(void)
     EXPECT_EQ(tune_best(&t), 2);
 }
 
-static void priors_postpone_and_do_not_decide(void)
+static void test_priors_only_postpone(void)
 {
     struct tune t;
     const uint32_t prior[] = {5000, 1000, 1200};
@@ -267,7 +263,7 @@ static void priors_postpone_and_do_not_decide(void)
     EXPECT_EQ(tune_best(&t), 0);
 }
 
-static void described_for_people(void)
+static void test_description(void)
 {
     static const char *const names[] = {"read", "pieces", "split"};
     struct tune t;
@@ -283,14 +279,14 @@ static void described_for_people(void)
 
 int main(void)
 {
-    TEST_RUN(recorded_machines);
-    TEST_RUN(random_machines);
-    TEST_RUN(a_first_impression_is_corrected);
-    TEST_RUN(everything_is_examined_again);
-    TEST_RUN(equal_reports_give_equal_choices);
-    TEST_RUN(without_costs_the_rule_stays);
-    TEST_RUN(late_reports_and_excluded_candidates);
-    TEST_RUN(priors_postpone_and_do_not_decide);
-    TEST_RUN(described_for_people);
+    TEST_RUN(test_recorded_machines);
+    TEST_RUN(test_random_machines);
+    TEST_RUN(test_disturbed_first_sample);
+    TEST_RUN(test_all_candidates_are_retried);
+    TEST_RUN(test_equal_reports_give_equal_choices);
+    TEST_RUN(test_rule_stays_without_costs);
+    TEST_RUN(test_late_reports_and_excluded_candidates);
+    TEST_RUN(test_priors_only_postpone);
+    TEST_RUN(test_description);
     return test_result();
 }
