@@ -24,7 +24,7 @@ BENCH = os.path.join(os.path.dirname(os.path.dirname(image.HERE)), "bench")
 SIZES = "8,1k,64k,1M"
 LIMIT = 240
 OPENMPI = "mpiexec.openmpi --allow-run-as-root --oversubscribe -n 2 --bind-to core"
-# UCX connects by datagrams, and on this device takes none for its own that came to an IPv4 address: GID 0 is link-local.
+# UCX connects by datagrams, and on this device ignores those sent to an IPv4 address: GID 0 is the link-local address.
 UCX = "UCX_TLS=rc,self UCX_NET_DEVICES=rxe0:1 UCX_IB_GID_INDEX=0"
 
 
@@ -54,7 +54,7 @@ def with_settings(build, number, settings):
 
 
 def compile_bench(lib, folder):
-    """One program for each compiler, whatever the network."""
+    """One program per compiler, for all networks."""
     if not shutil.which(lib.mpicc):
         return False
     os.makedirs(folder, exist_ok=True)
@@ -125,7 +125,7 @@ def main():
         for key, value in found.items():
             all_runs[job.name.rsplit(".", 1)[0]].setdefault(key, []).append(value)
 
-    guest.processors = lambda way: "2"  # two ranks that do not share one
+    guest.processors = lambda way: "2"  # one processor per rank
     try:
         guest.run_all(folder, build, jobs, keep)
     except image.Missing as why:

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""count: instructions that a message takes on soft-RoCE, in a ping-pong with our library and with others. QEMU counts them
-(count/plugin.c), so the figures depend little on what else the machine does, unlike times: timer interrupts and ranks that
+"""count: instructions per message on soft-RoCE, in a ping-pong with this library and with others. QEMU counts them
+(count/plugin.c), so unlike times the figures depend little on other load of the machine: only timer interrupts and ranks that
 went to sleep are counted too.
 
     count.py [--build DIR] [--bytes N] [--rounds N] [--only NAME...] [--set NAME=VALUE...] [--functions N]
 
-Who waits polls, and how often is chance: instructions of the program that run more than POLLED times a message are left
-out. What is left is the way of one message, both ends of it: what the kernel does for it (soft-RoCE does the adapter's
-work and the receiver's half in the sender's system call), and the libraries.
+A waiting rank polls a random number of times: instructions of the program that run more than POLLED times per message are
+excluded. The rest is the path of one message at both ends: the kernel's part (soft-RoCE does the adapter's work and the
+receiver's half in the sender's system call) and the libraries.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -51,7 +51,7 @@ def kernel_symbols(path):
 
 
 def shift(path):
-    """Between a file's offsets and its addresses, in the part with code."""
+    """The difference between addresses and file offsets of the code segment."""
     for line in subprocess.run(["readelf", "-lW", path], capture_output=True, text=True).stdout.splitlines():
         word = line.split()
         if len(word) > 7 and word[0] == "LOAD" and "E" in word[-2]:
@@ -78,7 +78,7 @@ def program_symbols(maps):
 
 
 def tally(share, name, messages):
-    """{(place, function): instructions a message}, and system calls a message."""
+    """{(file, function): instructions per message}, and system calls per message."""
     symbols = sorted({s[0]: s for s in [*kernel_symbols(f"{share}/kallsyms"), *program_symbols(f"{share}/{name}.maps")]}
                      .values())
     starts = [s[0] for s in symbols]
@@ -126,7 +126,7 @@ def main():
     try:
         blocks = os.path.join(folder, "blocks")
         plugin = f"{build_plugin(folder)},out={blocks}"
-        guest.processors = lambda way: "2"  # two ranks that do not share one
+        guest.processors = lambda way: "2"  # one processor per rank
         plain = guest.command_line
         guest.command_line = lambda *a: [*plain(*a), "-plugin", plugin]
         for lib in compare.libraries(build):
@@ -140,7 +140,7 @@ def main():
 
 
 def count_one(lib, program, folder, build, blocks, o):
-    """A guest of its own: addresses of programs that have ended must not be counted."""
+    """Counts in a separate guest, so that addresses of ended programs are not counted."""
     job = guest.Job(lib.name, "one", compare.LIMIT,
                     "echo 0 >/proc/sys/kernel/randomize_va_space; "
                     f"env {' '.join(o.set)} {lib.start} {program} {o.rounds} {o.bytes} /run/rig/{lib.name}.maps && "

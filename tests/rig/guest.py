@@ -1,7 +1,7 @@
-"""One guest and the jobs it is given. The guest reports its progress by files in a shared folder; one that hangs or dies
-is ended, its job is reported as the one to blame, and another guest takes the jobs that are left. Where KVM does not run
-the guest, all guests of the run are emulated from then on, and jobs that can wait for another machine are left out. A
-guest that does not boot ends the run.
+"""One guest and its jobs. The guest reports its progress by files in a shared folder; a guest that hangs or dies is ended,
+its current job is reported as the cause, and another guest takes the remaining jobs. If KVM does not run the guest, all
+further guests of the run are emulated, and jobs that can wait for another machine are left out. A guest that does not boot
+ends the run.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -19,12 +19,12 @@ SKIPPED = 77  # a job's status
 KVM = "/dev/kvm"
 KVM_BROKEN = "KVM internal error"  # QEMU prints this and stops the guest; it does not end
 FIRST_WORD = "rig: booted"         # what guest/init prints first
-# Seconds until the guest has said its first word, and until its first job starts. KVM needs two and five: with it, giving
+# Seconds until the guest prints its first line, and until its first job starts. KVM needs two and five: with KVM, giving
 # up too early costs only speed. An emulated processor on a busy machine is slow.
 SILENCE = {"kvm": 20, "emulation": 180}
 BOOT_LIMIT = {"kvm": 60, "emulation": 240}
 PATIENCE = {"kvm": 1, "emulation": 4}  # the limits of jobs are for a processor that is not emulated
-GRACE = 30        # what a job may take beyond its limit, which the guest watches over itself
+GRACE = 30        # seconds beyond a job's limit, which the guest enforces itself
 # On x86-64 a processor with fast string instructions has the kernel copy and clear memory by them, and emulation does so byte by
 # byte. On Arm "max" computes pointer authentication in software.
 CPU = {"x86_64": "max,erms=off", "aarch64": "neoverse-n1"}
@@ -46,20 +46,20 @@ def die_with_parent():
 
 
 class BootFailed(Exception):
-    """The guest did not get as far as its first job; states why, and the last lines of its console."""
+    """The guest did not start its first job; contains the reason and the last lines of its console."""
 
 
 class KvmBroken(Exception):
-    """KVM is there and does not run the guest; states why. No job is to blame."""
+    """KVM is available but does not run the guest; contains the reason. No job is the cause."""
 
 
 def kvm_or_emulation():
-    """What the first guest of a run is tried with."""
+    """The accelerator that the first guest of a run uses."""
     return "kvm" if os.access(KVM, os.R_OK | os.W_OK) else "emulation"
 
 
 def few_cores():
-    """The host has no core for each processor of an emulated guest, besides what else runs."""
+    """True if the host has too few cores for the processors of an emulated guest and other programs."""
     return len(os.sched_getaffinity(0)) <= 2
 
 
@@ -89,7 +89,7 @@ def command_line(kernel, initramfs, share, way):
 
 
 class Guest:
-    """Boots with a list of jobs; run() returns when they are done or the guest is no more."""
+    """Boots with a list of jobs; run() returns when they are done or the guest has ended."""
 
     def __init__(self, folder, build, jobs, tell, way):
         self.jobs, self.tell, self.way = jobs, tell, way
@@ -107,7 +107,7 @@ class Guest:
             f.write(text)
 
     def read(self, name):
-        """Empty when it is not there or nothing has been written yet."""
+        """The contents of the file; empty if it does not exist yet."""
         try:
             with open(os.path.join(self.share, name), errors="replace") as f:
                 return f.read()
@@ -123,7 +123,7 @@ class Guest:
         self.tell(job)
 
     def await_file(self, name, until):
-        """Whether the file has something in it before that time; not when the guest ended without."""
+        """True if the file gets contents before that time and before the guest ends."""
         while not self.read(name):
             if self.way == "kvm" and KVM_BROKEN in self.read("console"):
                 raise KvmBroken(f"it reports a \"{KVM_BROKEN}\"")
@@ -138,7 +138,7 @@ class Guest:
         return "\n".join(self.read("console").splitlines()[-lines:]) + "\n"
 
     def await_boot(self, started):
-        """Returns when the first job starts. Watches the console: a guest that will never boot is not waited for."""
+        """Returns when the first job starts. Watches the console, to give up at once on a guest that cannot boot."""
         first = self.jobs[0].name + ".start"
         why = ""
         while not self.await_file(first, time.monotonic() + 0.5):
@@ -196,8 +196,8 @@ def leave_out(jobs, tell):
 
 
 def run_all(folder, build, jobs, tell):
-    """Every job gets a status: a guest that fails takes only the job down that it failed in. Raises BootFailed when a guest
-    does not boot, for the next one would not either."""
+    """Gives every job a status: a failing guest fails only its current job. Raises BootFailed if a guest does not boot, since
+the next one would not boot either."""
     os.makedirs(folder, exist_ok=True)
     left, way = list(jobs), kvm_or_emulation()
     while left:

@@ -1,5 +1,5 @@
-"""What the guest boots: a stock Debian kernel, unpacked and never installed, and an initramfs of busybox and the few
-modules that soft-RoCE needs. Everything lies in the rig's folder of the build directory and is made once.
+"""The guest's boot files: a stock Debian kernel, unpacked but not installed, and an initramfs of busybox and the few
+modules that soft-RoCE needs. All files are in the rig's folder of the build directory and are created once.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -14,15 +14,15 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 DEBIAN_ARCH = {"x86_64": "amd64", "aarch64": "arm64"}
 
-# In the order of loading; what they depend on comes before them. crc32_generic (and on x86 the fast one) is requested by
-# name at run time: without it `rdma link add` fails with ENOENT, though nothing lists it as a dependency.
+# Modules in the order of loading, after their dependencies. crc32_generic (and on x86 the fast variant) is requested by name at
+# run time: without it `rdma link add` fails with ENOENT, although no module lists it as a dependency.
 MODULES = ("crc32_generic virtio_pci 9pnet_virtio 9p overlay dummy veth sch_netem virtio_net "
            "ib_uverbs rdma_rxe rdma_ucm ib_umad nfsd nfsv4").split()
 OPTIONAL = {"x86_64": ["crc32_pclmul"], "aarch64": ["crct10dif_ce"]}
 
 
 class Missing(Exception):
-    """Something that this machine does not have and that cannot be got: the rig is skipped, with this reason."""
+    """Something is missing on this machine and cannot be installed: the rig is skipped with this reason."""
 
 
 def machine():
@@ -47,7 +47,7 @@ def need(program, package):
 
 
 def kernel_package():
-    """The kernel that Debian's meta package stands for at present."""
+    """The kernel package that Debian's meta package depends on."""
     meta = f"linux-image-{DEBIAN_ARCH[machine()]}"
     for line in run("apt-cache", "depends", meta).splitlines():
         word = line.split()
@@ -129,7 +129,7 @@ def make_initramfs(kernel, folder):
             shutil.copy(module, os.path.join(root, "modules"))
             order.write(os.path.basename(module) + "\n")
     names = run("find", ".", cwd=root)
-    with open(root + ".cpio", "wb") as out:  # another guest may be booting from the present one
+    with open(root + ".cpio", "wb") as out:  # written to another name, since another guest may be booting from the present file
         subprocess.run([need("cpio", "cpio"), "-o", "-H", "newc", "--quiet", "-R", "0:0"], input=names.encode(),
                        stdout=out, cwd=root, check=True)
     os.replace(root + ".cpio", path)

@@ -3,7 +3,7 @@
 
     rig.py prepare                      fetch the kernel, build the initramfs
     rig.py all [NAME...]                the jobs of jobs.txt (or those whose name begins so), in one guest
-    rig.py result NAME                  what became of that job: prints its output, exits with its status
+    rig.py result NAME                  prints the output of that job and exits with its status
     rig.py do DEVICES COMMAND           one command of your own; DEVICES as in guest/devices
 
 Options before the word: --build DIR (default: build), --limit SECONDS (for `do`; default 120).
@@ -51,12 +51,12 @@ def run_table(folder, build, names):
     os.makedirs(results)
     guest.run_all(folder, build, jobs, tell(results))
     again = [j for j in jobs if j.status not in (0, SKIPPED)]
-    if again:  # as ctest does with the other tests: once more, and .ci/run lists which
+    if again:  # repeats failed jobs once, as ctest does with other tests; .ci/run lists them
         for job in again:
             print(f"rig: {job.name} failed, and is run again:\n{job.output}", flush=True)
             job.status = None
         guest.run_all(folder, build, again, tell(results))
-    return 0  # a job that failed is a failed test of its own
+    return 0  # a failed job is reported by its own test
 
 
 def show_result(folder, name):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""test_guest: what becomes of a run whose guest does not boot. A script stands in for QEMU; the guest that it plays writes
-what a real one writes into the shared folder.
+"""test_guest: runs whose guest does not boot. A script replaces QEMU and writes the files of a real guest into the shared
+folder.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -15,7 +15,7 @@ sys.dont_write_bytecode = True
 import guest
 import image
 
-# Plays QEMU: one behaviour for `-accel kvm`, one for emulation. `boots` runs all jobs of the list with status 0.
+# Replaces QEMU: one behaviour for `-accel kvm`, one for emulation. `boots` runs all jobs of the list with status 0.
 QEMU = """#!/bin/sh
 behaviour={emulated}
 for word; do
@@ -49,7 +49,7 @@ class Boot(unittest.TestCase):
         image.qemu = lambda: os.path.join(self.scratch.name, "qemu")
         image.prepare = lambda folder: ("kernel", "initramfs")
         image.machine = lambda: "x86_64"
-        guest.KVM = self.scratch.name  # there, and may be opened
+        guest.KVM = self.scratch.name  # a file that exists and can be opened
         guest.SILENCE = {"kvm": 1, "emulation": 180}
 
     def run_jobs(self, kvm, emulated, can_wait=()):
@@ -94,7 +94,7 @@ class Boot(unittest.TestCase):
         self.assertIn("1 jobs are left out", out)
         jobs, out, transports = self.run_jobs("error", "boots", ("first", "second", "third"))
         self.assertEqual([j.status for j in jobs], [guest.SKIPPED] * 3)
-        self.assertEqual(transports.count("boots"), 1)  # the first run's
+        self.assertEqual(transports.count("boots"), 1)  # only in the first run
 
     def test_jobs_that_can_wait_are_run_with_kvm(self):
         jobs, out, _ = self.run_jobs("boots", "panic", ("second",))

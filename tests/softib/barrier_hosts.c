@@ -1,6 +1,7 @@
-/* barrier_hosts.c: barriers through the switch between processes, with a third of the packets lost: nobody
- * leaves before all arrived. The processes are spread over the fabric's nodes. With the argument `wires` they
- * use the device of the barrier network, which another job cannot have meanwhile, and which is free again afterwards.
+/* barrier_hosts.c: barriers of several processes through the switch, with a third of the packets lost: no
+ * process leaves before all have arrived. The processes are spread over the fabric's nodes. With the
+ * argument `wires` they use the device of the barrier network, which no other job can use meanwhile and
+ * which is free again afterwards.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "softib/barrier.h"
@@ -23,8 +24,8 @@ struct shared {
     atomic_uint id, joined, count[ROUNDS], bad;
 };
 
-/* The switch and the barrier network, called in the same way. */
-struct calls {
+/* A common interface to the switch and the barrier network. */
+struct barrier_interface {
     int (*get)(uint32_t *id);
     void *(*join)(uint32_t id);
     int (*enter)(void *b), (*test)(void *b);
@@ -48,19 +49,19 @@ static void switch_leave(void *b)
 {
     softib_barrier_leave(b);
 }
-static const struct calls by_switch = {softib_barrier_get_id, switch_join,  switch_enter,
-                                       switch_test,           switch_leave, softib_barrier_free};
+static const struct barrier_interface by_switch = {softib_barrier_get_id, switch_join,  switch_enter,
+                                                   switch_test,           switch_leave, softib_barrier_free};
 
 static struct ibv_context *ctx;
 
-static int wires_take(uint32_t *id)
+static int wires_get_id(uint32_t *id)
 {
     return softib_wires_take(ctx, id);
 }
 static void *wires_join(uint32_t id)
 {
     uint32_t other;
-    if (wires_take(&other) == 0 || errno != EBUSY || softib_wires_plug(ctx, id + 1))
+    if (wires_get_id(&other) == 0 || errno != EBUSY || softib_wires_plug(ctx, id + 1))
         return NULL;
     return softib_wires_plug(ctx, id);
 }
@@ -78,14 +79,15 @@ static void wires_leave(void *b)
 }
 static int wires_free(uint32_t id)
 {
-    uint32_t other; /* it was free when the last one had left */
-    return wires_take(&other) || softib_wires_give_back(ctx, other) || softib_wires_plug(ctx, id);
+    uint32_t other; /* the device was free after the last process had left */
+    return wires_get_id(&other) || softib_wires_give_back(ctx, other) || softib_wires_plug(ctx, id);
 }
-static const struct calls by_wires = {wires_take, wires_join,  wires_enter,
-                                      wires_test, wires_leave, wires_free};
+static const struct barrier_interface by_wires = {wires_get_id, wires_join,  wires_enter,
+                                                  wires_test,   wires_leave, wires_free};
 
-/* The HCA, or the device that has wires. Neither can do what the other does: a barrier network carries no data. */
-static struct ibv_context *open_one(struct ibv_device **list, bool wires)
+/* Opens the HCA, or the device of the barrier network. The HCA has no barrier network, and the barrier
+ * network carries no data. */
+static struct ibv_context *open_barrier_device(struct ibv_device **list, bool wires)
 {
     for (int i = 0; list && list[i]; i++) {
         struct ibv_context *c = ibv_open_device(list[i]);
@@ -104,7 +106,7 @@ static struct ibv_context *open_one(struct ibv_device **list, bool wires)
     return NULL;
 }
 
-static int barrier_hosts_pass(const struct calls *c, void *b)
+static int pass_barrier(const struct barrier_interface *c, void *b)
 {
     int r = c->enter(b);
     while (!r && !c->test(b))
@@ -112,7 +114,7 @@ static int barrier_hosts_pass(const struct calls *c, void *b)
     return r;
 }
 
-static int barrier_hosts_host(const struct calls *c, int rank, struct shared *s)
+static int run_host(const struct barrier_interface *c, int rank, struct shared *s)
 {
     const char *nodes = getenv("VERBS_NODES");
     char node[16];
@@ -127,7 +129,7 @@ static int barrier_hosts_host(const struct calls *c, int rank, struct shared *s)
     }
     struct ibv_device **list = ibv_get_device_list(&n);
     uint32_t id;
-    ctx = open_one(list, c == &by_wires);
+    ctx = open_barrier_device(list, c == &by_wires);
     if (!ctx)
         return 1;
     if (rank == 0) {
@@ -141,18 +143,18 @@ static int barrier_hosts_host(const struct calls *c, int rank, struct shared *s)
     if (!b)
         return 3;
     atomic_fetch_add(&s->joined, 1);
-    while (atomic_load(&s->joined) < HOSTS) /* the software barrier of the paper's step 6 */
+    while (atomic_load(&s->joined) < HOSTS) /* the software barrier in step 6 of the paper */
         sched_yield();
     for (int r = 0; r < ROUNDS; r++) {
         atomic_fetch_add(&s->count[r], 1);
-        if (barrier_hosts_pass(c, b))
+        if (pass_barrier(c, b))
             return 4;
         if (atomic_load(&s->count[r]) != HOSTS)
             atomic_fetch_add(&s->bad, 1);
     }
     c->leave(b);
     atomic_fetch_sub(&s->joined, 1);
-    while (rank == 0 && atomic_load(&s->joined)) /* free it when the last is out */
+    while (rank == 0 && atomic_load(&s->joined)) /* frees the barrier after the last process has left */
         sched_yield();
     if (rank == 0 && c->free(id - 1))
         return 5;
@@ -162,13 +164,13 @@ static int barrier_hosts_host(const struct calls *c, int rank, struct shared *s)
 
 int main(int argc, char **argv)
 {
-    const struct calls *c = argc > 1 && !strcmp(argv[1], "wires") ? &by_wires : &by_switch;
+    const struct barrier_interface *c = argc > 1 && !strcmp(argv[1], "wires") ? &by_wires : &by_switch;
     struct shared *s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     int failed = 0, status;
     for (int i = 0; i < HOSTS; i++)
         if (!fork()) {
             alarm(120);
-            _exit(barrier_hosts_host(c, i, s));
+            _exit(run_host(c, i, s));
         }
     while (wait(&status) > 0)
         if (status) {

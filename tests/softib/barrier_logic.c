@@ -1,6 +1,6 @@
-/* barrier_logic.c: the switch's barrier logic alone, with packets lost, duplicated and delayed in both directions
- * by a seeded random wire: no host may leave a barrier before all have entered it, and all must leave it in
- * the end. Many seeds, several barriers at once, hosts that take no part.
+/* barrier_logic.c: the switch's barrier logic over a seeded random wire that loses, duplicates and delays
+ * packets in both directions: no host may leave a barrier before all have entered it, and all must leave
+ * it finally. Many seeds, several barriers at once, hosts that take no part.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "softib/barrier.h"
@@ -24,12 +24,12 @@
 
 static uint64_t seed, rng, now;
 static struct softib_switch sw, leaf[LEAVES];
-static unsigned leaves; /* below sw; 0: the hosts are at sw */
+static unsigned leaves; /* number of leaf switches; 0: the hosts are connected to sw */
 enum { TO_SWITCH, TO_HOST, TO_TOP, TO_LEAF, DIRECTIONS };
 static struct softib_packet wire[DIRECTIONS][WIRE];
 static int on_wire[DIRECTIONS];
 
-static unsigned barrier_logic_random(unsigned n)
+static unsigned random_below(unsigned n)
 {
     rng ^= rng << 13;
     rng ^= rng >> 7;
@@ -37,33 +37,33 @@ static unsigned barrier_logic_random(unsigned n)
     return (unsigned)(rng >> 33) % n;
 }
 
-static void barrier_logic_put(int direction, const struct softib_packet *p)
+static void put_on_wire(int direction, const struct softib_packet *p)
 {
-    for (unsigned copies = barrier_logic_random(10) ? 1 : 2; copies; copies--)
-        if (barrier_logic_random(100) >= 20 && on_wire[direction] < WIRE) /* a fifth is lost */
+    for (unsigned copies = random_below(10) ? 1 : 2; copies; copies--)
+        if (random_below(100) >= 20 && on_wire[direction] < WIRE) /* 20 % of the packets are lost */
             wire[direction][on_wire[direction]++] = *p;
 }
 
-static void barrier_logic_emit(void *arg, const struct softib_packet *p)
+static void send_to_host(void *arg, const struct softib_packet *p)
 {
     (void)arg;
-    barrier_logic_put(1, p);
+    put_on_wire(1, p);
 }
 
-static void barrier_logic_put_up(void *arg, const struct softib_packet *p)
+static void send_to_top(void *arg, const struct softib_packet *p)
 {
     (void)arg;
-    barrier_logic_put(TO_TOP, p);
+    put_on_wire(TO_TOP, p);
 }
 
-static void barrier_logic_port_down(void *arg, const struct softib_packet *p)
+static void send_to_leaf(void *arg, const struct softib_packet *p)
 {
     (void)arg;
-    barrier_logic_put(TO_LEAF, p);
+    put_on_wire(TO_LEAF, p);
 }
 
 struct host {
-    int id[GROUPS]; /* the barrier of each group it is in, -1: not in it */
+    int id[GROUPS]; /* barrier id of each group; -1: the host is not in the group */
     uint32_t round[GROUPS];
     bool inside[GROUPS], joined[GROUPS];
     uint64_t repeat_at[GROUPS];
@@ -73,7 +73,7 @@ static struct host host[HOSTS];
 static int group_id[GROUPS];
 static unsigned entered[GROUPS][ROUNDS + 1], size[GROUPS];
 
-static void host_packet(const struct softib_packet *p)
+static void handle_host_packet(const struct softib_packet *p)
 {
     struct host *h = &host[p->port];
     for (int g = 0; g < GROUPS; g++) {
@@ -84,7 +84,7 @@ static void host_packet(const struct softib_packet *p)
         if (p->type != SOFTIB_BARRIER_READY)
             continue;
         struct softib_packet ack = {SOFTIB_BARRIER_READY_ACK, p->id, p->port, p->round};
-        barrier_logic_put(0, &ack);
+        put_on_wire(0, &ack);
         if (!h->inside[g] || p->round != h->round[g])
             continue;
         if (entered[g][p->round] != size[g])
@@ -95,7 +95,7 @@ static void host_packet(const struct softib_packet *p)
     }
 }
 
-static void host_step(unsigned n)
+static void step_host(unsigned n)
 {
     struct host *h = &host[n];
     for (int g = 0; g < GROUPS; g++) {
@@ -106,50 +106,50 @@ static void host_step(unsigned n)
         for (unsigned k = 0; k < HOSTS; k++)
             all_joined &= host[k].id[g] < 0 || host[k].joined[g];
         if (h->joined[g]) {
-            if (!all_joined || h->round[g] == ROUNDS || (!h->inside[g] && barrier_logic_random(4)))
+            if (!all_joined || h->round[g] == ROUNDS || (!h->inside[g] && random_below(4)))
                 continue;
             if (!h->inside[g])
                 entered[g][h->round[g]]++;
             h->inside[g] = true;
             p.type = SOFTIB_BARRIER_REACHED;
         }
-        barrier_logic_put(0, &p);
+        put_on_wire(0, &p);
         h->repeat_at[g] = now + SOFTIB_SWITCH_REPEAT_NS;
     }
 }
 
-static void barrier_logic_carry(int direction)
+static void deliver_packet(int direction)
 {
     if (!on_wire[direction])
         return;
-    int k = (int)barrier_logic_random((unsigned)on_wire[direction]); /* any of them: the wire reorders */
+    int k = (int)random_below((unsigned)on_wire[direction]); /* a random packet: the wire reorders */
     struct softib_packet p = wire[direction][k];
     wire[direction][k] = wire[direction][--on_wire[direction]];
     if (direction == TO_SWITCH && leaves)
-        softib_leaf_packet(&leaf[p.port % leaves], &p, now, barrier_logic_emit, barrier_logic_put_up, NULL);
+        softib_leaf_packet(&leaf[p.port % leaves], &p, now, send_to_host, send_to_top, NULL);
     else if (direction == TO_SWITCH || direction == TO_TOP)
-        softib_switch_packet(&sw, &p, now, leaves ? barrier_logic_port_down : barrier_logic_emit, NULL);
+        softib_switch_packet(&sw, &p, now, leaves ? send_to_leaf : send_to_host, NULL);
     else if (direction == TO_LEAF)
-        softib_leaf_answer(&leaf[p.port], &p, now, barrier_logic_emit, barrier_logic_put_up, NULL);
+        softib_leaf_answer(&leaf[p.port], &p, now, send_to_host, send_to_top, NULL);
     else if (p.type != SOFTIB_GET_ID_ACK)
-        host_packet(&p);
+        handle_host_packet(&p);
 }
 
-static int allotted;
-static void take_id(void *arg, const struct softib_packet *p)
+static int received_id;
+static void record_id(void *arg, const struct softib_packet *p)
 {
     (void)arg;
-    allotted = p->id;
+    received_id = p->id;
 }
 
 static int get_id(uint16_t port, uint32_t serial)
 {
     struct softib_packet p = {SOFTIB_GET_ID, 0, port, serial};
-    softib_switch_packet(&sw, &p, now, take_id, NULL);
-    return allotted;
+    softib_switch_packet(&sw, &p, now, record_id, NULL);
+    return received_id;
 }
 
-static bool barrier_logic_finished(void)
+static bool all_finished(void)
 {
     for (int n = 0; n < HOSTS; n++)
         for (int g = 0; g < GROUPS; g++)
@@ -158,7 +158,7 @@ static bool barrier_logic_finished(void)
     return true;
 }
 
-static void one_seed(void)
+static void run_seed(void)
 {
     rng = seed * 0x9E3779B97F4A7C15ull + 1;
     softib_switch_init(&sw, SOFTIB_SWITCH_PORTS);
@@ -173,99 +173,100 @@ static void one_seed(void)
         if (get_id(0, 1000u + (uint32_t)g) != group_id[g])
             FAIL("a repeated getId got another barrier");
         for (int n = 0; n < HOSTS; n++) {
-            host[n].id[g] = barrier_logic_random(3) ? group_id[g] : -1;
+            host[n].id[g] = random_below(3) ? group_id[g] : -1;
             size[g] += host[n].id[g] >= 0;
         }
     }
-    for (uint64_t steps = 0; !barrier_logic_finished(); steps++) {
+    for (uint64_t steps = 0; !all_finished(); steps++) {
         if (steps > 3000000)
             FAIL("the barrier does not end");
         now += 2000;
-        host_step(barrier_logic_random(HOSTS));
+        step_host(random_below(HOSTS));
         for (int direction = 0; direction < DIRECTIONS; direction++)
-            barrier_logic_carry(direction);
+            deliver_packet(direction);
         if (steps % 64)
             continue;
-        softib_switch_tick(&sw, now, leaves ? barrier_logic_port_down : barrier_logic_emit, NULL);
+        softib_switch_tick(&sw, now, leaves ? send_to_leaf : send_to_host, NULL);
         for (unsigned i = 0; i < leaves; i++)
-            softib_leaf_tick(&leaf[i], now, barrier_logic_emit, barrier_logic_put_up, NULL);
+            softib_leaf_tick(&leaf[i], now, send_to_host, send_to_top, NULL);
     }
 }
 
-/* All barriers taken: the next getId reports it; a freed one comes back. */
+/* While all barriers are in use the next request of an id fails; a freed barrier can be used again. */
 static void test_exhaustion(void)
 {
     softib_switch_init(&sw, SOFTIB_SWITCH_PORTS);
     for (unsigned i = 0; i < SOFTIB_SWITCH_BARRIERS; i++)
         if (get_id(1, i) != (int)i)
-            FAIL("barrier %u is number %d", i, allotted);
+            FAIL("barrier %u is number %d", i, received_id);
     if (get_id(1, 9999) != SOFTIB_SWITCH_BARRIERS)
         FAIL("a barrier too many");
     struct softib_packet p = {SOFTIB_FREE_BARRIER, 77, 1, 0};
-    softib_switch_packet(&sw, &p, now, take_id, NULL);
+    softib_switch_packet(&sw, &p, now, record_id, NULL);
     if (get_id(1, 9999) != 77)
         FAIL("the freed barrier is not used again");
     struct softib_packet junk = {SOFTIB_BARRIER_REACHED, 200, 5, 0};
-    softib_switch_packet(&sw, &junk, now, take_id, NULL);
+    softib_switch_packet(&sw, &junk, now, record_id, NULL);
     junk = (struct softib_packet){SOFTIB_BARRIER_REACHED, 3, 60000, 0};
-    softib_switch_packet(&sw, &junk, now, take_id, NULL);
+    softib_switch_packet(&sw, &junk, now, record_id, NULL);
 }
 
-static void barrier_logic_leave(unsigned id, uint16_t port)
+static void leave_barrier(unsigned id, uint16_t port)
 {
     struct softib_packet p = {SOFTIB_LEAVE, (uint8_t)id, port, 0};
-    softib_switch_packet(&sw, &p, now, take_id, NULL);
-    if (allotted != (int)id)
+    softib_switch_packet(&sw, &p, now, record_id, NULL);
+    if (received_id != (int)id)
         FAIL("nobody answered that port %u leaves barrier %u", port, id);
 }
 
-/* A barrier is free when the last one has left it, and a repeated packet takes it from nobody. */
+/* A barrier is free when the last member has left it, and a repeated packet does not take it from its new
+ * members. */
 static void test_leaving(void)
 {
     softib_switch_init(&sw, SOFTIB_SWITCH_PORTS);
     const unsigned id = (unsigned)get_id(1, 1);
     for (uint16_t port = 1; port <= 3; port++) {
         struct softib_packet p = {SOFTIB_WANT_PARTICIPATE, (uint8_t)id, port, 0};
-        softib_switch_packet(&sw, &p, now, take_id, NULL);
+        softib_switch_packet(&sw, &p, now, record_id, NULL);
     }
-    barrier_logic_leave(id, 2);
-    barrier_logic_leave(id, 2);
-    barrier_logic_leave(id, 1);
+    leave_barrier(id, 2);
+    leave_barrier(id, 2);
+    leave_barrier(id, 1);
     if (!sw.used[id])
         FAIL("a barrier with a host in it is free");
-    barrier_logic_leave(id, 3);
+    leave_barrier(id, 3);
     if (sw.used[id])
         FAIL("a barrier that all have left is not free");
     if (get_id(7, 2) != (int)id)
         FAIL("the barrier that all have left is not used again");
-    barrier_logic_leave(id, 3);
+    leave_barrier(id, 3);
     if (!sw.used[id])
         FAIL("a repeated packet freed a barrier that another has taken");
 }
 
-/* Two levels, nothing lost: a member that has left above as well is notified, and the barrier is free then. */
-static bool cut; /* the wire between the switches */
-static void at_once_down(void *arg, const struct softib_packet *p);
-static void at_once_up(void *arg, const struct softib_packet *p)
+/* Two levels, no losses: a member that has left on both levels is notified, and then the barrier is free. */
+static bool cut; /* the wire between the switches is interrupted */
+static void deliver_down(void *arg, const struct softib_packet *p);
+static void deliver_up(void *arg, const struct softib_packet *p)
 {
     if (!cut)
-        softib_switch_packet(&sw, p, now, at_once_down, arg);
+        softib_switch_packet(&sw, p, now, deliver_down, arg);
 }
-static void at_once_down(void *arg, const struct softib_packet *p)
+static void deliver_down(void *arg, const struct softib_packet *p)
 {
-    softib_leaf_answer(&leaf[p->port], p, now, take_id, at_once_up, arg);
+    softib_leaf_answer(&leaf[p->port], p, now, record_id, deliver_up, arg);
 }
 
 static bool is_answered(uint8_t type, unsigned id, uint16_t port)
 {
     const struct softib_packet p = {type, (uint8_t)id, port, 0};
-    allotted = -1;
+    received_id = -1;
     now += SOFTIB_SWITCH_REPEAT_NS;
-    softib_leaf_packet(&leaf[port % 2], &p, now, take_id, at_once_up, NULL);
-    return allotted == (int)id;
+    softib_leaf_packet(&leaf[port % 2], &p, now, record_id, deliver_up, NULL);
+    return received_id == (int)id;
 }
 
-static void leaving_two_levels(void)
+static void test_leaving_two_levels(void)
 {
     softib_switch_init(&sw, SOFTIB_SWITCH_PORTS);
     for (uint16_t i = 0; i < 2; i++)
@@ -295,9 +296,9 @@ int main(void)
 {
     for (leaves = 0; leaves <= LEAVES; leaves += LEAVES)
         for (seed = 1; seed <= 40; seed++)
-            one_seed();
+            run_seed();
     leaves = 0;
-    leaving_two_levels();
+    test_leaving_two_levels();
     test_exhaustion();
     test_leaving();
     printf("40 seeds, one switch and two levels, %d hosts, %d barriers at once, %d rounds: right\n", HOSTS,

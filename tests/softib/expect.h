@@ -1,4 +1,4 @@
-/* expect.h: counts what fails in a test that goes on after it.
+/* expect.h: checks that count failures, so that a test continues after a failed check.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_TESTS_EXPECT_H

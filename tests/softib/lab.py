@@ -1,4 +1,4 @@
-"""What the softib tests share: starting programs on softib, waiting for what they wait for, cleaning up.
+"""Helpers of the softib tests: starting programs on softib, waiting for conditions, cleaning up.
 
 A test is a function; run() calls those named on the command line (or all), prints what failed, and exits 77 when
 everything was skipped. Nothing sleeps to synchronise: a server is ready when its port is listening.
@@ -18,8 +18,8 @@ import time
 BUILD = os.environ["SOFTIB_BUILD"]
 SOFTIB = os.path.join(BUILD, "bin", "softib")
 VERBS = os.path.join(BUILD, "tests", "verbs")
-KEY = secrets.token_hex(16)  # of the fabrics of this run that need one
-LIMIT = 120  # seconds for anything; only a hang reaches it
+KEY = secrets.token_hex(16)  # key of the fabrics of this run
+LIMIT = 120  # seconds for any program; only a hang reaches the limit
 
 
 class Skip(Exception):
@@ -39,7 +39,7 @@ def free_port():
 
 
 def listening(port, pid):
-    """Whether some socket listens on that TCP port in the network namespace of pid."""
+    """True if a socket listens on that TCP port in the network namespace of pid."""
     want = f":{port:04X} "
     for name in ("tcp", "tcp6"):
         try:

@@ -1,5 +1,5 @@
 """wire=tcp between two network namespaces, joined by a veth pair: the verbs suite, perftest, multicast; then with
-packets lost by nft and with the rate limited by tc tbf. Everything made here is removed here.
+packets lost by nft and with the rate limited by tc tbf. The test removes everything that it creates.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -94,8 +94,8 @@ def test_rate():
 
 
 def second_network():
-    """A second rail between the two, and what must not be taken for one: a bridge with the same address on both, as
-    container engines make them, and a network that only one of them is on."""
+    """A second rail between the two, and networks that must not be used as rails: a bridge with the same address on both, as
+container engines create, and a network of only one of them."""
     network()
     sh("ip", "link", "add", "eth1", "netns", A, "type", "veth", "peer", "name", "eth1", "netns", B)
     for i, ns in enumerate((A, B)):
@@ -106,11 +106,11 @@ def second_network():
             sh("ip", "-n", ns, "addr", "add", addr, "dev", name)
             sh("ip", "-n", ns, "link", "set", name, "up")
             sh("ip", "-n", ns, "link", "set", name + "-end", "up")
-        # Addresses of nowhere are swallowed, as by a default route, not refused.
+        # Packets to unreachable addresses are dropped, as by a default route, not refused.
         sh("ip", "-n", ns, "route", "add", "default", "dev", "lan0")
 
 
-# What a job start knows: every address of every node, the useless ones first.
+# The information at job start: every address of every node, the unusable ones first.
 CANDIDATES = ("nodes=2 hcas=2 wire=tcp base=21000 "
               "node0: addr=172.17.0.1 addr=10.77.40.1 addr=10.77.31.1 addr=10.77.32.1 "
               "node1: addr=10.77.41.1 addr=172.17.0.1 addr=10.77.32.2 addr=10.77.31.2")

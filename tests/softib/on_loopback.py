@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Runs a command with SOFTIB_FABRIC set to two nodes on the loopback interface with wire=tcp, on port numbers nobody
-uses: on_loopback.py CMD... Extra settings of the fabric come from EXTRA_FABRIC.
+"""Runs a command with SOFTIB_FABRIC set to two nodes on the loopback interface with wire=tcp, on free port
+numbers: on_loopback.py CMD... Extra settings of the fabric come from EXTRA_FABRIC.
 
 SPDX-License-Identifier: Apache-2.0
 """

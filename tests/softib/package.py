@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The Debian package of softib alone: built from softib/ without the rest of the project, unpacked, and used from there.
+"""The separate Debian package of softib: built from softib/ without the rest of the project, unpacked, and used from there.
 
 SPDX-License-Identifier: Apache-2.0
 """

@@ -1,4 +1,4 @@
-"""The real, unmodified programs on softib: rdma-core's examples, perftest, UCX, Open MPI and MPICH.
+"""Unmodified programs of other projects on softib: rdma-core's examples, perftest, UCX, Open MPI and MPICH.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -70,8 +70,8 @@ def test_perftest_bandwidth():
     perf("ib_atomic_bw", "-n", 500)
     perf("ib_send_bw", "-n", 500, "-c", "UD")
     perf("ib_write_bw", "-n", 200, "-c", "UC")
-    # Not -a, which takes all 23 sizes in one run: before each of them both ends measure the processor's clock in a loop of
-    # gettimeofday, and begin anew if the scheduler disturbed it. On a loaded machine that takes minutes, without any traffic.
+    # Without -a, which runs all 23 sizes: before each size both ends measure the processor's clock in a loop of gettimeofday, and
+# repeat the measurement if the scheduler disturbed it. On a loaded machine that takes minutes without any traffic.
     for size in (2, 64, 4096, 65536, 1 << 20, 8 << 20):
         perf("ib_send_bw", "-s", size, "-n", 20)
     perf("ib_write_bw", "-n", 200, "-q", 4)
@@ -92,7 +92,7 @@ def test_roce():
 
 
 def cm_listens(pid):
-    """Whether the process listens with a connection manager: one of its descriptors is such a Unix socket."""
+    """True if the process listens with a connection manager: one of its descriptors is a Unix socket of softib's manager."""
     try:
         own = {os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")}
     except OSError:
@@ -103,7 +103,7 @@ def cm_listens(pid):
 
 
 def cm_pair(server, client, fabric="", ends=True):
-    """Programs of the connection manager, with their own port numbers: each pair has a fabric of its own."""
+    """Runs a pair of programs of the connection manager, whose port numbers are fixed: each pair has its own fabric."""
     need(server[0], client[0])
     fabric = f"name=cm-{secrets.token_hex(4)} nodes=2 {fabric}"
     s = start(server, env=env(fabric, 0))
@@ -148,7 +148,7 @@ def test_rdmacm_perftest():
 
 
 def machine_address():
-    """One of this machine that is not loopback, which libfabric leaves out."""
+    """An address of this machine that is not the loopback address, which libfabric ignores."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
         try:
             s.connect(("192.0.2.1", 9))  # sends nothing
@@ -174,7 +174,7 @@ def test_libfabric():
 
 
 def test_rdmacm_multicast():
-    """mckey sleeps for seconds: both fabrics at once."""
+    """mckey sleeps for seconds, so both fabrics are tested at once."""
     need("mckey")
     kinds = [env(f"name=cm-{secrets.token_hex(4)} nodes=2 {fabric}", 0) for fabric in ("", "link=ethernet")]
     receivers = [start(["stdbuf", "-oL", "mckey", "-m", "239.1.2.3"], env=e) for e in kinds]

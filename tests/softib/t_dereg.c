@@ -1,6 +1,6 @@
-/* t_dereg.c: after ibv_dereg_mr nothing touches the memory, over the network: a frame that stopped half way,
- * answers to RDMA READs that wait because nobody reads them, a message that came again on a second
- * connection, and our own request to a peer that is stopped.
+/* t_dereg.c: after ibv_dereg_mr the memory is neither read nor written over the network: by a frame that
+ * stalled half-way, by answers to RDMA READs that wait because the peer does not read them, by a message
+ * repeated on a second connection, and by an own request to a stopped peer.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "wire_client.h"
@@ -20,7 +20,7 @@
 static struct fabric fab;
 static uint8_t data[FRAME_SEGMENT];
 
-static struct vt_opts dereg_long_timeout(void)
+static struct vt_opts options_with_long_timeout(void)
 {
     struct vt_opts o = vt_defaults(IBV_QPT_RC);
     o.timeout = 0;
@@ -28,7 +28,7 @@ static struct vt_opts dereg_long_timeout(void)
 }
 
 /* Side 0 registers a region and sends its key to side 1 in q->peer. */
-static struct ibv_mr *dereg_offer(struct vt *t, struct vt_qp *q, unsigned char **p, size_t n)
+static struct ibv_mr *offer_region(struct vt *t, struct vt_qp *q, unsigned char **p, size_t n)
 {
     struct ibv_mr *mr = NULL;
     struct vt_addr me = {0}, other;
@@ -38,128 +38,131 @@ static struct ibv_mr *dereg_offer(struct vt *t, struct vt_qp *q, unsigned char *
         me.buf = (uintptr_t)*p;
         me.rkey = mr->rkey;
     }
-    vt_swap(t, &me, &other, sizeof(me));
+    vt_exchange(t, &me, &other, sizeof(me));
     q->peer.buf = other.buf;
     q->peer.rkey = other.rkey;
     return mr;
 }
 
-static struct frame write_of(const struct vt_qp *q, uint32_t nth)
+static struct frame make_write_frame(const struct vt_qp *q, uint32_t nth)
 {
-    struct frame f = wc_frame(q, FRAME_DATA, nth);
+    struct frame f = wire_client_make_frame(q, FRAME_DATA, nth);
     f.length = f.total = BYTES;
     f.raddr = q->peer.buf;
     f.rkey = q->peer.rkey;
     return f;
 }
 
-static void wait_byte(const volatile unsigned char *p, unsigned char want)
+static void wait_for_byte(const volatile unsigned char *p, unsigned char want)
 {
     time_t end = time(NULL) + 60;
     while (*p != want)
         CHECK(time(NULL) < end, "the first bytes did not arrive");
 }
 
-static void dereg_expect_unwritten(const unsigned char *p, size_t n, unsigned char want)
+static void expect_unwritten(const unsigned char *p, size_t n, unsigned char want)
 {
     for (size_t i = 0; i < n; i++)
         CHECK(p[i] == want, "byte %zu was written after ibv_dereg_mr", i);
 }
 
-/* The stalled frame goes on to its end, and nothing of it may be seen where the region was. */
-static void dereg_continue(struct vt *t, const struct vt_qp *q, int fd, unsigned char *p, unsigned char want)
+/* Sends the rest of the stalled frame; none of it may appear in the memory of the former region. */
+static void complete_stalled_frame(struct vt *t, const struct vt_qp *q, int fd, unsigned char *p,
+                                   unsigned char want)
 {
     if (t->side == 1) {
         CHECK(send(fd, data + FIRST, BYTES - FIRST, MSG_NOSIGNAL) == (ssize_t)(BYTES - FIRST));
-        CHECK(wc_ping(&fab, fd, q), "it hung up");
+        CHECK(wire_client_ping(&fab, fd, q), "the other side closed the connection");
         close(fd);
     }
     vt_sync(t);
     if (t->side == 0) {
-        dereg_expect_unwritten(p, BYTES, want);
+        expect_unwritten(p, BYTES, want);
         munmap(p, BYTES);
     }
 }
 
-/* The first part of a frame: sent on the connection that is returned, or waited for at p (then -1). */
-static int first_part(struct vt *t, struct vt_qp *q, unsigned char *p)
+/* Side 1 sends the first part of a frame and returns the connection; side 0 waits until the part is at p
+ * and returns -1. */
+static int send_first_part(struct vt *t, struct vt_qp *q, unsigned char *p)
 {
-    const struct frame f = write_of(q, 0);
+    const struct frame f = make_write_frame(q, 0);
     if (t->side == 1) {
-        const int fd = wc_greet(&fab, q);
-        wc_send(&fab, fd, &f, data, FIRST);
+        const int fd = wire_client_greet(&fab, q);
+        wire_client_send(&fab, fd, &f, data, FIRST);
         return fd;
     }
-    wait_byte(p + FIRST - 1, 0xaa);
+    wait_for_byte(p + FIRST - 1, 0xaa);
     return -1;
 }
 
-/* Half a frame, dereg, the other half. */
-static void half_a_frame(struct vt *t)
+/* Half a frame arrives, the region is deregistered, the other half arrives. */
+static void test_stalled_frame(struct vt *t)
 {
     struct vt_qp q;
     unsigned char *p = NULL;
-    vt_qp_make(t, dereg_long_timeout(), &q);
-    struct ibv_mr *mr = dereg_offer(t, &q, &p, BYTES);
-    const int fd = first_part(t, &q, p);
+    vt_qp_open(t, options_with_long_timeout(), &q);
+    struct ibv_mr *mr = offer_region(t, &q, &p, BYTES);
+    const int fd = send_first_part(t, &q, p);
     if (t->side == 0) {
         CHECK(!ibv_dereg_mr(mr));
         memset(p, 0x11, BYTES);
     }
     vt_sync(t);
-    dereg_continue(t, &q, fd, p, 0x11);
-    vt_qp_end(&q);
+    complete_stalled_frame(t, &q, fd, p, 0x11);
+    vt_qp_close(&q);
 }
 
-/* The same message stalls on one connection, comes whole on another, and then goes on on the first. */
-static void two_connections(struct vt *t)
+/* A message stalls on one connection, arrives completely on another, and then continues on the first. */
+static void test_repeated_message(struct vt *t)
 {
     struct vt_qp q;
     unsigned char *p = NULL;
     int second = -1;
-    vt_qp_make(t, dereg_long_timeout(), &q);
-    struct ibv_mr *mr = dereg_offer(t, &q, &p, BYTES);
-    const struct frame f = write_of(&q, 0);
-    const int fd = first_part(t, &q, p);
+    vt_qp_open(t, options_with_long_timeout(), &q);
+    struct ibv_mr *mr = offer_region(t, &q, &p, BYTES);
+    const struct frame f = make_write_frame(&q, 0);
+    const int fd = send_first_part(t, &q, p);
     vt_sync(t);
     if (t->side == 1) {
-        second = wc_greet(&fab, &q);
-        wc_send(&fab, second, &f, data, BYTES);
-        CHECK(wc_ping(&fab, second, &q), "it hung up");
+        second = wire_client_greet(&fab, &q);
+        wire_client_send(&fab, second, &f, data, BYTES);
+        CHECK(wire_client_ping(&fab, second, &q), "the other side closed the connection");
     }
     vt_sync(t);
     if (t->side == 0) {
-        wait_byte(p + BYTES - 1, 0xaa);
+        wait_for_byte(p + BYTES - 1, 0xaa);
         CHECK(!ibv_dereg_mr(mr));
         memset(p, 0x22, BYTES);
     }
     vt_sync(t);
-    dereg_continue(t, &q, fd, p, 0x22);
+    complete_stalled_frame(t, &q, fd, p, 0x22);
     close(second);
-    vt_qp_end(&q);
+    vt_qp_close(&q);
 }
 
-/* Nobody reads the answers to many READs; what is stored after dereg must not be among them. */
-static void unread_answers(struct vt *t)
+/* The peer does not read the answers to many READs; the answers must not contain data stored after
+ * ibv_dereg_mr. */
+static void test_unread_answers(struct vt *t)
 {
     struct vt_qp q;
     unsigned char *p = NULL;
     int fd = -1;
-    vt_qp_make(t, dereg_long_timeout(), &q);
-    struct ibv_mr *mr = dereg_offer(t, &q, &p, READS);
+    vt_qp_open(t, options_with_long_timeout(), &q);
+    struct ibv_mr *mr = offer_region(t, &q, &p, READS);
     if (t->side == 1) {
-        fd = wc_greet(&fab, &q);
+        fd = wire_client_greet(&fab, &q);
         for (uint32_t i = 0; i < 8; i++) {
-            struct frame f = wc_frame(&q, FRAME_READ, i);
+            struct frame f = wire_client_make_frame(&q, FRAME_READ, i);
             f.total = READS;
             f.raddr = q.peer.buf;
             f.rkey = q.peer.rkey;
-            wc_send(&fab, fd, &f, NULL, 0);
+            wire_client_send(&fab, fd, &f, NULL, 0);
         }
         struct frame f;
-        CHECK(wc_read(fd, data, FRAME_BYTES) && frame_decode(data, (uint32_t)fab.id, &f) &&
-              f.type == FRAME_READ_DATA); /* it has begun */
-        CHECK(wc_read(fd, data, f.length));
+        CHECK(wire_client_read(fd, data, FRAME_BYTES) && frame_decode(data, (uint32_t)fab.id, &f) &&
+              f.type == FRAME_READ_DATA); /* the first answer has begun */
+        CHECK(wire_client_read(fd, data, f.length));
     }
     vt_sync(t);
     if (t->side == 0) {
@@ -170,8 +173,8 @@ static void unread_answers(struct vt *t)
     if (t->side == 1) {
         struct frame f = {0};
         while (f.type != FRAME_NAK) {
-            CHECK(wc_read(fd, data, FRAME_BYTES) && frame_decode(data, (uint32_t)fab.id, &f));
-            CHECK(!f.length || wc_read(fd, data, f.length));
+            CHECK(wire_client_read(fd, data, FRAME_BYTES) && frame_decode(data, (uint32_t)fab.id, &f));
+            CHECK(!f.length || wire_client_read(fd, data, f.length));
             for (uint32_t i = 0; i < f.length; i++)
                 CHECK(data[i] != 0xee, "byte %u of a READ was read after ibv_dereg_mr", f.offset + i);
         }
@@ -182,21 +185,22 @@ static void unread_answers(struct vt *t)
     vt_sync(t);
     if (t->side == 0)
         munmap(p, READS);
-    vt_qp_end(&q);
+    vt_qp_close(&q);
 }
 
-static bool thread_stands(const char *path)
+static bool thread_is_stopped(const char *path)
 {
     char text[256] = "";
     FILE *in = fopen(path, "re");
     const char *after = in && fgets(text, sizeof(text), in) ? strrchr(text, ')') : NULL;
-    bool stands = !after || after[2] == 'T' || after[2] == 't'; /* one that has ended does too */
+    bool stands =
+        !after || after[2] == 'T' || after[2] == 't'; /* a thread that has ended counts as stopped */
     if (in)
         fclose(in);
     return stands;
 }
 
-static bool all_stand(pid_t pid)
+static bool all_threads_are_stopped(pid_t pid)
 {
     char path[600];
     bool all = true;
@@ -205,28 +209,29 @@ static bool all_stand(pid_t pid)
     CHECK(tasks);
     for (struct dirent *e; (e = readdir(tasks));) {
         snprintf(path, sizeof(path), "/proc/%d/task/%s/stat", (int)pid, e->d_name);
-        all = all && (e->d_name[0] == '.' || thread_stands(path));
+        all = all && (e->d_name[0] == '.' || thread_is_stopped(path));
     }
     closedir(tasks);
     return all;
 }
 
-/* A signal takes effect when each thread gets to it: until then the other's engine may still take what we send. */
-static void dereg_stop(pid_t pid)
+/* Stops the process and waits until all its threads are stopped: until then its engine thread may still
+ * receive. */
+static void stop_process(pid_t pid)
 {
     time_t end = time(NULL) + 60;
     CHECK(!kill(pid, SIGSTOP));
-    while (!all_stand(pid))
+    while (!all_threads_are_stopped(pid))
         CHECK(time(NULL) < end, "process %d goes on", (int)pid);
 }
 
-/* Deregisters while our own request stalls because the peer is stopped. */
-static void stopped_peer(struct vt *t)
+/* Deregisters a region while an own request that uses it stalls because the peer is stopped. */
+static void test_stopped_peer(struct vt *t)
 {
     struct vt_qp q;
     pid_t me = getpid(), other;
-    vt_qp_make(t, dereg_long_timeout(), &q);
-    vt_swap(t, &me, &other, sizeof(me));
+    vt_qp_open(t, options_with_long_timeout(), &q);
+    vt_exchange(t, &me, &other, sizeof(me));
     memset(t->buf, 0x33, BUF_BYTES);
     vt_sync(t);
     if (t->side == 0) {
@@ -234,7 +239,8 @@ static void stopped_peer(struct vt *t)
         struct ibv_mr *mr = ibv_reg_mr(t->pd, p, BUF_BYTES, ALL_ACCESS);
         CHECK(mr);
         memset(p, 0x44, BUF_BYTES);
-        /* One that completes, so that there is a connection; then more than the sockets hold. */
+        /* A request that completes establishes the connection; then more data than the socket buffers
+         * hold. */
         struct ibv_sge s = {(uintptr_t)p, 8, mr->lkey};
         struct ibv_send_wr wr = {.sg_list = &s,
                                  .num_sge = 1,
@@ -243,36 +249,36 @@ static void stopped_peer(struct vt *t)
                                  .wr.rdma = {q.peer.buf, q.peer.rkey}},
                            *bad;
         CHECK(!ibv_post_send(q.qp, &wr, &bad));
-        vt_wc(t->cq, IBV_WC_SUCCESS);
-        dereg_stop(other);
+        vt_expect_completion(t->cq, IBV_WC_SUCCESS);
+        stop_process(other);
         s.length = BUF_BYTES;
         int posted = ibv_post_send(q.qp, &wr, &bad);
         int gone = ibv_dereg_mr(mr);
         memset(p, 0xee, BUF_BYTES);
         kill(other, SIGCONT);
         CHECK(!posted && !gone);
-        vt_wc(t->cq, IBV_WC_LOC_PROT_ERR);
+        vt_expect_completion(t->cq, IBV_WC_LOC_PROT_ERR);
         munmap(p, BUF_BYTES);
     }
     vt_sync(t);
     for (size_t i = 0; t->side == 1 && i < BUF_BYTES; i++)
         CHECK(t->buf[i] != 0xee, "byte %zu was sent after ibv_dereg_mr", i);
     vt_sync(t);
-    vt_qp_end(&q);
+    vt_qp_close(&q);
 }
 
-static void dereg_run_test(struct vt *t)
+static void run_test(struct vt *t)
 {
-    wc_setup(&fab);
+    wire_client_setup(&fab);
     memset(data, 0xaa, sizeof(data));
-    half_a_frame(t);
-    two_connections(t);
-    unread_answers(t);
-    stopped_peer(t);
+    test_stalled_frame(t);
+    test_repeated_message(t);
+    test_unread_answers(t);
+    test_stopped_peer(t);
     fabric_free(&fab);
 }
 
 int main(void)
 {
-    return vt_run(dereg_run_test);
+    return vt_run(run_test);
 }

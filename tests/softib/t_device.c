@@ -1,6 +1,7 @@
-/* t_device.c: copies while device memory is registered, with a driver that stores bytes in any order: receivers that poll the last byte of
- * a message find the rest complete. And mappings of other members' regions: those of regions that are being deregistered stay while they
- * are in use, those of device memory go before the next one is mapped.
+/* t_device.c: copies while device memory is registered, with a simulated driver that stores bytes in any
+ * order: receivers that poll the last byte of a message find the rest complete. And mappings of other
+ * members' regions: a mapping in use survives the deregistration of its region, and a mapping of freed
+ * device memory is removed before the next region is mapped.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "expect.h"
@@ -19,12 +20,12 @@ struct proc proc;
 unsigned shlock_self = 1;
 atomic_bool gpu_used = true;
 
-/* ---- a driver: memory in [device, device + BYTES) is the device's ---- */
+/* ---- simulated driver: [device, device + BYTES) is device memory ---- */
 
 static char device[BYTES], host[BYTES], other[BYTES];
-static const char *end;   /* of the message that is copied */
-static bool early;        /* its last byte was stored together with others */
-static int device_mapped; /* mappings of device memory */
+static const char *end;          /* end of the message that is copied */
+static bool last_byte_too_early; /* the last byte of the message was stored together with others */
+static int device_mapped;        /* number of mappings of device memory */
 
 static bool is_device(const char *p)
 {
@@ -51,7 +52,7 @@ bool gpu_list_has_device_memory(const struct iovec *iov, unsigned long n)
 
 bool gpu_move(char *to, const char *from, size_t n)
 {
-    early |= to + n == end && n > 1;
+    last_byte_too_early |= to + n == end && n > 1;
     memmove(to, from, n);
     return true;
 }
@@ -85,13 +86,14 @@ bool share_copy(struct peer *p, bool inward, const struct iovec *far, int nfar, 
     return false;
 }
 
-/* Instead of those of the C library. The other process is this one. The kernel may store the bytes of a piece in any order. */
+/* Instead of those of the C library. The other process is this one. The kernel may store the bytes of a
+ * piece in any order. */
 static ssize_t move_pieces(const struct iovec *near, const struct iovec *far, unsigned long nfar, bool inward)
 {
     ssize_t at = 0;
     for (unsigned long i = 0; i < nfar; i++) {
         char *there = far[i].iov_base, *here = (char *)near->iov_base + at;
-        early |= !inward && there + far[i].iov_len == end && far[i].iov_len > 1;
+        last_byte_too_early |= !inward && there + far[i].iov_len == end && far[i].iov_len > 1;
         memmove(inward ? here : there, inward ? there : here, far[i].iov_len);
         at += (ssize_t)far[i].iov_len;
     }
@@ -147,53 +149,53 @@ static void copy_and_check(struct peer *to, char *target, const char *source, bo
     for (unsigned i = 0; i < BYTES; i++)
         ((char *)(uintptr_t)source)[i] = (char)(i * 7 + i / 1000);
     memset(target, 0, BYTES);
-    early = false;
+    last_byte_too_early = false;
     end = target + BYTES;
     EXPECT(copy_to_peer(to, &seg, 1, &iov, 1, BYTES));
     EXPECT(!memcmp(target, source, BYTES));
-    EXPECT(!early);
+    EXPECT(!last_byte_too_early);
 }
 
 /* ---- mappings ---- */
 
-static void region_make(struct peer *owner, uint32_t index, uint32_t access, int fd)
+static void make_region(struct peer *owner, uint32_t index, uint32_t access, int fd)
 {
     struct sh_mr *s = &owner->arena->mr[index];
     *s = (struct sh_mr){.access = access, .length = 4096, .fd = fd, .serial = index};
     atomic_store(&s->rkey, index << MR_SHIFT | 1);
 }
 
-static bool region_hold(struct peer *owner, uint32_t index, struct rseg *out)
+static bool hold_region(struct peer *owner, uint32_t index, struct rseg *out)
 {
     return mr_hold_remote(owner, index << MR_SHIFT | 1, 0, 0, 4096, 0, out);
 }
 
-static void mapping_in_use_stays(struct peer *owner)
+static void test_mapping_in_use_stays(struct peer *owner)
 {
     const int mine = memfd_create("t_device", MFD_CLOEXEC), fd = memfd_create("t_device", MFD_CLOEXEC);
     struct rseg used, next;
     EXPECT(mine >= 0 && fd >= 0 && !ftruncate(fd, 4096) && !ftruncate(mine, 4096));
     EXPECT(pwrite(mine, "m", 1, 0) == 1);
-    region_make(owner, 1, 0, mine);
-    EXPECT(region_hold(owner, 1, &used) && used.map);
-    atomic_store(&owner->arena->mr[1].rkey, 0); /* its owner waits for us in ibv_dereg_mr */
+    make_region(owner, 1, 0, mine);
+    EXPECT(hold_region(owner, 1, &used) && used.map);
+    atomic_store(&owner->arena->mr[1].rkey, 0); /* the owner waits in ibv_dereg_mr for the end of the use */
     for (uint32_t i = 2; i < 100; i++) {
-        region_make(owner, i, 0, fd);
-        EXPECT(region_hold(owner, i, &next) && next.map);
+        make_region(owner, i, 0, fd);
+        EXPECT(hold_region(owner, i, &next) && next.map);
         mr_release(&next);
     }
-    EXPECT(used.map && *used.map == 'm'); /* neither unmapped nor another mapping */
+    EXPECT(used.map && *used.map == 'm'); /* the mapping was neither removed nor replaced */
     mr_release(&used);
     close(mine);
     close(fd);
 }
 
-static void stale_device_memory_is_unmapped(struct peer *owner)
+static void test_stale_device_memory_is_unmapped(struct peer *owner)
 {
     struct rseg s;
     for (uint32_t i = 200; i < 210; i++) {
-        region_make(owner, i, MR_GPU, -1);
-        EXPECT(region_hold(owner, i, &s) && s.map == device);
+        make_region(owner, i, MR_GPU, -1);
+        EXPECT(hold_region(owner, i, &s) && s.map == device);
         mr_release(&s);
         EXPECT(device_mapped == 1);
         atomic_store(&owner->arena->mr[i].rkey, 0);
@@ -219,8 +221,8 @@ int main(void)
     copy_and_check(owner, host, device, true);
     copy_and_check(owner, device, host, true);
     copy_and_check(owner, host, device, false);
-    mapping_in_use_stays(owner);
-    stale_device_memory_is_unmapped(owner);
+    test_mapping_in_use_stays(owner);
+    test_stale_device_memory_is_unmapped(owner);
     free(owner);
     return failures != 0;
 }

@@ -1,5 +1,4 @@
-/* t_fabric_text.c: the text of SOFTIB_FABRIC: what it means, and that every mistake is refused with a
- * sentence that names it.
+/* t_fabric_text.c: the text of SOFTIB_FABRIC: valid settings, and the error message for each kind of mistake.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/base.h"
@@ -9,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void fabric_text_accepts_valid(void)
+static void test_valid_texts(void)
 {
     struct fabric f;
     char err[256];
@@ -39,7 +38,7 @@ static void fabric_text_accepts_valid(void)
     fabric_free(&f);
 }
 
-/* The GID tables of all ports have no entry in common, and each entry leads back to its port from a port in the same
+/* The GID tables of all ports are disjoint, and each entry identifies its port to the ports of the same
  * network. */
 static void test_gids(void)
 {
@@ -86,7 +85,8 @@ static void test_interfaces(void)
     fabric_free(&f);
 }
 
-/* A node's list of addresses is that of all its ports, each on a rail of its own; a port may have its own. */
+/* A list of addresses of a node applies to all its ports, each on a separate rail; a port may have its own
+ * list. */
 static void test_addresses(void)
 {
     struct fabric f;
@@ -108,7 +108,7 @@ static void test_addresses(void)
     fabric_free(&f);
 }
 
-/* Between two ports there is one wire: its latency is counted once, and the slower port names it. */
+/* Two ports are connected by one wire: its latency counts once and is that of the slower port. */
 static void test_latency(void)
 {
     struct fabric f;
@@ -119,7 +119,7 @@ static void test_latency(void)
     fabric_free(&f);
 }
 
-static bool fabric_text_lacks(const struct fabric *f, uint32_t linear, enum fab_feature what)
+static bool lacks_feature(const struct fabric *f, uint32_t linear, enum fab_feature what)
 {
     return fabric_lacks_feature(f, linear, what);
 }
@@ -130,19 +130,19 @@ static void test_features(void)
     struct fabric f;
     char err[256];
     EXPECT(fabric_parse("nodes=2,without=xrc,mw,ports=2", &f, err, sizeof(err)) ==
-           false); /* a size after ports */
+           false); /* a size, which must stand before the ports */
     EXPECT(
         fabric_parse("nodes=2,ports=2,without=xrc,mw,mtu=2048 node1/hca0/2: without=srq, atomics rate=1GB/s",
                      &f, err, sizeof(err)));
-    EXPECT(fabric_text_lacks(&f, 0, FEATURE_XRC) && fabric_text_lacks(&f, 0, FEATURE_MW) &&
-           !fabric_text_lacks(&f, 0, FEATURE_SRQ));
-    EXPECT(fabric_text_lacks(&f, 2, FEATURE_SRQ) && fabric_text_lacks(&f, 3, FEATURE_ATOMICS) &&
-           fabric_text_lacks(&f, 3, FEATURE_XRC));
+    EXPECT(lacks_feature(&f, 0, FEATURE_XRC) && lacks_feature(&f, 0, FEATURE_MW) &&
+           !lacks_feature(&f, 0, FEATURE_SRQ));
+    EXPECT(lacks_feature(&f, 2, FEATURE_SRQ) && lacks_feature(&f, 3, FEATURE_ATOMICS) &&
+           lacks_feature(&f, 3, FEATURE_XRC));
     EXPECT(f.port[0].mtu == 2048 && f.port[3].rate == 1000000000 && !f.port[2].rate);
     fabric_free(&f);
 }
 
-/* Ports of both kinds in one fabric; an Ethernet's MTU is what is left beside the headers. */
+/* InfiniBand and Ethernet ports in one fabric; the MTU of an Ethernet port excludes the headers. */
 static void test_links(void)
 {
     struct fabric f;
@@ -165,7 +165,7 @@ static void test_links(void)
     }
 }
 
-static void fabric_text_rejects_invalid(const char *text, const char *names)
+static void expect_rejected(const char *text, const char *names)
 {
     struct fabric f;
     char err[256] = "";
@@ -177,59 +177,59 @@ static void fabric_text_rejects_invalid(const char *text, const char *names)
 
 int main(void)
 {
-    fabric_text_accepts_valid();
+    test_valid_texts();
     test_gids();
     test_interfaces();
     test_addresses();
     test_latency();
     test_features();
     test_links();
-    fabric_text_rejects_invalid("without=srqs", "did you mean srq?");
-    fabric_text_rejects_invalid("without=mw,atomic", "did you mean atomics?");
-    fabric_text_rejects_invalid("without=", "without=");
-    fabric_text_rejects_invalid("lnik=ethernet", "did you mean link?");
-    fabric_text_rejects_invalid("node=2", "did you mean nodes?");
-    fabric_text_rejects_invalid("latancy=5us", "did you mean latency?");
-    fabric_text_rejects_invalid("latency", "did you mean latency=?");
-    fabric_text_rejects_invalid("without=xrc nodes=2", "nodes=2");
-    fabric_text_rejects_invalid("without=xrc node0: srq", "srq");
-    fabric_text_rejects_invalid("node0: seed=3", "before the first node0:");
-    fabric_text_rejects_invalid("addr=10.0.0.1", "of one node");
-    fabric_text_rejects_invalid("link=token-ring", "link=token-ring");
-    fabric_text_rejects_invalid("vlan=4095 link=ethernet", "vlan=4095");
-    fabric_text_rejects_invalid("vlan=3", "link=ethernet");
-    fabric_text_rejects_invalid("mtu=9000", "mtu=9000");
-    fabric_text_rejects_invalid("link=ethernet mtu=300", "mtu=300");
-    fabric_text_rejects_invalid("nodes=2 link=ethernet netdev=eth0", "two ports");
-    fabric_text_rejects_invalid("link=ethernet netdev=a/b", "netdev=a/b");
-    fabric_text_rejects_invalid("nodes=0", "nodes=0");
-    fabric_text_rejects_invalid("nodes=x", "nodes=x");
-    fabric_text_rejects_invalid("nodes=-1", "nodes=-1");
-    fabric_text_rejects_invalid("colour=red", "colour=red");
-    fabric_text_rejects_invalid("nodes", "nodes");
-    fabric_text_rejects_invalid("mtu=1000", "mtu=1000");
-    fabric_text_rejects_invalid("rate=5", "rate=5");
-    fabric_text_rejects_invalid("rate=-1GB/s", "rate=-1GB/s");
-    fabric_text_rejects_invalid("latency=5", "latency=5");
-    fabric_text_rejects_invalid("bus=5", "bus=5");
-    fabric_text_rejects_invalid("pin=5", "pin=5");
-    fabric_text_rejects_invalid("ud_loss=1.5", "ud_loss=1.5");
-    fabric_text_rejects_invalid("ud_loss=nan", "ud_loss=nan");
-    fabric_text_rejects_invalid("ud_drop=2", "ud_drop=2");
-    fabric_text_rejects_invalid("nodes=2 node2: rate=1GB/s", "node2");
-    fabric_text_rejects_invalid("nodes=2 node1/hca1/1: rate=1GB/s", "node1/hca1/1");
-    fabric_text_rejects_invalid("nodes=2 node1/hca0/0: rate=1GB/s", "node1/hca0/0");
-    fabric_text_rejects_invalid("hcas=2 hca2: rate=1GB/s", "hca2");
-    fabric_text_rejects_invalid("hcas=2 hca: rate=1GB/s", "hca");
-    fabric_text_rejects_invalid("hcas=2 hca1/2: rate=1GB/s", "hca1/2");
-    fabric_text_rejects_invalid("hcas=2 hca1: addr=10.0.0.1", "one node");
-    fabric_text_rejects_invalid("hcas=2 hca1: base=5000", "one node");
-    fabric_text_rejects_invalid("rate=1GB/s nodes=2", "nodes=2");
-    fabric_text_rejects_invalid("nodes=1024 lmc=7", "LIDs");
-    fabric_text_rejects_invalid("nodes=1000 hcas=16", "LIDs");
-    fabric_text_rejects_invalid("wire=carrier-pigeon", "wire=carrier-pigeon");
-    fabric_text_rejects_invalid("nodes=2 node1: addr=localhost", "addr=localhost");
-    fabric_text_rejects_invalid(
+    expect_rejected("without=srqs", "did you mean srq?");
+    expect_rejected("without=mw,atomic", "did you mean atomics?");
+    expect_rejected("without=", "without=");
+    expect_rejected("lnik=ethernet", "did you mean link?");
+    expect_rejected("node=2", "did you mean nodes?");
+    expect_rejected("latancy=5us", "did you mean latency?");
+    expect_rejected("latency", "did you mean latency=?");
+    expect_rejected("without=xrc nodes=2", "nodes=2");
+    expect_rejected("without=xrc node0: srq", "srq");
+    expect_rejected("node0: seed=3", "before the first node0:");
+    expect_rejected("addr=10.0.0.1", "of one node");
+    expect_rejected("link=token-ring", "link=token-ring");
+    expect_rejected("vlan=4095 link=ethernet", "vlan=4095");
+    expect_rejected("vlan=3", "link=ethernet");
+    expect_rejected("mtu=9000", "mtu=9000");
+    expect_rejected("link=ethernet mtu=300", "mtu=300");
+    expect_rejected("nodes=2 link=ethernet netdev=eth0", "two ports");
+    expect_rejected("link=ethernet netdev=a/b", "netdev=a/b");
+    expect_rejected("nodes=0", "nodes=0");
+    expect_rejected("nodes=x", "nodes=x");
+    expect_rejected("nodes=-1", "nodes=-1");
+    expect_rejected("colour=red", "colour=red");
+    expect_rejected("nodes", "nodes");
+    expect_rejected("mtu=1000", "mtu=1000");
+    expect_rejected("rate=5", "rate=5");
+    expect_rejected("rate=-1GB/s", "rate=-1GB/s");
+    expect_rejected("latency=5", "latency=5");
+    expect_rejected("bus=5", "bus=5");
+    expect_rejected("pin=5", "pin=5");
+    expect_rejected("ud_loss=1.5", "ud_loss=1.5");
+    expect_rejected("ud_loss=nan", "ud_loss=nan");
+    expect_rejected("ud_drop=2", "ud_drop=2");
+    expect_rejected("nodes=2 node2: rate=1GB/s", "node2");
+    expect_rejected("nodes=2 node1/hca1/1: rate=1GB/s", "node1/hca1/1");
+    expect_rejected("nodes=2 node1/hca0/0: rate=1GB/s", "node1/hca0/0");
+    expect_rejected("hcas=2 hca2: rate=1GB/s", "hca2");
+    expect_rejected("hcas=2 hca: rate=1GB/s", "hca");
+    expect_rejected("hcas=2 hca1/2: rate=1GB/s", "hca1/2");
+    expect_rejected("hcas=2 hca1: addr=10.0.0.1", "one node");
+    expect_rejected("hcas=2 hca1: base=5000", "one node");
+    expect_rejected("rate=1GB/s nodes=2", "nodes=2");
+    expect_rejected("nodes=1024 lmc=7", "LIDs");
+    expect_rejected("nodes=1000 hcas=16", "LIDs");
+    expect_rejected("wire=carrier-pigeon", "wire=carrier-pigeon");
+    expect_rejected("nodes=2 node1: addr=localhost", "addr=localhost");
+    expect_rejected(
         "nodes=1 node0: addr=1.1.1.1 addr=1.1.1.2 addr=1.1.1.3 addr=1.1.1.4 addr=1.1.1.5 addr=1.1.1.6 "
         "addr=1.1.1.7 addr=1.1.1.8 addr=1.1.1.9",
         "addr=1.1.1.9");

@@ -1,6 +1,6 @@
-/* t_files.c: memory that is a shared file is found by its open descriptor when it is registered, by a process without privileges
- * too, among few descriptors and among many; a region keeps a descriptor of its own until it is deregistered, but regions leave a
- * quarter of all descriptors to the program.
+/* t_files.c: when memory of a shared file is registered, softib finds the open descriptor of the file
+ * among few and many descriptors, also without privileges. A region keeps its own descriptor until it is
+ * deregistered, but regions leave a quarter of all descriptors to the program.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -25,8 +25,8 @@ enum { BYTES = 4096, NOBODY = 65534, LIMIT = 256, REGIONS = 200, OTHERS = 100 };
 
 static struct ibv_pd *pd;
 
-/* The number of open descriptors of the same file. */
-static int files_descriptors(const struct stat *file)
+/* Returns the number of open descriptors of the file. */
+static int count_descriptors(const struct stat *file)
 {
     struct stat st;
     int n = 0;
@@ -35,7 +35,7 @@ static int files_descriptors(const struct stat *file)
     return n;
 }
 
-static char *files_memory(int *fd, struct stat *file)
+static char *map_shared_file(int *fd, struct stat *file)
 {
     *fd = memfd_create("t_files", MFD_CLOEXEC);
     CHECK(*fd >= 0 && !ftruncate(*fd, BYTES) && !fstat(*fd, file));
@@ -44,11 +44,11 @@ static char *files_memory(int *fd, struct stat *file)
     return at;
 }
 
-/* Registered while its file is open, behind `others` files that were opened later; closed then by the program. */
-static struct ibv_mr *files_registered(int others, struct stat *file)
+/* Registers memory of a file that was opened before `others` more files, then closes the file. */
+static struct ibv_mr *register_file_memory(int others, struct stat *file)
 {
     int fd, later[OTHERS];
-    char *at = files_memory(&fd, file);
+    char *at = map_shared_file(&fd, file);
     for (int i = 0; i < others; i++)
         CHECK((later[i] = open("/dev/null", O_RDWR | O_CLOEXEC)) >= 0);
     struct ibv_mr *mr = ibv_reg_mr(pd, at, BYTES, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
@@ -59,25 +59,25 @@ static struct ibv_mr *files_registered(int others, struct stat *file)
     return mr;
 }
 
-static void test_found(int others)
+static void check_found(int others)
 {
     struct stat file;
-    struct ibv_mr *mr = files_registered(others, &file);
+    struct ibv_mr *mr = register_file_memory(others, &file);
     void *at = mr->addr;
-    CHECK(files_descriptors(&file) == 1);
+    CHECK(count_descriptors(&file) == 1);
     CHECK(!ibv_dereg_mr(mr));
-    CHECK(files_descriptors(&file) == 0);
+    CHECK(count_descriptors(&file) == 0);
     munmap(at, BYTES);
 }
 
-static void room_is_left(void)
+static void check_descriptors_left(void)
 {
     struct ibv_mr *mr[REGIONS];
     struct stat file;
     int kept = 0, free_ones = 0;
     for (int i = 0; i < REGIONS; i++) {
-        mr[i] = files_registered(0, &file);
-        kept += files_descriptors(&file);
+        mr[i] = register_file_memory(0, &file);
+        kept += count_descriptors(&file);
     }
     CHECK(kept > LIMIT / 4 && kept <= LIMIT * 3 / 4);
     for (int i = 0; i < LIMIT; i++)
@@ -100,10 +100,10 @@ int main(void)
     CHECK(list && list[0]);
     struct ibv_context *context = ibv_open_device(list[0]);
     CHECK(context && (pd = ibv_alloc_pd(context)));
-    test_found(0);
-    test_found(3);
-    test_found(OTHERS);
-    room_is_left();
+    check_found(0);
+    check_found(3);
+    check_found(OTHERS);
+    check_descriptors_left();
     CHECK(!ibv_dealloc_pd(pd) && !ibv_close_device(context));
     ibv_free_device_list(list);
     return 0;

@@ -1,5 +1,6 @@
-/* t_hold.c: after ibv_dereg_mr, and after a queue pair is reset, nothing touches the memory, between processes of one machine: a sender
- * that is stopped in the middle of a copy is waited for, one that is killed there is not.
+/* t_hold.c: after ibv_dereg_mr, and after a queue pair is reset, no process of the machine accesses the
+ * memory: the call waits for a sender that is stopped in the middle of a copy, but not for one that is
+ * killed there.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "../verbs/vt.h"
@@ -15,8 +16,9 @@
 
 static atomic_bool returned;
 
-/* Releases the sender once the call has returned, or after a second: the call may wait for it. */
-static void *let_go(void *arg)
+/* Continues the stopped sender once the call has returned, or after one second, since the call may wait
+ * for the sender. */
+static void *continue_sender(void *arg)
 {
     struct timespec tick = {0, 1000000};
     for (int i = 0; i < 1300 && !atomic_load(&returned); i++)
@@ -25,7 +27,7 @@ static void *let_go(void *arg)
     return NULL;
 }
 
-static unsigned char *hold_shared(int *fd)
+static unsigned char *map_shared_region(int *fd)
 {
     *fd = memfd_create("t_hold", MFD_CLOEXEC);
     CHECK(*fd >= 0 && !ftruncate(*fd, BYTES));
@@ -34,8 +36,8 @@ static unsigned char *hold_shared(int *fd)
     return p;
 }
 
-/* Writes all of the region again and again, until it is refused. */
-static void write_for_ever(struct vt *t, struct vt_qp *q, const struct vt_addr *to)
+/* Writes the whole region repeatedly until a write is refused. */
+static void write_until_refused(struct vt *t, struct vt_qp *q, const struct vt_addr *to)
 {
     unsigned char *from = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     struct ibv_mr *mr = ibv_reg_mr(t->pd, from, BYTES, ALL_ACCESS);
@@ -58,20 +60,20 @@ static void write_for_ever(struct vt *t, struct vt_qp *q, const struct vt_addr *
     munmap(from, BYTES);
 }
 
-enum call { DEREG, RESET };
+enum ending_call { DEREG, RESET };
 
-static void end_writes(enum call call, struct vt_qp *q, struct ibv_mr **mr)
+static void end_access(enum ending_call ending_call, struct vt_qp *q, struct ibv_mr **mr)
 {
     struct ibv_qp_attr a = {.qp_state = IBV_QPS_RESET};
-    if (call == RESET)
+    if (ending_call == RESET)
         CHECK(!ibv_modify_qp(q->qp, &a, IBV_QP_STATE));
     else
         CHECK(!ibv_dereg_mr(*mr));
-    if (call == DEREG)
+    if (ending_call == DEREG)
         *mr = NULL;
 }
 
-static void test_stopped(struct vt *t, enum call call)
+static void test_stopped(struct vt *t, enum ending_call ending_call)
 {
     struct vt_qp q;
     struct vt_addr me = {0}, other;
@@ -80,28 +82,28 @@ static void test_stopped(struct vt *t, enum call call)
     unsigned char *p = NULL;
     int fd = -1;
     if (t->side == 0) {
-        p = hold_shared(&fd);
+        p = map_shared_region(&fd);
         CHECK((mr = ibv_reg_mr(t->pd, p, BYTES, ALL_ACCESS)));
         me.buf = (uintptr_t)p;
         me.rkey = mr->rkey;
     }
     struct vt_opts impatient = vt_defaults(IBV_QPT_RC);
-    impatient.timeout = 8; /* a millisecond, three times: then a queue pair that is reset is found out */
+    impatient.timeout = 8; /* 1 ms, three tries: then the sender detects that the queue pair was reset */
     impatient.retry = 2;
-    vt_qp_make(t, impatient, &q);
-    vt_swap(t, &me, &other, sizeof(me));
-    vt_swap(t, &pid, &sender, sizeof(pid));
+    vt_qp_open(t, impatient, &q);
+    vt_exchange(t, &me, &other, sizeof(me));
+    vt_exchange(t, &pid, &sender, sizeof(pid));
     if (t->side == 1) {
-        write_for_ever(t, &q, &other);
+        write_until_refused(t, &q, &other);
     } else {
         pthread_t thread;
         const volatile unsigned char *middle = p + BYTES / 2;
-        while (*middle != 0x99) /* the first copy is half done */
+        while (*middle != 0x99) /* until the first copy is half done */
             ;
         kill(sender, SIGSTOP);
         atomic_store(&returned, false);
-        CHECK(!pthread_create(&thread, NULL, let_go, &sender));
-        end_writes(call, &q, &mr);
+        CHECK(!pthread_create(&thread, NULL, continue_sender, &sender));
+        end_access(ending_call, &q, &mr);
         memset(p, 0x11, BYTES);
         atomic_store(&returned, true);
         pthread_join(thread, NULL);
@@ -110,21 +112,21 @@ static void test_stopped(struct vt *t, enum call call)
     if (t->side == 0) {
         for (size_t i = 0; i < BYTES; i++)
             CHECK(p[i] == 0x11, "byte %zu was written after %s", i,
-                  call == RESET ? "the queue pair was reset" : "ibv_dereg_mr");
+                  ending_call == RESET ? "the queue pair was reset" : "ibv_dereg_mr");
         CHECK(!mr || !ibv_dereg_mr(mr));
         munmap(p, BYTES);
         close(fd);
     }
-    vt_qp_end(&q);
+    vt_qp_close(&q);
 }
 
-static void hold_run_test(struct vt *t)
+static void run_test(struct vt *t)
 {
-    for (int i = 0; i < 2; i++) /* where the copy is when it is stopped differs */
+    for (int i = 0; i < 2; i++) /* each time the copy is stopped at another position */
         test_stopped(t, DEREG), test_stopped(t, RESET);
 }
 
 int main(void)
 {
-    return vt_run(hold_run_test);
+    return vt_run(run_test);
 }

@@ -1,6 +1,6 @@
-/* t_huge.c: new memory stays as it is when it is registered. Memory that is used again is brought together into huge pages,
- * and so is new memory from then on, for a while: a program that never uses any of it again does not go on paying
- * for that.
+/* t_huge.c: registration leaves new memory in small pages. Memory that is used again is collapsed into
+ * huge pages, and from then on new memory too, for a while: a program that never reuses memory does not
+ * pay the cost of collapsing forever.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -38,7 +38,7 @@ static long huge_kib(const void *p)
     return kib;
 }
 
-static int huge_failed(const char *what)
+static int report_failure(const char *what)
 {
     fprintf(stderr, "t_huge: %s\n", what);
     return 1;
@@ -48,9 +48,9 @@ static struct ibv_pd *pd;
 static struct ibv_cq *cq;
 static struct ibv_qp *qp;
 
-/* A huge page's room of new memory, in small pages; NULL: there is none. What is around it stays inaccessible, so that it
- * is a mapping of its own. */
-static char *new_block(int fill)
+/* Maps new memory of the size of a huge page in small pages, or returns NULL. Inaccessible pages around it
+ * keep it a separate mapping. */
+static char *map_small_pages(int fill)
 {
     char *room = mmap(NULL, 3 * HUGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (room == MAP_FAILED)
@@ -62,18 +62,19 @@ static char *new_block(int fill)
     return block;
 }
 
-static int huge_pages_can_be_had(void)
+static int can_collapse_pages(void)
 {
-    char *block = new_block(1);
+    char *block = map_small_pages(1);
     return block && !huge_kib(block) && !madvise(block, HUGE, MADV_COLLAPSE) && huge_kib(block);
 }
 
-/* Registers the given number of new blocks, one after the other; returns how many of them were brought together, or -1. */
-static int register_new(int regions)
+/* Registers the given number of new blocks, one after the other; returns how many of them were collapsed,
+ * or -1. */
+static int register_new_blocks(int regions)
 {
     int huge = 0;
     for (int i = 0; i < regions; i++) {
-        char *block = new_block(i);
+        char *block = map_small_pages(i);
         struct ibv_mr *mr = block ? ibv_reg_mr(pd, block, HUGE, IBV_ACCESS_LOCAL_WRITE) : NULL;
         if (!mr)
             return -1;
@@ -139,26 +140,26 @@ static int write_region(const struct ibv_mr *from, const struct ibv_mr *to)
     return wc.status == IBV_WC_SUCCESS ? 0 : -1;
 }
 
-/* Uses memory until it is in huge pages. */
-static int use_again(void)
+/* Reuses registered memory until it is in huge pages. */
+static int reuse_until_collapsed(void)
 {
-    char *from = new_block(3), *to = new_block(4);
+    char *from = map_small_pages(3), *to = map_small_pages(4);
     struct ibv_mr *source = from ? ibv_reg_mr(pd, from, HUGE, IBV_ACCESS_LOCAL_WRITE) : NULL;
     struct ibv_mr *target =
         to ? ibv_reg_mr(pd, to, HUGE, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE) : NULL;
     if (!source || !target)
-        return huge_failed("no region");
+        return report_failure("no region");
     if (write_region(source, target) || memcmp(from, to, HUGE) != 0)
-        return huge_failed("a write failed");
+        return report_failure("a write failed");
     if (huge_kib(to))
-        return huge_failed("memory that was used once is brought together");
+        return report_failure("memory that was used once is brought together");
     for (int i = 0; i < 3; i++)
         if (write_region(source, target))
-            return huge_failed("a write failed");
+            return report_failure("a write failed");
     for (int i = 0; i < ENOUGH && !huge_kib(to); i++)
         sched_yield();
     if (!huge_kib(to) || memcmp(from, to, HUGE) != 0)
-        return huge_failed("memory that is used again is not brought together");
+        return report_failure("memory that is used again is not brought together");
     ibv_dereg_mr(source);
     ibv_dereg_mr(target);
     return 0;
@@ -171,20 +172,20 @@ int main(void)
     struct ibv_context *context = list && n > 0 ? ibv_open_device(list[0]) : NULL;
     pd = context ? ibv_alloc_pd(context) : NULL;
     if (!pd)
-        return huge_failed("no device");
-    if (!huge_pages_can_be_had())
+        return report_failure("no device");
+    if (!can_collapse_pages())
         return 77;
-    if (register_new(REGIONS) != 0)
-        return huge_failed("memory that is used for the first time is brought together");
+    if (register_new_blocks(REGIONS) != 0)
+        return report_failure("memory that is used for the first time is brought together");
     if (connect_qp(context))
-        return huge_failed("no queue pair");
-    if (use_again())
+        return report_failure("no queue pair");
+    if (reuse_until_collapsed())
         return 1;
-    n = register_new(REGIONS);
+    n = register_new_blocks(REGIONS);
     if (n <= 0)
-        return huge_failed("new memory is not brought together although other memory was used again");
+        return report_failure("new memory is not brought together although other memory was used again");
     if (n == REGIONS)
-        return huge_failed("memory that is never used again is still brought together");
+        return report_failure("memory that is never used again is still brought together");
     ibv_destroy_qp(qp);
     ibv_destroy_cq(cq);
     ibv_dealloc_pd(pd);

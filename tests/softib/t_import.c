@@ -1,5 +1,6 @@
-/* t_import.c: a device, domain and region of another process or context, imported by file descriptor and handle: a QP of the
- * importer moves data of the region. What cannot be imported is refused.
+/* t_import.c: a device, protection domain and memory region of another process or context are imported by
+ * file descriptor and handle: a QP of the importer transfers data of the region. Objects that cannot be
+ * imported are refused.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "expect.h"
@@ -54,8 +55,8 @@ static bool connect_qp(struct ibv_qp *q, uint32_t to, uint16_t lid)
                               IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
-/* Writes the first 100 bytes of the region behind them, through two QPs of the domain. */
-static void write_in(struct ibv_pd *pd, struct ibv_mr *mr, uint64_t iova)
+/* Copies the first 100 bytes of the region to the next 100, through two QPs of the domain. */
+static void write_region_half(struct ibv_pd *pd, struct ibv_mr *mr, uint64_t iova)
 {
     struct ibv_cq *cq = ibv_create_cq(pd->context, 8, NULL, NULL, 0);
     struct ibv_qp_init_attr init = {
@@ -89,7 +90,7 @@ static void import_and_write(int fd, const struct handles *h, bool same_process)
     EXPECT(mr && mr->rkey == h->rkey);
     if (!mr)
         return;
-    write_in(pd, mr, h->iova);
+    write_region_half(pd, mr, h->iova);
 
     errno = 0;
     EXPECT(!ibv_import_pd(c, 0x12345678) && errno == ENOENT);
@@ -107,7 +108,7 @@ static void import_and_write(int fd, const struct handles *h, bool same_process)
     EXPECT(!ibv_close_device(c) && fcntl(fd, F_GETFD) < 0);
 }
 
-static void send_fd(int to, int fd, const struct handles *h)
+static void send_descriptor(int to, int fd, const struct handles *h)
 {
     char control[CMSG_SPACE(sizeof(int))] = {0};
     struct handles copy = *h;
@@ -122,7 +123,7 @@ static void send_fd(int to, int fd, const struct handles *h)
     EXPECT(sendmsg(to, &m, 0) == sizeof(copy));
 }
 
-static int other_process(int from)
+static int run_importer(int from)
 {
     char control[CMSG_SPACE(sizeof(int))];
     struct handles h;
@@ -154,7 +155,7 @@ int main(void)
     const pid_t child = fork();
     if (!child) {
         close(pair[0]);
-        return other_process(pair[1]);
+        return run_importer(pair[1]);
     }
     close(pair[1]);
     int file = memfd_create("t_import", MFD_CLOEXEC);
@@ -165,7 +166,7 @@ int main(void)
     EXPECT(pd && shared != MAP_FAILED);
     if (failures)
         return 1;
-    shared += 4200; /* not at the start of a page, and under addresses of its own */
+    shared += 4200; /* not at the start of a page, and with an iova of its own */
     const uint64_t iova = 0x10000000;
     struct ibv_mr *mr = ibv_reg_mr_iova(pd, shared, BYTES, iova, ACCESS);
     struct ibv_mr *lone = ibv_reg_mr(pd, unshared, BYTES, ACCESS);
@@ -177,10 +178,10 @@ int main(void)
     expect_written(shared, "another context");
     memset(shared, 'b', 100);
     int status = -1;
-    send_fd(pair[0], c->cmd_fd, &h);
+    send_descriptor(pair[0], c->cmd_fd, &h);
     EXPECT(waitpid(child, &status, 0) == child && WIFEXITED(status) && !WEXITSTATUS(status));
     expect_written(shared, "another process");
-    write_in(pd, mr, iova); /* the owner's region outlives its imports */
+    write_region_half(pd, mr, iova); /* the owner's region remains valid after its imports are gone */
 
     int other = memfd_create("no-device", MFD_CLOEXEC);
     errno = 0;

@@ -1,6 +1,6 @@
-/* t_join.c: another user who knows all names of a fabric: it holds the names of the lock, and offers a
- * registry of its own under a member's name. Joining goes on without it: the processes of this user find each
- * other, and nothing is written into the stranger's file.
+/* t_join.c: a process of another user who knows all names of a fabric holds the names of the lock and
+ * offers a registry of its own under a member's name. The processes of this user still find each other,
+ * and write nothing into the foreign registry.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fabric/registry.h"
@@ -16,41 +16,41 @@
 #define JOINERS 6
 #define NOBODY  65534
 
-static int join_fail(const char *what)
+static int fail_test(const char *what)
 {
     fprintf(stderr, "FAILED: %s: %s\n", what, strerror(errno));
     exit(1);
 }
 
-static int take_name(int kind, uint64_t key, const char *rest)
+static int bind_foreign_name(int kind, uint64_t key, const char *rest)
 {
     struct sockaddr_un a;
     socklen_t len = abstract_name(&a, "softib/%016llx/%s", (unsigned long long)key, rest);
     int fd = socket(AF_UNIX, kind, 0);
     if (fd < 0 || bind(fd, (struct sockaddr *)&a, len) || (kind == SOCK_STREAM && listen(fd, 1)))
-        join_fail(rest);
+        fail_test(rest);
     return fd;
 }
 
-/* Everything about its registry is right, but for the owner. */
-static void test_stranger(uint64_t key, int ready, int go)
+/* The foreign process: its registry is valid except for the owner. */
+static void run_foreign_process(uint64_t key, int ready, int go)
 {
     char name[64], c = 1;
     if (setgid(NOBODY) || setuid(NOBODY))
-        join_fail("setuid");
+        fail_test("setuid");
     prctl(PR_SET_DUMPABLE, 1);
     int fd = shared_create("softib-registry", sizeof(struct registry));
     struct registry *r = fd < 0 ? NULL : registry_map(fd);
     if (!r)
-        join_fail("a registry");
+        fail_test("a registry");
     r->bytes = sizeof(*r);
     r->magic = SHM_MAGIC;
     snprintf(name, sizeof(name), "%d.%d.0000000000000001", getpid(), fd);
-    take_name(SOCK_DGRAM, key, name);
-    take_name(SOCK_STREAM, key, "lock.0"); /* listens, and never answers */
-    take_name(SOCK_DGRAM, key, "lock.1");  /* does not even listen */
+    bind_foreign_name(SOCK_DGRAM, key, name);
+    bind_foreign_name(SOCK_STREAM, key, "lock.0"); /* accepts connections and never answers */
+    bind_foreign_name(SOCK_DGRAM, key, "lock.1");  /* does not listen */
     if (write(ready, &c, 1) != 1 || read(go, &c, 1) != 1)
-        join_fail("the test");
+        fail_test("the test");
     for (uint32_t m = 0; m < MEMBERS; m++)
         if (atomic_load(&r->member[m].gen)) {
             fprintf(stderr, "FAILED: a process of another user joined the stranger's registry\n");
@@ -59,22 +59,22 @@ static void test_stranger(uint64_t key, int ready, int go)
     exit(0);
 }
 
-static void test_joiner(int ready, int go)
+static void run_joiner(int ready, int go)
 {
     char c = 1;
     struct ibv_device **list = ibv_get_device_list(NULL);
     if (!list || !list[0] || !ibv_open_device(list[0]))
-        join_fail("joining");
+        fail_test("joining");
     if (write(ready, &c, 1) != 1 || read(go, &c, 1) != 1)
-        join_fail("the test");
+        fail_test("the test");
     _exit(0);
 }
 
-static void join_received(int fd, int n)
+static void wait_for_processes(int fd, int n)
 {
     for (char c; n; n--)
         if (read(fd, &c, 1) != 1)
-            join_fail("a process ended");
+            fail_test("a process ended");
 }
 
 int main(void)
@@ -88,21 +88,21 @@ int main(void)
     }
     alarm(100);
     if (!fabric_parse(getenv("SOFTIB_FABRIC"), &f, err, sizeof(err)) || pipe(ready) || pipe(go))
-        join_fail("setting up");
+        fail_test("setting up");
     uint64_t key = registry_key(&f);
     if (!fork()) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        test_stranger(key, ready[1], go[0]);
+        run_foreign_process(key, ready[1], go[0]);
     }
-    join_received(ready[0], 1);
+    wait_for_processes(ready[0], 1);
     for (int i = 0; i < JOINERS; i++)
         if (!fork()) {
             prctl(PR_SET_PDEATHSIG, SIGKILL);
             close(ready[0]);
-            test_joiner(ready[1], go[0]);
+            run_joiner(ready[1], go[0]);
         }
     close(ready[1]);
-    join_received(ready[0], JOINERS);
+    wait_for_processes(ready[0], JOINERS);
     int fd = registry_find(key);
     struct registry *r = fd < 0 ? NULL : registry_map(fd);
     uint32_t live = 0;
@@ -114,7 +114,7 @@ int main(void)
     }
     for (int i = 0; i <= JOINERS; i++)
         if (write(go[1], "", 1) != 1)
-            join_fail("the test");
+            fail_test("the test");
     while (wait(&status) > 0)
         bad |= status != 0;
     fabric_free(&f);

@@ -1,6 +1,6 @@
-/* t_joinwait.c: a process of this user that holds the lock of joining and is stopped: a process that joins gives
- * up after SOFTIB_JOIN_SECONDS, names the process, and does not open the device. As soon
- * as it lets go, the next one joins.
+/* t_joinwait.c: while a stopped process of this user holds the join lock, another process gives up after
+ * SOFTIB_JOIN_SECONDS, names the stopped process, and does not open the device. As soon as the lock is
+ * released, the next process joins.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fabric/registry.h"
@@ -12,14 +12,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int joinwait_failed(const char *what, const char *more)
+static int fail_test(const char *what, const char *more)
 {
     fprintf(stderr, "FAILED: %s%s\n", what, more);
     return 1;
 }
 
-/* In a process of its own, whose standard error is a pipe: the exit status is errno, 0 when it joined. */
-static int join_apart(char *text, size_t room)
+/* Joins in a child process and stores its standard error in `text`; returns errno of the attempt, 0 if the
+ * child joined. */
+static int join_in_child(char *text, size_t room)
 {
     int ends[2], status;
     size_t got = 0;
@@ -29,7 +30,7 @@ static int join_apart(char *text, size_t room)
     if (!pid) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         dup2(ends[1], 2);
-        alarm(40); /* a process that does not give up would wait for a minute or without end */
+        alarm(40); /* ends a process that does not give up in time */
         struct ibv_device **list = ibv_get_device_list(NULL);
         errno = 0;
         _exit(list && list[0] && ibv_open_device(list[0]) ? 0 : errno ? errno : 255);
@@ -49,20 +50,20 @@ int main(void)
     struct sockaddr_un a;
     char text[4096], err[256], name[96];
     if (!fabric_parse(getenv("SOFTIB_FABRIC"), &f, err, sizeof(err)))
-        return joinwait_failed("the fabric: ", err);
+        return fail_test("the fabric: ", err);
     socklen_t len = abstract_name(&a, "softib/%016llx/lock.0", (unsigned long long)registry_key(&f));
     int lock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (lock < 0 || bind(lock, (struct sockaddr *)&a, len) || listen(lock, 64))
-        return joinwait_failed("cannot hold the lock", "");
-    int got = join_apart(text, sizeof(text));
+        return fail_test("cannot hold the lock", "");
+    int got = join_in_child(text, sizeof(text));
     if (got != ETIMEDOUT)
-        return joinwait_failed("joining did not give up; it said: ", text);
+        return fail_test("joining did not give up; it said: ", text);
     snprintf(name, sizeof(name), "cannot join the fabric: process %d has been joining it for 1 s", getpid());
     if (!strstr(text, name))
-        return joinwait_failed("it did not say for whom it waited, but: ", text);
+        return fail_test("it did not say for whom it waited, but: ", text);
     close(lock);
-    if (join_apart(text, sizeof(text)))
-        return joinwait_failed("the lock is free, and yet: ", text);
+    if (join_in_child(text, sizeof(text)))
+        return fail_test("the lock is free, and yet: ", text);
     fabric_free(&f);
     return 0;
 }

@@ -1,5 +1,5 @@
-/* t_key.c: the codes between machines: SipHash gives the values its authors published, a seal is good for its
- * packet alone and for one time, and a key is read from where it is allowed to be.
+/* t_key.c: authentication between machines: SipHash returns its published test values, a seal is valid
+ * only for its packet and only once, and a key is read only from permitted places.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "expect.h"
@@ -29,7 +29,7 @@ static void test_vectors(void)
         sip_add(&s, in, want[i].n);
         EXPECT(sip_end(&s) == want[i].code);
     }
-    for (size_t cut = 0; cut <= 64; cut++) { /* in pieces as in one */
+    for (size_t cut = 0; cut <= 64; cut++) { /* hashing in two parts gives the same value */
         struct sip t;
         sip_begin(&s, key);
         sip_begin(&t, key);
@@ -40,7 +40,7 @@ static void test_vectors(void)
     }
 }
 
-static bool key_new_objects(uint64_t instance, uint64_t number, uint32_t slot)
+static bool seal_is_new(uint64_t instance, uint64_t number, uint32_t slot)
 {
     uint8_t seal[SEAL_BYTES], head[FRAME_BYTES] = {0};
     seal_create(instance, number, head, NULL, 0, seal);
@@ -62,18 +62,18 @@ static void test_seals(void)
         seal[i % SEAL_BYTES] ^= 0x80;
     }
     EXPECT(!seal_is_valid(seal, head, payload, 99));
-    EXPECT(key_new_objects(1, 10, 1) && !key_new_objects(1, 10, 1) && key_new_objects(1, 9, 1) &&
-           !key_new_objects(1, 9, 1) && key_new_objects(1, 10, 2));
-    EXPECT(key_new_objects(1, 8000, 1) && key_new_objects(1, 11, 1) && !key_new_objects(1, 11, 1) &&
-           key_new_objects(1, 100000, 1));
-    EXPECT(!key_new_objects(1, 8000, 1) && !key_new_objects(1, 90000, 1) && key_new_objects(1, 99999, 1));
-    EXPECT(key_new_objects(2, 1, 1) && !key_new_objects(1, 100001, 1) &&
-           key_new_objects(2, 2, 1)); /* the slot has a new process */
-    /* A third one: what the first and the second sent before does not displace it. */
-    EXPECT(key_new_objects(3, 1, 1) && !key_new_objects(1, 100002, 1) && !key_new_objects(2, 3, 1) &&
-           key_new_objects(3, 2, 1) && !key_new_objects(3, 1, 1));
+    EXPECT(seal_is_new(1, 10, 1) && !seal_is_new(1, 10, 1) && seal_is_new(1, 9, 1) && !seal_is_new(1, 9, 1) &&
+           seal_is_new(1, 10, 2));
+    EXPECT(seal_is_new(1, 8000, 1) && seal_is_new(1, 11, 1) && !seal_is_new(1, 11, 1) &&
+           seal_is_new(1, 100000, 1));
+    EXPECT(!seal_is_new(1, 8000, 1) && !seal_is_new(1, 90000, 1) && seal_is_new(1, 99999, 1));
+    EXPECT(seal_is_new(2, 1, 1) && !seal_is_new(1, 100001, 1) &&
+           seal_is_new(2, 2, 1)); /* the slot belongs to a new process */
+    /* A third process: late packets of the first and second process do not replace its state. */
+    EXPECT(seal_is_new(3, 1, 1) && !seal_is_new(1, 100002, 1) && !seal_is_new(2, 3, 1) &&
+           seal_is_new(3, 2, 1) && !seal_is_new(3, 1, 1));
     for (uint32_t s = 1; s < 1000; s++)
-        EXPECT(key_new_objects(7, 1, s + 5) && !key_new_objects(7, 1, s + 5));
+        EXPECT(seal_is_new(7, 1, s + 5) && !seal_is_new(7, 1, s + 5));
 }
 
 static void test_sources(void)

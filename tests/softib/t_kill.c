@@ -1,6 +1,6 @@
-/* t_kill.c: processes that are killed at any moment: their peers see retries and then an error, never a hang
- * or a wrong byte; locks they held are taken over; their slots are used again; at the end nothing is left of
- * the fabric.
+/* t_kill.c: processes are killed at random moments: their peers get an error after retries, and never hang
+ * or receive a wrong byte; locks of the killed processes are taken over; their slots are reused; at the
+ * end no file or socket of the fabric remains.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "../verbs/vt.h"
@@ -31,7 +31,7 @@ static void open_side(struct vt *t)
     CHECK((t->mr = ibv_reg_mr(t->pd, t->buf, BUF_BYTES, ALL_ACCESS)));
 }
 
-static struct vt_opts kill_opts(struct ibv_srq *srq)
+static struct vt_opts make_options(struct ibv_srq *srq)
 {
     struct vt_opts o = vt_defaults(IBV_QPT_RC);
     o.timeout = 12;
@@ -41,28 +41,28 @@ static struct vt_opts kill_opts(struct ibv_srq *srq)
     return o;
 }
 
-/* Sends as fast as it can until it is killed. */
-static void kill_victim(int oob)
+/* Sends continuously until it is killed. */
+static void run_victim(int oob)
 {
     struct vt t = {.side = 1, .oob = oob};
     struct vt_qp q;
     alarm(120);
     open_side(&t);
-    vt_qp_make(&t, kill_opts(NULL), &q);
+    vt_qp_open(&t, make_options(NULL), &q);
     memset(t.buf, 0x5a, 4096);
     char up = 1;
     CHECK(send(oob, &up, 1, 0) == 1);
     for (uint64_t i = 0;; i++) {
         struct ibv_wc wc;
-        bool send = i % 3, large = i % 12 == 0; /* with large ones the other side helps */
-        vt_post(&q, &t, send ? IBV_WR_SEND : IBV_WR_RDMA_WRITE, i, 0,
-                large ? 1u << 19 : 1 + (uint32_t)(i * 97 % 4096), 4u << 20, 0);
+        bool send = i % 3, large = i % 12 == 0; /* the receiver helps to copy large messages */
+        vt_post_request(&q, &t, send ? IBV_WR_SEND : IBV_WR_RDMA_WRITE, i, 0,
+                        large ? 1u << 19 : 1 + (uint32_t)(i * 97 % 4096), 4u << 20, 0);
         while (ibv_poll_cq(t.cq, 1, &wc))
             ;
     }
 }
 
-static void test_refill(struct vt *t, struct ibv_srq *srq, unsigned n)
+static void refill_receives(struct vt *t, struct ibv_srq *srq, unsigned n)
 {
     struct ibv_sge s = {(uintptr_t)t->buf, 4096, t->mr->lkey};
     struct ibv_recv_wr wr = {.sg_list = &s, .num_sge = 1}, *bad;
@@ -71,18 +71,18 @@ static void test_refill(struct vt *t, struct ibv_srq *srq, unsigned n)
             return;
 }
 
-static void kill_drain(struct vt *t, struct ibv_srq *srq, unsigned *got)
+static void drain_completions(struct vt *t, struct ibv_srq *srq, unsigned *got)
 {
     struct ibv_wc wc;
     while (ibv_poll_cq(t->cq, 1, &wc))
         if (wc.status == IBV_WC_SUCCESS) {
             CHECK(wc.opcode == IBV_WC_RECV && t->buf[0] == 0x5a && wc.byte_len <= 4096);
             ++*got;
-            test_refill(t, srq, 1);
+            refill_receives(t, srq, 1);
         }
 }
 
-static void one_victim(struct vt *t, struct ibv_srq *srq, unsigned n)
+static void serve_one_victim(struct vt *t, struct ibv_srq *srq, unsigned n)
 {
     int pair[2], status;
     struct vt_qp q;
@@ -93,29 +93,29 @@ static void one_victim(struct vt *t, struct ibv_srq *srq, unsigned n)
     CHECK(pid >= 0);
     if (!pid) {
         close(pair[0]);
-        kill_victim(pair[1]);
+        run_victim(pair[1]);
     }
     close(pair[1]);
     t->oob = pair[0];
-    vt_qp_make(t, kill_opts(srq), &q);
+    vt_qp_open(t, make_options(srq), &q);
     CHECK(recv(pair[0], &up, 1, 0) == 1);
-    /* At some moment in the middle of its work, another one each time. */
+    /* Kills the process at a different moment of its work each time. */
     while (got < 20 + n * 37 % 300)
-        kill_drain(t, srq, &got);
+        drain_completions(t, srq, &got);
     CHECK(!kill(pid, SIGKILL) && waitpid(pid, &status, 0) == pid && WIFSIGNALED(status));
-    kill_drain(t, srq, &got);
+    drain_completions(t, srq, &got);
     struct ibv_wc wc;
-    CHECK(!vt_post(&q, t, IBV_WR_RDMA_WRITE, 7, 0, n % 2 ? 8 : 1u << 20, 0, 0));
+    CHECK(!vt_post_request(&q, t, IBV_WR_RDMA_WRITE, 7, 0, n % 2 ? 8 : 1u << 20, 0, 0));
     do
         wc = (struct ibv_wc){0};
     while (!ibv_poll_cq(t->cq, 1, &wc) || wc.opcode & IBV_WC_RECV);
     CHECK(wc.wr_id == 7 && wc.status == IBV_WC_RETRY_EXC_ERR, "to a dead process: %s",
           ibv_wc_status_str(wc.status));
-    vt_qp_end(&q);
+    vt_qp_close(&q);
     close(pair[0]);
 }
 
-static void test_survive(void)
+static void run_survivor(void)
 {
     struct vt t = {.side = 0};
     alarm(140);
@@ -123,13 +123,13 @@ static void test_survive(void)
     struct ibv_srq_init_attr a = {.attr = {.max_wr = 1024, .max_sge = 1}};
     struct ibv_srq *srq = ibv_create_srq(t.pd, &a);
     CHECK(srq);
-    test_refill(&t, srq, 1000);
+    refill_receives(&t, srq, 1000);
     for (unsigned n = 0; n < VICTIMS; n++)
-        one_victim(&t, srq, n);
-    raise(SIGKILL); /* the last one too */
+        serve_one_victim(&t, srq, n);
+    raise(SIGKILL); /* the last process of the fabric is killed too */
 }
 
-static bool kill_traces(void)
+static bool find_traces(void)
 {
     char line[512];
     FILE *f = fopen("/proc/net/unix", "r");
@@ -151,9 +151,9 @@ int main(void)
     pid_t pid = fork();
     CHECK(pid >= 0);
     if (!pid)
-        test_survive();
+        run_survivor();
     CHECK(waitpid(pid, &status, 0) == pid);
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "ended with %x", status);
-    CHECK(!kill_traces(), "a socket of the fabric is left");
+    CHECK(!find_traces(), "a socket of the fabric is left");
     return 0;
 }

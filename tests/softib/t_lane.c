@@ -1,5 +1,6 @@
-/* t_lane.c: a multicast group whose members poll, sleep until an event comes, do not look at all for longer than a lane holds, come and
- * go in the middle, and are killed. Every packet comes once, in order and whole to each member that stays.
+/* t_lane.c: a multicast group whose members poll, sleep until an event, do not poll for longer than a lane
+ * has room, join and leave during traffic, and are killed. Every packet arrives once, in order and
+ * complete at each member that stays.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "../verbs/vt.h"
@@ -14,19 +15,19 @@
 #define STRIDE   2048u
 #define RECEIVES 1024u
 #define WINDOW   64u
-#define BURST    500u /* more than a lane holds, fewer than there are receives */
+#define BURST    500u /* more than a lane holds, fewer than the posted receives */
 #define ROUNDS   100u
 #define VICTIMS  12u
 
-enum behaviour { POLLS, SLEEPS, IS_LATE, COMES_AND_GOES, BEHAVIOURS };
+enum member_behaviour { POLLS, SLEEPS, IS_LATE, JOINS_AND_LEAVES, BEHAVIOURS };
 
 struct packet {
     uint64_t number;
-    uint32_t answer, length; /* answer: tell the sender when this one is here */
+    uint32_t answer, length; /* answer: 1 if the member notifies the sender of this packet's arrival */
     unsigned char bytes[];
 };
 
-struct end {
+struct multicast_end {
     struct ibv_context *ctx;
     struct ibv_pd *pd;
     struct ibv_comp_channel *ch;
@@ -43,7 +44,7 @@ struct child {
 
 static const union ibv_gid group = {.raw = {0xff, 0x12, 0x40, 0x1b, [15] = 0x55}};
 
-static void end_open(struct end *e)
+static void end_open(struct multicast_end *e)
 {
     int n;
     struct ibv_device **list = ibv_get_device_list(&n);
@@ -66,7 +67,7 @@ static void end_open(struct end *e)
     CHECK(!ibv_modify_qp(e->qp, &rts, IBV_QP_STATE | IBV_QP_SQ_PSN));
 }
 
-static void end_close(struct end *e)
+static void end_close(struct multicast_end *e)
 {
     CHECK(!ibv_destroy_qp(e->qp) && !ibv_dereg_mr(e->mr) && !ibv_destroy_cq(e->cq));
     CHECK(!ibv_destroy_comp_channel(e->ch) && !ibv_dealloc_pd(e->pd) && !ibv_close_device(e->ctx));
@@ -75,14 +76,14 @@ static void end_close(struct end *e)
 
 /* ---- a member ---- */
 
-static void lane_repost(struct end *e, uint64_t i)
+static void repost_receive(struct multicast_end *e, uint64_t i)
 {
     struct ibv_sge s = {(uintptr_t)(e->buf + i * STRIDE), STRIDE, e->mr->lkey};
     struct ibv_recv_wr wr = {.wr_id = i, .sg_list = &s, .num_sge = 1}, *bad;
     CHECK(!ibv_post_recv(e->qp, &wr, &bad));
 }
 
-static void wait_for_event(struct end *e)
+static void wait_for_event(struct multicast_end *e)
 {
     struct ibv_cq *cq;
     void *user;
@@ -90,11 +91,11 @@ static void wait_for_event(struct end *e)
     ibv_ack_cq_events(cq, 1);
 }
 
-static struct ibv_wc next_completion(struct end *e, enum behaviour behaviour)
+static struct ibv_wc next_completion(struct multicast_end *e, enum member_behaviour member_behaviour)
 {
     struct ibv_wc wc;
     while (ibv_poll_cq(e->cq, 1, &wc) != 1) {
-        if (behaviour != SLEEPS)
+        if (member_behaviour != SLEEPS)
             continue;
         CHECK(!ibv_req_notify_cq(e->cq, 0));
         if (ibv_poll_cq(e->cq, 1, &wc) == 1)
@@ -105,19 +106,19 @@ static struct ibv_wc next_completion(struct end *e, enum behaviour behaviour)
     return wc;
 }
 
-static void test_token(int fd)
+static void send_token(int fd)
 {
     char c = 1;
     CHECK(send(fd, &c, 1, MSG_NOSIGNAL) == 1);
 }
 
-static void lane_await(int fd)
+static void await_token(int fd)
 {
     char c;
     CHECK(recv(fd, &c, 1, 0) == 1, "a member is gone");
 }
 
-static void comes_and_goes(struct end *e)
+static void rejoin_group(struct multicast_end *e)
 {
     struct ibv_wc wc;
     for (uint64_t last = 0;;) {
@@ -128,27 +129,27 @@ static void comes_and_goes(struct end *e)
                 CHECK(wc.status == IBV_WC_SUCCESS && p->number > last, "%llu after %llu",
                       (unsigned long long)p->number, (unsigned long long)last);
                 last = p->number;
-                lane_repost(e, wc.wr_id);
+                repost_receive(e, wc.wr_id);
             }
         CHECK(!ibv_detach_mcast(e->qp, &group, 0xc001));
     }
 }
 
-static void test_member(int fd, enum behaviour behaviour)
+static void run_member(int fd, enum member_behaviour member_behaviour)
 {
-    struct end e;
+    struct multicast_end e;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     end_open(&e);
     for (uint64_t i = 0; i < RECEIVES; i++)
-        lane_repost(&e, i);
-    if (behaviour == COMES_AND_GOES) {
-        test_token(fd);
-        comes_and_goes(&e);
+        repost_receive(&e, i);
+    if (member_behaviour == JOINS_AND_LEAVES) {
+        send_token(fd);
+        rejoin_group(&e);
     }
     CHECK(!ibv_attach_mcast(e.qp, &group, 0xc001));
-    test_token(fd);
+    send_token(fd);
     for (uint64_t want = 0;; want++) {
-        struct ibv_wc wc = next_completion(&e, behaviour);
+        struct ibv_wc wc = next_completion(&e, member_behaviour);
         const struct packet *p = (const void *)(e.buf + wc.wr_id * STRIDE + GRH);
         want = want ? want : p->number;
         CHECK(p->number == want, "packet %llu instead of %llu", (unsigned long long)p->number,
@@ -157,15 +158,15 @@ static void test_member(int fd, enum behaviour behaviour)
         for (uint32_t k = 0; k < p->length; k++)
             CHECK(p->bytes[k] == (unsigned char)(want + k));
         bool answer = p->answer;
-        lane_repost(&e, wc.wr_id);
+        repost_receive(&e, wc.wr_id);
         if (answer)
-            test_token(fd);
-        if (answer && behaviour == IS_LATE)
-            lane_await(fd);
+            send_token(fd);
+        if (answer && member_behaviour == IS_LATE)
+            await_token(fd);
     }
 }
 
-static struct child lane_start(enum behaviour behaviour)
+static struct child start_member(enum member_behaviour member_behaviour)
 {
     int pair[2];
     CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
@@ -173,16 +174,16 @@ static struct child lane_start(enum behaviour behaviour)
     CHECK(c.pid >= 0);
     if (!c.pid) {
         close(pair[0]);
-        test_member(pair[1], behaviour);
+        run_member(pair[1], member_behaviour);
     }
     close(pair[1]);
-    lane_await(c.fd);
+    await_token(c.fd);
     return c;
 }
 
 /* ---- the sender ---- */
 
-static void send_burst(struct end *e, struct ibv_ah *ah, unsigned n, uint64_t *number)
+static void send_burst(struct multicast_end *e, struct ibv_ah *ah, unsigned n, uint64_t *number)
 {
     struct ibv_wc wc;
     for (unsigned sent = 0, done = 0; done < n; done++) {
@@ -206,7 +207,7 @@ static void send_burst(struct end *e, struct ibv_ah *ah, unsigned n, uint64_t *n
     }
 }
 
-static void lane_stop(struct child *c)
+static void stop_member(struct child *c)
 {
     int status;
     CHECK(!kill(c->pid, SIGKILL) && waitpid(c->pid, &status, 0) == c->pid);
@@ -216,58 +217,58 @@ static void lane_stop(struct child *c)
 
 int main(void)
 {
-    static const enum behaviour behaviours[] = {POLLS, SLEEPS, SLEEPS, SLEEPS, SLEEPS, IS_LATE};
+    static const enum member_behaviour behaviours[] = {POLLS, SLEEPS, SLEEPS, SLEEPS, SLEEPS, IS_LATE};
     enum { MEMBERS = sizeof(behaviours) / sizeof(behaviours[0]) };
     struct child c[MEMBERS];
-    struct end e;
+    struct multicast_end e;
     uint64_t number = 0;
     struct ibv_ah_attr to = {
         .dlid = 0xc001, .is_global = 1, .port_num = 1, .grh = {.dgid = group, .hop_limit = 1}};
     alarm(140);
     for (int i = 0; i < MEMBERS; i++)
-        c[i] = lane_start(behaviours[i]);
+        c[i] = start_member(behaviours[i]);
     end_open(&e);
     struct ibv_ah *ah = ibv_create_ah(e.pd, &to);
     CHECK(ah);
     for (unsigned round = 0; round < ROUNDS; round++) {
-        /* One packet, to wake the members that sleep; in every tenth round more than a lane holds, so that packets which the
-         * late member has not taken hold up the sender. */
+        /* One packet wakes the sleeping members; in every tenth round more packets than a lane holds, so
+         * that the sender must wait for the late member. */
         send_burst(&e, ah, round % 10 ? 1 : BURST, &number);
         for (int i = 0; i < MEMBERS; i++)
             if (behaviours[i] != IS_LATE)
-                lane_await(c[i].fd);
-        lane_await(c[MEMBERS - 1].fd); /* it answers, and then waits for us */
+                await_token(c[i].fd);
+        await_token(c[MEMBERS - 1].fd); /* the late member answers, and then waits for the sender */
         if (round % 10 != 8)
-            test_token(c[MEMBERS - 1].fd);
+            send_token(c[MEMBERS - 1].fd);
         else {
-            send_burst(&e, ah, BURST, &number); /* while it does not poll */
+            send_burst(&e, ah, BURST, &number); /* while the late member does not poll */
             for (int i = 0; i < MEMBERS - 1; i++)
-                lane_await(c[i].fd);
-            test_token(c[MEMBERS - 1].fd);
-            lane_await(c[MEMBERS - 1].fd);
-            test_token(c[MEMBERS - 1].fd);
+                await_token(c[i].fd);
+            send_token(c[MEMBERS - 1].fd);
+            await_token(c[MEMBERS - 1].fd);
+            send_token(c[MEMBERS - 1].fd);
         }
     }
-    struct child guest = lane_start(COMES_AND_GOES);
+    struct child guest = start_member(JOINS_AND_LEAVES);
     for (unsigned v = 0; v < VICTIMS; v++) {
-        struct child victim = lane_start(v % 2 ? POLLS : SLEEPS);
+        struct child victim = start_member(v % 2 ? POLLS : SLEEPS);
         send_burst(&e, ah, 20 + v * 37 % 300, &number);
-        lane_stop(&victim); /* in the middle of its work, another time each */
+        stop_member(&victim); /* kills the member at a different moment each time */
         send_burst(&e, ah, 10, &number);
         for (int i = 0; i < MEMBERS; i++) {
-            lane_await(c[i].fd);
+            await_token(c[i].fd);
             if (behaviours[i] == IS_LATE) {
-                test_token(c[i].fd);
-                lane_await(c[i].fd);
-                test_token(c[i].fd);
+                send_token(c[i].fd);
+                await_token(c[i].fd);
+                send_token(c[i].fd);
             } else {
-                lane_await(c[i].fd);
+                await_token(c[i].fd);
             }
         }
     }
-    lane_stop(&guest);
+    stop_member(&guest);
     for (int i = 0; i < MEMBERS; i++)
-        lane_stop(&c[i]);
+        stop_member(&c[i]);
     CHECK(!ibv_destroy_ah(ah));
     end_close(&e);
     return 0;

@@ -1,6 +1,6 @@
-/* t_limits.c: a peer that the system does not let us reach fails the queue pair, soon and with the reason,
- * instead of waiting for ever: too little address space, pidfd_open forbidden, process_vm_writev forbidden.
- * And a little address space is enough: a peer's arena is mapped in parts.
+/* t_limits.c: if the system prevents access to a peer (too little address space, pidfd_open or
+ * process_vm_writev forbidden), the queue pair fails soon and with the reason instead of waiting forever.
+ * Little address space is sufficient, since a peer's arena is mapped in parts.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "../verbs/vt.h"
@@ -15,9 +15,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static const char *what; /* which limit, from the command line */
+static const char *limit_to_test; /* from the command line */
 
-static void limits_forbid(int number)
+static void forbid_system_call(int number)
 {
     struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -30,7 +30,7 @@ static void limits_forbid(int number)
         vt_skip("no filter of system calls can be set");
 }
 
-static size_t address_space(void)
+static size_t used_address_space(void)
 {
     size_t pages = 0;
     FILE *f = fopen("/proc/self/statm", "r");
@@ -41,14 +41,14 @@ static size_t address_space(void)
 
 static void limit_space(size_t more)
 {
-    struct rlimit l = {address_space() + more, RLIM_INFINITY};
+    struct rlimit l = {used_address_space() + more, RLIM_INFINITY};
     getrlimit(RLIMIT_AS, &l);
-    l.rlim_cur = address_space() + more;
+    l.rlim_cur = used_address_space() + more;
     CHECK(!setrlimit(RLIMIT_AS, &l));
 }
 
 /* The output of side 1 goes to a pipe, which this reads afterwards. */
-static void limits_expect_message(int fd, const char *words)
+static void expect_message(int fd, const char *words)
 {
     char text[4096] = "";
     ssize_t n = read(fd, text, sizeof(text) - 1);
@@ -59,24 +59,24 @@ static void limits_expect_message(int fd, const char *words)
     }
 }
 
-static void limits_run_test(struct vt *t)
+static void run_test(struct vt *t)
 {
     struct vt_qp q;
     struct vt_opts o = vt_defaults(IBV_QPT_RC);
     int keep = dup(2), pipes[2];
-    o.timeout = 0; /* for ever: what must not be waited for here */
+    o.timeout = 0; /* without a limit: the test must not wait for the timeout */
     CHECK(!pipe(pipes));
-    vt_qp_make(t, o, &q);
+    vt_qp_open(t, o, &q);
     enum ibv_wc_status want = IBV_WC_LOC_QP_OP_ERR;
     const char *words = NULL;
     if (t->side == 1) {
-        if (!strcmp(what, "pidfd")) {
-            limits_forbid(SYS_pidfd_open);
+        if (!strcmp(limit_to_test, "pidfd")) {
+            forbid_system_call(SYS_pidfd_open);
             words = "pidfd_open: Operation not permitted";
-        } else if (!strcmp(what, "cma")) {
-            limits_forbid(SYS_process_vm_writev);
+        } else if (!strcmp(limit_to_test, "cma")) {
+            forbid_system_call(SYS_process_vm_writev);
             words = "cannot copy to or from the memory of process";
-        } else if (!strcmp(what, "space")) {
+        } else if (!strcmp(limit_to_test, "space")) {
             limit_space(8u << 20);
             words = "map its memory: Cannot allocate memory";
         } else {
@@ -85,20 +85,20 @@ static void limits_run_test(struct vt *t)
         }
         dup2(pipes[1], 2);
         vt_fill(t->buf, 100, 5);
-        CHECK(!vt_post(&q, t, IBV_WR_RDMA_WRITE, 1, 0, 100, 4096, IBV_SEND_SIGNALED));
+        CHECK(!vt_post_request(&q, t, IBV_WR_RDMA_WRITE, 1, 0, 100, 4096, IBV_SEND_SIGNALED));
         dup2(keep, 2);
-        vt_wc(t->cq, want);
+        vt_expect_completion(t->cq, want);
         if (words)
-            limits_expect_message(pipes[0], words);
+            expect_message(pipes[0], words);
     }
     vt_sync(t);
-    if (t->side == 0 && !strcmp(what, "parts"))
-        vt_expect(t->buf + 4096, 100, 5, "with little address space");
-    vt_qp_end(&q);
+    if (t->side == 0 && !strcmp(limit_to_test, "parts"))
+        vt_expect_bytes(t->buf + 4096, 100, 5, "with little address space");
+    vt_qp_close(&q);
 }
 
 /* Without /proc members cannot find each other: opening the device fails with errno and a message. */
-static int without_proc(void)
+static int test_without_proc(void)
 {
     int pipes[2];
     struct ibv_device **list = ibv_get_device_list(NULL);
@@ -114,14 +114,14 @@ static int without_proc(void)
     int e = errno;
     dup2(keep, 2);
     CHECK(!c && e == ENOENT, "opened, or errno %d", e);
-    limits_expect_message(pipes[0], "/proc: mount it");
+    expect_message(pipes[0], "/proc: mount it");
     return 0;
 }
 
 int main(int argc, char **argv)
 {
-    what = argc > 1 ? argv[1] : "";
-    if (!strcmp(what, "proc"))
-        return without_proc();
-    return vt_run(limits_run_test);
+    limit_to_test = argc > 1 ? argv[1] : "";
+    if (!strcmp(limit_to_test, "proc"))
+        return test_without_proc();
+    return vt_run(run_test);
 }

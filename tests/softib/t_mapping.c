@@ -1,5 +1,5 @@
-/* t_mapping.c: both methods to find the mapping that holds some memory give the same answer: a query for one, where the kernel has it,
- * and reading the text of all.
+/* t_mapping.c: the two methods to find the mapping of an address give the same answer: the kernel's query,
+ * if available, and reading the text of all mappings.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "memory/mapping.h"
@@ -14,18 +14,19 @@ static int failures;
 static const char constant[] = "cannot be written to";
 static char variable[100];
 
-static void mapping_run_both(const char *what, const void *p, uint64_t len, bool there, enum kind kind)
+static void compare_methods(const char *what, const void *p, uint64_t len, bool expected, enum kind kind)
 {
     struct mapping a = {0}, b = {0};
     int queried = mapping_query((uintptr_t)p, len, &a);
     bool read = mapping_read((uintptr_t)p, len, &b);
-    bool same = !there || queried < 0 ||
+    bool same = !expected || queried < 0 ||
                 (a.start == b.start && a.end == b.end && a.offset == b.offset && a.ino == b.ino &&
                  a.dev == b.dev && a.kind == b.kind);
-    bool ok = read == there && (queried < 0 || queried == there) && same && (!there || b.kind == kind);
+    bool ok =
+        read == expected && (queried < 0 || queried == expected) && same && (!expected || b.kind == kind);
     if (!ok)
         printf("%s: queried %d (kind %d), read %d (kind %d), expected %d (kind %d)\n", what, queried, a.kind,
-               read, b.kind, there, kind);
+               read, b.kind, expected, kind);
     failures += !ok;
 }
 
@@ -46,18 +47,18 @@ int main(void)
         perror("t_mapping");
         return 1;
     }
-    mapping_run_both("anonymous", anon + 4096, BYTES - 4096, true, MAP_PRIVATE_ANON);
-    mapping_run_both("two mappings", anon, BYTES, false, MAP_OTHER);
-    mapping_run_both("a hole", hole, BYTES, false, MAP_OTHER);
-    mapping_run_both("in a hole", hole + BYTES / 2, 100, false, MAP_OTHER);
-    mapping_run_both("after a hole", hole + BYTES / 2 + 4096, 100, true, MAP_PRIVATE_ANON);
-    mapping_run_both("a shared file", file + 10, BYTES / 2 - 10, true, MAP_SHARED_FILE);
-    mapping_run_both("a private file", copy, BYTES, true, MAP_OTHER);
-    mapping_run_both("the heap", heap, 100, true, MAP_PRIVATE_ANON);
-    mapping_run_both("the stack", stack, sizeof(stack), true, MAP_OTHER);
-    mapping_run_both("a constant", constant, sizeof(constant), false, MAP_OTHER);
+    compare_methods("anonymous", anon + 4096, BYTES - 4096, true, MAP_PRIVATE_ANON);
+    compare_methods("two mappings", anon, BYTES, false, MAP_OTHER);
+    compare_methods("a hole", hole, BYTES, false, MAP_OTHER);
+    compare_methods("in a hole", hole + BYTES / 2, 100, false, MAP_OTHER);
+    compare_methods("after a hole", hole + BYTES / 2 + 4096, 100, true, MAP_PRIVATE_ANON);
+    compare_methods("a shared file", file + 10, BYTES / 2 - 10, true, MAP_SHARED_FILE);
+    compare_methods("a private file", copy, BYTES, true, MAP_OTHER);
+    compare_methods("the heap", heap, 100, true, MAP_PRIVATE_ANON);
+    compare_methods("the stack", stack, sizeof(stack), true, MAP_OTHER);
+    compare_methods("a constant", constant, sizeof(constant), false, MAP_OTHER);
     variable[0] = 1;
-    mapping_run_both("nothing", (void *)64, 10, false, MAP_OTHER);
+    compare_methods("nothing", (void *)64, 10, false, MAP_OTHER);
     free(heap);
     return failures != 0;
 }

@@ -1,6 +1,7 @@
-/* t_migrate.c: automatic path migration: both sides load an alternate path and rearm; the first request arms them; when the
- * primary path is taken away, requests go on over the other one, none lost and none twice, and both sides hear
- * IBV_EVENT_PATH_MIG. By port (two ports), by path bits (LMC), by the program itself, and what is refused.
+/* t_migrate.c: automatic path migration: both sides load an alternate path and rearm; the first request
+ * arms the path; when the primary path fails, requests continue over the alternate path without loss or
+ * duplicates, and both sides receive IBV_EVENT_PATH_MIG. By port (two ports), by path bits (LMC), by the
+ * program itself, and refused requests.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "../verbs/vt.h"
@@ -8,15 +9,15 @@
 
 #define ROUNDS 8
 
-/* Each machine knows its own ports: the side that has it changes it. */
-static void test_port(const char *state, int side)
+/* Changes a port on the side that owns it, since each machine controls only its own ports. */
+static void set_port_state(const char *state, int side)
 {
     char cmd[512];
     snprintf(cmd, sizeof(cmd), "%s ctl port %s node%d/hca0/1", getenv("SOFTIB_TOOL"), state, side);
     CHECK(system(cmd) == 0, "%s", cmd);
 }
 
-/* Events of ports come and go between; the one of the QP is waited for. */
+/* Waits for the event of the QP and ignores events of ports. */
 static void expect_event(struct vt *t, struct vt_qp *q, enum ibv_event_type want)
 {
     for (;;) {
@@ -41,8 +42,8 @@ static enum ibv_mig_state mig_state(struct vt_qp *q)
     return a.path_mig_state;
 }
 
-/* The alternate path leads from our port `port` to LID `lid`. */
-static void migrate_load(struct vt_qp *q, uint8_t port, uint16_t lid, uint8_t bits)
+/* Loads an alternate path from the own port `port` to LID `lid`. */
+static void load_alternate_path(struct vt_qp *q, uint8_t port, uint16_t lid, uint8_t bits)
 {
     struct ibv_qp_attr a = {.path_mig_state = IBV_MIG_REARM,
                             .alt_port_num = port,
@@ -72,26 +73,27 @@ static void test_refusals(struct vt *t, struct vt_qp *q)
 }
 
 /* Side 1 sends `ROUNDS` numbered messages, side 0 checks that each arrived once and in order. */
-static void test_messages(struct vt *t, struct vt_qp *q, unsigned seed)
+static void send_and_check_messages(struct vt *t, struct vt_qp *q, unsigned seed)
 {
     for (unsigned i = 0; i < ROUNDS && t->side == 0; i++)
-        vt_recv(q, t, i, 4096 * i, 4096);
+        vt_post_receive(q, t, i, 4096 * i, 4096);
     vt_sync(t);
     for (unsigned i = 0; i < ROUNDS && t->side == 1; i++) {
         vt_fill(t->buf + 4096 * i, 4000, seed + i);
-        CHECK(!vt_post(q, t, IBV_WR_SEND, i, 4096 * i, 4000, 0, IBV_SEND_SIGNALED));
+        CHECK(!vt_post_request(q, t, IBV_WR_SEND, i, 4096 * i, 4000, 0, IBV_SEND_SIGNALED));
     }
     for (unsigned i = 0; i < ROUNDS; i++) {
-        CHECK(vt_wc(t->cq, IBV_WC_SUCCESS).wr_id == i);
+        CHECK(vt_expect_completion(t->cq, IBV_WC_SUCCESS).wr_id == i);
         if (t->side == 0)
-            vt_expect(t->buf + 4096 * i, 4000, seed + i, "after migration");
+            vt_expect_bytes(t->buf + 4096 * i, 4000, seed + i, "after migration");
     }
-    CHECK(vt_quiet(t->cq, 5), "a message came twice");
+    CHECK(vt_has_no_completion(t->cq, 5), "a message came twice");
     vt_sync(t);
 }
 
-/* Away goes the requester's port (of side 1), the responder's (0), or none (-1): then the program moves the QP. */
-static void compare_by_port(struct vt *t, int away)
+/* `away`: the side whose port is taken down, 1 (requester) or 0 (responder); -1: no port, the program
+ * migrates the QP. */
+static void test_by_port(struct vt *t, int away)
 {
     struct vt_qp q;
     struct vt_opts o = vt_defaults(IBV_QPT_RC);
@@ -99,117 +101,118 @@ static void compare_by_port(struct vt *t, int away)
     uint16_t mine, theirs;
     o.timeout = 10;
     o.retry = 2;
-    vt_qp_make(t, o, &q);
+    vt_qp_open(t, o, &q);
     if (away < 0)
         test_refusals(t, &q);
     CHECK(!ibv_query_port(t->ctx, 2, &second));
     mine = second.lid;
-    vt_swap(t, &mine, &theirs, sizeof(mine));
-    migrate_load(&q, 2, theirs, 0);
+    vt_exchange(t, &mine, &theirs, sizeof(mine));
+    load_alternate_path(&q, 2, theirs, 0);
     vt_sync(t);
-    test_messages(t, &q, 1);
+    send_and_check_messages(t, &q, 1);
     CHECK(mig_state(&q) == IBV_MIG_ARMED, "state %d", mig_state(&q));
     vt_sync(t);
     if (t->side == away) {
-        test_port("down", away);
+        set_port_state("down", away);
     } else if (away < 0 && t->side == 1) {
         struct ibv_qp_attr a = {.path_mig_state = IBV_MIG_MIGRATED};
         CHECK(!ibv_modify_qp(q.qp, &a, IBV_QP_PATH_MIG_STATE));
     }
     vt_sync(t);
-    test_messages(t, &q, 50);
+    send_and_check_messages(t, &q, 50);
     expect_event(t, &q, IBV_EVENT_PATH_MIG);
     CHECK(mig_state(&q) == IBV_MIG_MIGRATED);
     vt_sync(t);
     if (t->side == away)
-        test_port("up", away);
+        set_port_state("up", away);
     vt_sync(t);
-    migrate_load(&q, 1, q.peer.lid, 0); /* back to the first path */
+    load_alternate_path(&q, 1, q.peer.lid, 0); /* the alternate path is the first path again */
     vt_sync(t);
-    test_messages(t, &q, 100);
+    send_and_check_messages(t, &q, 100);
     CHECK(mig_state(&q) == IBV_MIG_ARMED);
     vt_sync(t);
-    if (t->side == 0) { /* the other side has not sent anything yet, and is the one that moves now */
+    if (t->side == 0) { /* the other side has not sent anything yet; it migrates now */
         struct ibv_qp_attr a = {.path_mig_state = IBV_MIG_MIGRATED};
         CHECK(!ibv_modify_qp(q.qp, &a, IBV_QP_PATH_MIG_STATE));
         expect_event(t, &q, IBV_EVENT_PATH_MIG);
-        CHECK(!vt_post(&q, t, IBV_WR_RDMA_WRITE, 7, 0, 64, 1u << 20, IBV_SEND_SIGNALED));
-        vt_wc(t->cq, IBV_WC_SUCCESS);
+        CHECK(!vt_post_request(&q, t, IBV_WR_RDMA_WRITE, 7, 0, 64, 1u << 20, IBV_SEND_SIGNALED));
+        vt_expect_completion(t->cq, IBV_WC_SUCCESS);
     } else {
         expect_event(t, &q, IBV_EVENT_PATH_MIG);
     }
     vt_sync(t);
-    test_messages(t, &q, 150);
-    vt_qp_end(&q);
+    send_and_check_messages(t, &q, 150);
+    vt_qp_close(&q);
 }
 
-/* One port each: the paths differ in their bits alone, and completions tell which was taken. */
-static void compare_by_path_bits(struct vt *t)
+/* One port per side: the paths differ only in their path bits, and completions show which path was used. */
+static void test_by_path_bits(struct vt *t)
 {
     struct vt_qp q;
     struct vt_opts o = vt_defaults(IBV_QPT_RC);
     o.timeout = 10;
-    vt_qp_make(t, o, &q);
-    migrate_load(&q, 1, (uint16_t)(q.peer.lid + 1), 1);
+    vt_qp_open(t, o, &q);
+    load_alternate_path(&q, 1, (uint16_t)(q.peer.lid + 1), 1);
     vt_sync(t);
-    test_messages(t, &q, 20);
+    send_and_check_messages(t, &q, 20);
     CHECK(mig_state(&q) == IBV_MIG_ARMED);
     vt_sync(t);
     if (t->side == 1) {
         struct ibv_qp_attr a = {.path_mig_state = IBV_MIG_MIGRATED};
         CHECK(!ibv_modify_qp(q.qp, &a, IBV_QP_PATH_MIG_STATE));
     } else {
-        vt_recv(&q, t, 99, 0, 64);
+        vt_post_receive(&q, t, 99, 0, 64);
     }
     vt_sync(t);
     if (t->side == 1) {
-        CHECK(!vt_post(&q, t, IBV_WR_SEND, 1, 0, 32, 0, IBV_SEND_SIGNALED));
-        vt_wc(t->cq, IBV_WC_SUCCESS);
+        CHECK(!vt_post_request(&q, t, IBV_WR_SEND, 1, 0, 32, 0, IBV_SEND_SIGNALED));
+        vt_expect_completion(t->cq, IBV_WC_SUCCESS);
     } else {
-        struct ibv_wc wc = vt_wc(t->cq, IBV_WC_SUCCESS);
+        struct ibv_wc wc = vt_expect_completion(t->cq, IBV_WC_SUCCESS);
         CHECK(wc.wr_id == 99 && wc.slid == q.peer.lid + 1 && wc.dlid_path_bits == 1, "slid %u, bits %u",
               wc.slid, wc.dlid_path_bits);
     }
     expect_event(t, &q, IBV_EVENT_PATH_MIG);
     vt_sync(t);
-    vt_qp_end(&q);
+    vt_qp_close(&q);
 }
 
-/* The two sides do not agree on the alternate path: the responder reports it, and the requester gets no answer. */
-static void migrate_disagree(struct vt *t)
+/* If the sides disagree on the alternate path, the responder reports an error event and the requester gets
+ * no answer. */
+static void test_disagreeing_sides(struct vt *t)
 {
     struct vt_qp q;
     struct vt_opts o = vt_defaults(IBV_QPT_RC);
     o.timeout = 8;
     o.retry = 1;
-    vt_qp_make(t, o, &q);
-    migrate_load(&q, 1, (uint16_t)(q.peer.lid + 1), (uint8_t)(t->side == 1 ? 0 : 1));
+    vt_qp_open(t, o, &q);
+    load_alternate_path(&q, 1, (uint16_t)(q.peer.lid + 1), (uint8_t)(t->side == 1 ? 0 : 1));
     vt_sync(t);
-    test_messages(t, &q, 30);
+    send_and_check_messages(t, &q, 30);
     vt_sync(t);
     if (t->side == 1) {
         struct ibv_qp_attr a = {.path_mig_state = IBV_MIG_MIGRATED};
         CHECK(!ibv_modify_qp(q.qp, &a, IBV_QP_PATH_MIG_STATE));
         expect_event(t, &q, IBV_EVENT_PATH_MIG);
-        CHECK(!vt_post(&q, t, IBV_WR_RDMA_WRITE, 1, 0, 32, 0, IBV_SEND_SIGNALED));
-        vt_wc(t->cq, IBV_WC_RETRY_EXC_ERR);
+        CHECK(!vt_post_request(&q, t, IBV_WR_RDMA_WRITE, 1, 0, 32, 0, IBV_SEND_SIGNALED));
+        vt_expect_completion(t->cq, IBV_WC_RETRY_EXC_ERR);
     } else {
         expect_event(t, &q, IBV_EVENT_PATH_MIG_ERR);
     }
     vt_sync(t);
-    vt_qp_end(&q);
+    vt_qp_close(&q);
 }
 
-static void migrate_run_test(struct vt *t)
+static void run_test(struct vt *t)
 {
-    compare_by_port(t, -1);
-    compare_by_port(t, 1);
-    compare_by_port(t, 0);
-    compare_by_path_bits(t);
-    migrate_disagree(t);
+    test_by_port(t, -1);
+    test_by_port(t, 1);
+    test_by_port(t, 0);
+    test_by_path_bits(t);
+    test_disagreeing_sides(t);
 }
 
 int main(void)
 {
-    return vt_run(migrate_run_test);
+    return vt_run(run_test);
 }

@@ -1,7 +1,7 @@
-/* t_ports.c: ports and paths: every LID of a port (LMC) is a path to it and the completion contains which was
- * taken; a port that goes down swallows what is sent through it and raises events; up again, it works again.
- * The tool takes it down. An adapter that is taken out is gone for good. With PORTS_LATENCY: what is in flight
- * meanwhile.
+/* t_ports.c: ports and paths: every LID of a port (LMC) is a path to the port, and completions show the
+ * path used; a port that the tool takes down loses packets and raises events, and works again after it
+ * comes up; a removed adapter stays unusable. With PORTS_LATENCY: requests in flight when a port goes
+ * down.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "../verbs/vt.h"
@@ -9,7 +9,7 @@
 #include <poll.h>
 #include <time.h>
 
-static void test_tool(const char *args)
+static void run_tool(const char *args)
 {
     char cmd[512];
     snprintf(cmd, sizeof(cmd), "%s %s", getenv("SOFTIB_TOOL"), args);
@@ -38,7 +38,7 @@ static void post_ud(struct vt *t, struct vt_qp *q, struct ibv_ah *ah)
     wr.wr.ud.remote_qpn = q->peer.qpn;
     wr.wr.ud.remote_qkey = 0x1111;
     CHECK(!ibv_post_send(q->qp, &wr, &bad));
-    vt_wc(t->cq, IBV_WC_SUCCESS);
+    vt_expect_completion(t->cq, IBV_WC_SUCCESS);
 }
 
 static void test_paths(struct vt *t, struct vt_qp *q)
@@ -54,9 +54,9 @@ static void test_paths(struct vt *t, struct vt_qp *q)
             post_ud(t, q, ah);
             CHECK(!ibv_destroy_ah(ah));
         } else {
-            vt_recv(q, t, 1, 0, 256);
+            vt_post_receive(q, t, 1, 0, 256);
             vt_sync(t);
-            struct ibv_wc wc = vt_wc(t->cq, IBV_WC_SUCCESS);
+            struct ibv_wc wc = vt_expect_completion(t->cq, IBV_WC_SUCCESS);
             CHECK(wc.dlid_path_bits == k && wc.slid == q->peer.lid + 3 - k, "path %u, slid %u",
                   wc.dlid_path_bits, wc.slid);
         }
@@ -65,45 +65,45 @@ static void test_paths(struct vt *t, struct vt_qp *q)
     CHECK(!ibv_create_ah(t->pd, &a), "there is no fifth path");
 }
 
-static void down_and_up(struct vt *t, struct vt_qp *ud)
+static void test_down_and_up(struct vt *t, struct vt_qp *ud)
 {
     struct vt_qp rc;
     struct vt_opts o = vt_defaults(IBV_QPT_RC);
     struct ibv_port_attr pa;
     o.timeout = 10;
     o.retry = 2;
-    vt_qp_make(t, o, &rc);
-    vt_recv(ud, t, 9, 0, 256);
+    vt_qp_open(t, o, &rc);
+    vt_post_receive(ud, t, 9, 0, 256);
     vt_sync(t);
-    struct ibv_ah *ah = vt_ah(t, &ud->peer);
+    struct ibv_ah *ah = vt_create_ah(t, &ud->peer);
     if (t->side == 0) {
-        test_tool("ctl port down node0/hca0/1");
+        run_tool("ctl port down node0/hca0/1");
         expect_event(t, IBV_EVENT_PORT_ERR);
         CHECK(!ibv_query_port(t->ctx, 1, &pa) && pa.state == IBV_PORT_DOWN);
     }
     vt_sync(t);
     if (t->side == 1) {
         post_ud(t, ud, ah);
-        CHECK(!vt_post(&rc, t, IBV_WR_RDMA_WRITE, 1, 0, 8, 0, IBV_SEND_SIGNALED));
-        vt_wc(t->cq, IBV_WC_RETRY_EXC_ERR);
+        CHECK(!vt_post_request(&rc, t, IBV_WR_RDMA_WRITE, 1, 0, 8, 0, IBV_SEND_SIGNALED));
+        vt_expect_completion(t->cq, IBV_WC_RETRY_EXC_ERR);
     }
     vt_sync(t);
     if (t->side == 0) {
-        CHECK(vt_quiet(t->cq, 20), "through a port that is down");
-        test_tool("ctl port up node0");
+        CHECK(vt_has_no_completion(t->cq, 20), "through a port that is down");
+        run_tool("ctl port up node0");
         expect_event(t, IBV_EVENT_PORT_ACTIVE);
     }
     vt_sync(t);
     if (t->side == 1)
         post_ud(t, ud, ah);
     else
-        CHECK(vt_wc(t->cq, IBV_WC_SUCCESS).wr_id == 9);
+        CHECK(vt_expect_completion(t->cq, IBV_WC_SUCCESS).wr_id == 9);
     CHECK(!ibv_destroy_ah(ah));
-    vt_qp_end(&rc);
+    vt_qp_close(&rc);
 }
 
-/* The registry as the tool sees it: starting the tool takes longer than an answer. */
-static struct registry *registry_here(struct fabric *f)
+/* Opens the registry directly, as the tool does: starting the tool takes longer than an answer. */
+static struct registry *open_registry(struct fabric *f)
 {
     char err[256];
     CHECK(fabric_parse(getenv("SOFTIB_FABRIC"), f, err, sizeof(err)), "%s", err);
@@ -113,8 +113,8 @@ static struct registry *registry_here(struct fabric *f)
     return r;
 }
 
-/* How often side 1 has tried again. */
-static uint64_t ports_retries(const struct registry *r)
+/* Returns the number of retries of side 1. */
+static uint64_t count_retries(const struct registry *r)
 {
     uint64_t n = 0;
     for (uint32_t m = 1; m < MEMBERS; m++)
@@ -122,7 +122,7 @@ static uint64_t ports_retries(const struct registry *r)
     return n;
 }
 
-static void post_add(struct vt *t, struct vt_qp *q)
+static void post_fetch_and_add(struct vt *t, struct vt_qp *q)
 {
     struct ibv_sge s = {(uintptr_t)t->buf + 64, 8, t->mr->lkey};
     struct ibv_send_wr wr = {.wr_id = 3,
@@ -137,20 +137,21 @@ static void post_add(struct vt *t, struct vt_qp *q)
     CHECK(!ibv_post_send(q->qp, &wr, &bad));
 }
 
-static double ports_clock(void)
+static double now_seconds(void)
 {
     struct timespec ts;
     clock_gettime(CLOCK_MONOTONIC, &ts);
     return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-/* A request whose answer is under way when the port goes down: the request was executed, and yet it fails, as an HCA's does.
- * If the port comes back in time, the answer is requested again, and nothing is executed twice. False: the machine was too
- * slow to take the port down before the answer arrived, so that nothing was seen. The answer arrives no sooner than two
- * latencies after the request was posted, which is after `start`. (A limit that counts from the moment at which this side sees the
- * request executed is too late by what the scheduler delays this side.) */
-#define LATENCY 0.1 /* s, of the fabric */
-static bool in_flight(struct vt *t, bool returns)
+/* The port goes down while the answer to a request is in flight: the request was executed and fails
+ * nevertheless, as on an HCA. If the port returns in time, the answer is requested again, and nothing is
+ * executed twice. Returns false if the machine was too slow to take the port down before the answer
+ * arrived, so that nothing was tested. The answer arrives no sooner than two latencies after the post,
+ * which is after `start`. (A limit counted from the moment at which this side sees the request executed
+ * would be too late by any scheduling delay.) */
+#define LATENCY 0.1 /* latency of the fabric in seconds */
+static bool test_answer_in_flight(struct vt *t, bool returns)
 {
     struct vt_qp rc;
     struct vt_opts o = vt_defaults(IBV_QPT_RC);
@@ -158,26 +159,26 @@ static bool in_flight(struct vt *t, bool returns)
     bool in_time = true, theirs;
     o.timeout = returns ? 17 : 8;
     o.retry = returns ? 7 : 1;
-    vt_qp_make(t, o, &rc);
+    vt_qp_open(t, o, &rc);
     counter[0] = 5;
     struct fabric f;
-    struct registry *reg = registry_here(&f);
-    uint64_t before = ports_retries(reg);
-    double start = ports_clock();
+    struct registry *reg = open_registry(&f);
+    uint64_t before = count_retries(reg);
+    double start = now_seconds();
     vt_sync(t);
     if (t->side == 1) {
-        post_add(t, &rc);
+        post_fetch_and_add(t, &rc);
     } else {
         while (counter[0] == 5)
             ;
         atomic_store(&reg->port[0].up, 0);
-        in_time = ports_clock() - start < 2 * LATENCY;
-        while (in_time && returns && ports_retries(reg) == before)
+        in_time = now_seconds() - start < 2 * LATENCY;
+        while (in_time && returns && count_retries(reg) == before)
             ;
         if (returns)
             atomic_store(&reg->port[0].up, 1);
     }
-    vt_swap(t, &in_time, &theirs, sizeof(in_time));
+    vt_exchange(t, &in_time, &theirs, sizeof(in_time));
     in_time = t->side == 0 ? in_time : theirs;
     if (t->side == 1) {
         struct ibv_wc wc;
@@ -192,12 +193,13 @@ static bool in_flight(struct vt *t, bool returns)
         atomic_store(&reg->port[0].up, 1);
     }
     vt_sync(t);
-    vt_qp_end(&rc);
+    vt_qp_close(&rc);
     fabric_free(&f);
     return in_time;
 }
 
-/* The adapter is taken out: posted requests are flushed, the program gets an event, and the device cannot be used again. */
+/* The adapter is removed: posted requests are flushed, the program gets an event, and the device cannot be
+ * used again. */
 static void test_removed(struct vt *t)
 {
     struct vt_qp rc;
@@ -206,19 +208,19 @@ static void test_removed(struct vt *t)
     struct ibv_async_event e = {0};
     o.timeout = 10;
     o.retry = 1;
-    vt_qp_init(t, o, &rc);
-    vt_recv(&rc, t, 8, 0, 64);
+    vt_qp_create(t, o, &rc);
+    vt_post_receive(&rc, t, 8, 0, 64);
     vt_qp_connect(t, o, &rc);
     vt_sync(t);
     if (t->side == 0) {
-        test_tool("ctl hca remove node0/hca0");
+        run_tool("ctl hca remove node0/hca0");
         for (bool fatal = false; !fatal; fatal = e.event_type == IBV_EVENT_DEVICE_FATAL) {
             CHECK(!ibv_get_async_event(t->ctx, &e));
             CHECK(e.event_type == IBV_EVENT_DEVICE_FATAL || e.event_type == IBV_EVENT_PORT_ERR, "\"%s\"",
                   ibv_event_type_str(e.event_type));
             ibv_ack_async_event(&e);
         }
-        CHECK(vt_wc(t->cq, IBV_WC_WR_FLUSH_ERR).wr_id == 8);
+        CHECK(vt_expect_completion(t->cq, IBV_WC_WR_FLUSH_ERR).wr_id == 8);
         CHECK(ibv_query_port(t->ctx, 1, &pa) == EIO);
         struct ibv_qp_attr a = {.qp_state = IBV_QPS_RESET};
         CHECK(!ibv_modify_qp(rc.qp, &a, IBV_QP_STATE));
@@ -228,33 +230,33 @@ static void test_removed(struct vt *t)
     }
     vt_sync(t);
     if (t->side == 1) {
-        CHECK(!vt_post(&rc, t, IBV_WR_RDMA_WRITE, 1, 0, 8, 0, IBV_SEND_SIGNALED));
-        vt_wc(t->cq, IBV_WC_RETRY_EXC_ERR);
-        CHECK(vt_wc(t->cq, IBV_WC_WR_FLUSH_ERR).wr_id == 8);
+        CHECK(!vt_post_request(&rc, t, IBV_WR_RDMA_WRITE, 1, 0, 8, 0, IBV_SEND_SIGNALED));
+        vt_expect_completion(t->cq, IBV_WC_RETRY_EXC_ERR);
+        CHECK(vt_expect_completion(t->cq, IBV_WC_WR_FLUSH_ERR).wr_id == 8);
     }
     vt_sync(t);
-    vt_qp_end(&rc);
+    vt_qp_close(&rc);
 }
 
-static void ports_run_test(struct vt *t)
+static void run_test(struct vt *t)
 {
     struct vt_qp q;
     if (getenv("PORTS_LATENCY")) {
-        while (!in_flight(t, true))
+        while (!test_answer_in_flight(t, true))
             ;
-        while (!in_flight(t, false))
+        while (!test_answer_in_flight(t, false))
             ;
         return;
     }
-    vt_qp_make(t, vt_defaults(IBV_QPT_UD), &q);
+    vt_qp_open(t, vt_defaults(IBV_QPT_UD), &q);
     test_paths(t, &q);
-    down_and_up(t, &q);
+    test_down_and_up(t, &q);
     vt_sync(t);
-    vt_qp_end(&q);
+    vt_qp_close(&q);
     test_removed(t);
 }
 
 int main(void)
 {
-    return vt_run(ports_run_test);
+    return vt_run(run_test);
 }

@@ -1,7 +1,7 @@
-/* t_ptracer.c: who is let in to copy from and to this process where Yama restricts that: the process that
- * SOFTIB_PTRACER names and its descendants; every process of the user without it, and where there is no such
- * process; nobody when it is no number. The machine need not have Yama: prctl of this program takes the place
- * of libc's and records the requests to the kernel.
+/* t_ptracer.c: which processes may copy from and to this process under the Yama security module: the
+ * process that SOFTIB_PTRACER names and its descendants; every process of the user if the variable is not
+ * set or that process does not exist; none if it is not a number. The machine need not have Yama: the
+ * prctl of this program replaces libc's and records the requests.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 static unsigned long requested[4];
-static unsigned times;
-static unsigned long unknown; /* the kernel knows no such process */
+static unsigned requests;
+static unsigned long unknown_process; /* process id for which prctl fails */
 
 __attribute__((visibility("default"))) int prctl(int option, ...)
 {
@@ -30,23 +30,23 @@ __attribute__((visibility("default"))) int prctl(int option, ...)
     va_end(ap);
     if (option != PR_SET_PTRACER)
         return (int)syscall(SYS_prctl, option, arg[0], arg[1], arg[2], arg[3]);
-    if (times < 4)
-        requested[times++] = arg[0];
-    if (arg[0] == unknown) {
+    if (requests < 4)
+        requested[requests++] = arg[0];
+    if (arg[0] == unknown_process) {
         errno = EINVAL;
         return -1;
     }
     return 0;
 }
 
-/* In a process of its own, since one joins once. */
-static int case_of(const char *setting, unsigned long no_such, unsigned n, unsigned long first,
-                   unsigned long second)
+/* Runs in a child process, since a process joins only once. */
+static int check_setting(const char *setting, unsigned long no_such, unsigned n, unsigned long first,
+                         unsigned long second)
 {
     int status;
     pid_t pid = fork();
     if (!pid) {
-        unknown = no_such;
+        unknown_process = no_such;
         if (setting)
             setenv("SOFTIB_PTRACER", setting, 1);
         else
@@ -54,9 +54,9 @@ static int case_of(const char *setting, unsigned long no_such, unsigned n, unsig
         setenv("SOFTIB_LOG", "0", 1);
         struct ibv_device **list = ibv_get_device_list(NULL);
         struct ibv_context *c = list && list[0] ? ibv_open_device(list[0]) : NULL;
-        _exit(!c                                                                                    ? 2
-              : times == n && (n < 1 || requested[0] == first) && (n < 2 || requested[1] == second) ? 0
-                                                                                                    : 1);
+        _exit(!c                                                                                       ? 2
+              : requests == n && (n < 1 || requested[0] == first) && (n < 2 || requested[1] == second) ? 0
+                                                                                                       : 1);
     }
     waitpid(pid, &status, 0);
     if (status)
@@ -69,6 +69,7 @@ static int case_of(const char *setting, unsigned long no_such, unsigned n, unsig
 int main(void)
 {
     const unsigned long any = PR_SET_PTRACER_ANY;
-    return case_of("4321", 0, 1, 4321, 0) | case_of(NULL, 0, 1, any, 0) |
-           case_of("4321", 4321, 2, 4321, any) | case_of("43x", 0, 0, 0, 0) | case_of("", 0, 0, 0, 0);
+    return check_setting("4321", 0, 1, 4321, 0) | check_setting(NULL, 0, 1, any, 0) |
+           check_setting("4321", 4321, 2, 4321, any) | check_setting("43x", 0, 0, 0, 0) |
+           check_setting("", 0, 0, 0, 0);
 }

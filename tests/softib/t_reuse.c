@@ -1,6 +1,7 @@
-/* t_reuse.c: a program that registers shared memory again and again, as MPI windows do: its keys stay within a small part of the
- * table, no key comes back while it may still be known, and the process that writes there keeps few mappings of memory
- * that is gone. Each such mapping kept the memory itself: 13 MB for each peer with windows of 128 KiB.
+/* t_reuse.c: a program that repeatedly registers shared memory, as MPI windows do: its keys stay within a
+ * small part of the table, no key is reused while a peer may still know it, and the writing process
+ * retains few mappings of freed memory. Each such mapping retained the memory itself: 13 MB for each peer
+ * with windows of 128 KiB.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "../verbs/vt.h"
@@ -14,7 +15,7 @@
 #define ENTRIES_MAX 1100
 #define FILE_NAME   "reuse-test"
 
-static int mappings_of(const char *name)
+static int count_mappings(const char *name)
 {
     char line[512];
     int n = 0;
@@ -26,7 +27,7 @@ static int mappings_of(const char *name)
     return n;
 }
 
-static unsigned keys_distinct(const uint32_t *keys)
+static unsigned count_distinct_keys(const uint32_t *keys)
 {
     static bool used[MR_MAX];
     unsigned entries = 0;
@@ -39,11 +40,11 @@ static unsigned keys_distinct(const uint32_t *keys)
     return entries;
 }
 
-static void reuse_run_test(struct vt *t)
+static void run_test(struct vt *t)
 {
     static uint32_t keys[ROUNDS];
     struct vt_qp q;
-    vt_qp_make(t, vt_defaults(IBV_QPT_RC), &q);
+    vt_qp_open(t, vt_defaults(IBV_QPT_RC), &q);
     for (int i = 0; i < ROUNDS; i++) {
         const int fd = memfd_create(FILE_NAME, MFD_CLOEXEC);
         CHECK(fd >= 0 && !ftruncate(fd, LENGTH));
@@ -53,25 +54,25 @@ static void reuse_run_test(struct vt *t)
         CHECK(mr);
         keys[i] = mr->rkey;
         struct vt_addr mine = {.rkey = mr->rkey, .buf = (uintptr_t)at}, theirs;
-        vt_swap(t, &mine, &theirs, sizeof(mine));
+        vt_exchange(t, &mine, &theirs, sizeof(mine));
         q.peer.rkey = theirs.rkey;
         q.peer.buf = theirs.buf;
-        CHECK(!vt_post(&q, t, IBV_WR_RDMA_WRITE, 1, 0, 64, 0, IBV_SEND_SIGNALED));
-        vt_wc(t->cq, IBV_WC_SUCCESS);
+        CHECK(!vt_post_request(&q, t, IBV_WR_RDMA_WRITE, 1, 0, 64, 0, IBV_SEND_SIGNALED));
+        vt_expect_completion(t->cq, IBV_WC_SUCCESS);
         vt_sync(t);
         CHECK(!ibv_dereg_mr(mr));
         munmap(at, LENGTH);
         close(fd);
     }
-    const int left = mappings_of(FILE_NAME);
+    const int left = count_mappings(FILE_NAME);
     CHECK(left <= MAPPINGS, "%d mappings of the other side's memory, all of which is gone", left);
-    const unsigned entries = keys_distinct(keys);
+    const unsigned entries = count_distinct_keys(keys);
     CHECK(entries <= ENTRIES_MAX, "%u entries of the table for one region at a time", entries);
     vt_sync(t);
-    vt_qp_end(&q);
+    vt_qp_close(&q);
 }
 
 int main(void)
 {
-    return vt_run(reuse_run_test);
+    return vt_run(run_test);
 }

@@ -1,5 +1,5 @@
-/* t_samefile.c: two files with the same inode number on two file systems, both open: what is written to the
- * region of one arrives there and not in the other.
+/* t_samefile.c: two open files with the same inode number on two file systems: data written to the region
+ * of one file arrives in that file and not in the other.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "../verbs/vt.h"
@@ -14,7 +14,7 @@
 
 static char dirs[2][32];
 
-static void samefile_put(const char *path, const char *text)
+static void write_text_file(const char *path, const char *text)
 {
     int fd = open(path, O_WRONLY);
     if (fd < 0 || write(fd, text, strlen(text)) < 0)
@@ -22,8 +22,8 @@ static void samefile_put(const char *path, const char *text)
     close(fd);
 }
 
-/* Two fresh tmpfs of our own, which vanish with us. */
-static void test_mounts(void)
+/* Mounts two new tmpfs in a private namespace, which end with the process. */
+static void mount_file_systems(void)
 {
     char map[64];
     uid_t uid = getuid();
@@ -31,11 +31,11 @@ static void test_mounts(void)
     if (unshare(CLONE_NEWNS)) {
         if (unshare(CLONE_NEWUSER | CLONE_NEWNS))
             vt_skip("no mount namespace can be made");
-        samefile_put("/proc/self/setgroups", "deny");
+        write_text_file("/proc/self/setgroups", "deny");
         snprintf(map, sizeof(map), "%u %u 1", uid, uid);
-        samefile_put("/proc/self/uid_map", map);
+        write_text_file("/proc/self/uid_map", map);
         snprintf(map, sizeof(map), "%u %u 1", gid, gid);
-        samefile_put("/proc/self/gid_map", map);
+        write_text_file("/proc/self/gid_map", map);
     }
     mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
     for (int i = 0; i < 2; i++) {
@@ -45,7 +45,7 @@ static void test_mounts(void)
     }
 }
 
-static int samefile_make(const char *dir, ino_t want, ino_t *ino)
+static int create_file_with_inode(const char *dir, ino_t want, ino_t *ino)
 {
     char path[64];
     struct stat st = {0};
@@ -61,7 +61,7 @@ static int samefile_make(const char *dir, ino_t want, ino_t *ino)
     return fd;
 }
 
-static void samefile_run_test(struct vt *t)
+static void run_test(struct vt *t)
 {
     struct vt_qp q;
     struct ibv_mr *mr = NULL;
@@ -69,8 +69,8 @@ static void samefile_run_test(struct vt *t)
     struct vt_addr me = {0}, other;
     if (t->side == 0) {
         ino_t a, b;
-        int wrong = samefile_make(dirs[0], 0, &a),
-            right = samefile_make(dirs[1], a, &b); /* the wrong one is found first */
+        int wrong = create_file_with_inode(dirs[0], 0, &a),
+            right = create_file_with_inode(dirs[1], a, &b); /* the other file is found first */
         if (a != b)
             vt_skip("the two file systems number their files differently");
         decoy = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, wrong, 0);
@@ -79,29 +79,29 @@ static void samefile_run_test(struct vt *t)
         me.buf = (uintptr_t)p;
         me.rkey = mr->rkey;
     }
-    vt_qp_make(t, vt_defaults(IBV_QPT_RC), &q);
-    vt_swap(t, &me, &other, sizeof(me));
+    vt_qp_open(t, vt_defaults(IBV_QPT_RC), &q);
+    vt_exchange(t, &me, &other, sizeof(me));
     if (t->side == 1) {
         q.peer.buf = other.buf;
         q.peer.rkey = other.rkey;
         vt_fill(t->buf, BYTES, 8);
-        CHECK(!vt_post(&q, t, IBV_WR_RDMA_WRITE, 1, 0, BYTES, 0, IBV_SEND_SIGNALED));
-        vt_wc(t->cq, IBV_WC_SUCCESS);
+        CHECK(!vt_post_request(&q, t, IBV_WR_RDMA_WRITE, 1, 0, BYTES, 0, IBV_SEND_SIGNALED));
+        vt_expect_completion(t->cq, IBV_WC_SUCCESS);
     }
     vt_sync(t);
     if (t->side == 0) {
         for (unsigned i = 0; i < BYTES; i++)
             CHECK(!decoy[i], "byte %u of another file was overwritten", i);
-        vt_expect(p, BYTES, 8, "the region's own file");
+        vt_expect_bytes(p, BYTES, 8, "the region's own file");
         CHECK(!ibv_dereg_mr(mr));
     }
-    vt_qp_end(&q);
+    vt_qp_close(&q);
 }
 
 int main(void)
 {
-    test_mounts();
-    int r = vt_run(samefile_run_test);
+    mount_file_systems();
+    int r = vt_run(run_test);
     for (int i = 0; i < 2; i++) {
         umount2(dirs[i], MNT_DETACH);
         rmdir(dirs[i]);

@@ -1,6 +1,7 @@
-/* t_share.c: whom a large copy wakes for help. The target's engine thread is woken when nobody at the target looks, and not while
- * the target copies itself: it would take the processor from the thread that does. Both ends are this process, and the kernel
- * really moves the bytes; only the ring is a count.
+/* t_share.c: which thread a large copy wakes for help. The target's engine thread is woken if no thread of
+ * the target polls, but not while the target copies too, since it would take the processor from the
+ * copying thread. Both ends are this process, and the kernel executes the copies; only wake-ups are
+ * simulated by a counter.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "expect.h"
@@ -15,13 +16,13 @@
 
 struct proc proc;
 unsigned shlock_self = 1;
-static int rings;
-static unsigned seen; /* the most threads that were said to copy, while one did */
+static int wakeups;
+static unsigned copying_threads_max; /* the largest recorded number of copying threads */
 
 void member_ring(uint32_t slot)
 {
     (void)slot;
-    rings++;
+    wakeups++;
 }
 
 bool member_is_alive(uint32_t slot)
@@ -42,35 +43,35 @@ bool member_is_running(uint32_t slot)
     return true;
 }
 
-void shlock_lock_contended(struct shlock *l) /* of atomics, which are not tried here */
+void shlock_lock_contended(struct shlock *l) /* used by atomics only, which this test does not execute */
 {
     (void)l;
     abort();
 }
 
-static void share_record(void)
+static void record_copying_threads(void)
 {
     unsigned now = atomic_load(&proc.arena->copying);
-    seen = now > seen ? now : seen;
+    copying_threads_max = now > copying_threads_max ? now : copying_threads_max;
 }
 
-/* Instead of those of the C library. */
+/* Replace the functions of the C library. */
 ssize_t process_vm_readv(pid_t pid, const struct iovec *l, unsigned long nl, const struct iovec *r,
                          unsigned long nr, unsigned long flags)
 {
-    share_record();
+    record_copying_threads();
     return syscall(SYS_process_vm_readv, pid, l, nl, r, nr, flags);
 }
 
 ssize_t process_vm_writev(pid_t pid, const struct iovec *l, unsigned long nl, const struct iovec *r,
                           unsigned long nr, unsigned long flags)
 {
-    share_record();
+    record_copying_threads();
     return syscall(SYS_process_vm_writev, pid, l, nl, r, nr, flags);
 }
 
-/* One copy of `n` bytes; returns how often the target was rung. */
-static int share_check_copy(struct peer *to, bool inward, size_t n, bool target_copies)
+/* Copies `n` bytes and returns how often the target was woken. */
+static int copy_and_count_wakeups(struct peer *to, bool inward, size_t n, bool target_copies)
 {
     static char from[BYTES], into[BYTES];
     struct iovec near = {inward ? into : from, n};
@@ -78,16 +79,16 @@ static int share_check_copy(struct peer *to, bool inward, size_t n, bool target_
     for (size_t i = 0; i < n; i++)
         from[i] = (char)(i * 7 + n);
     memset(into, 0, n);
-    rings = 0;
-    seen = 0;
+    wakeups = 0;
+    copying_threads_max = 0;
     atomic_store(&to->unhelped, 0);
     atomic_store(&to->until_share, 0);
     atomic_store(&to->arena->copying, target_copies);
     EXPECT(inward ? copy_from_peer(to, &far, 1, &near, 1, n) : copy_to_peer(to, &far, 1, &near, 1, n));
     EXPECT(memcmp(from, into, n) == 0);
-    EXPECT(seen == 1);
+    EXPECT(copying_threads_max == 1);
     EXPECT(atomic_load(&proc.arena->copying) == 0);
-    return rings;
+    return wakeups;
 }
 
 int main(void)
@@ -103,9 +104,10 @@ int main(void)
     proc.pid = to->pid = getpid();
     to->arena = its;
     for (int inward = 0; inward < 2; inward++) {
-        EXPECT(share_check_copy(to, inward, BYTES, false) == 1);
-        EXPECT(share_check_copy(to, inward, BYTES, true) == 0);
-        EXPECT(share_check_copy(to, inward, SHARE_MIN - 4096, false) == 0); /* no other process is involved */
+        EXPECT(copy_and_count_wakeups(to, inward, BYTES, false) == 1);
+        EXPECT(copy_and_count_wakeups(to, inward, BYTES, true) == 0);
+        EXPECT(copy_and_count_wakeups(to, inward, SHARE_MIN - 4096, false) ==
+               0); /* no other process is involved */
     }
     free(to);
     free(its);

@@ -1,5 +1,5 @@
-/* t_shared.c: which files are opened because another process names one of its descriptors: nothing but regular files of this user
- * that the other process can write itself, and only as far as they go.
+/* t_shared.c: which descriptors named by another process are opened: only regular files of this user that
+ * the other process can write, and only within their length.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "expect.h"
@@ -12,13 +12,13 @@
 
 #define BYTES 12288u
 
-static bool shared_refused(int fd, uint64_t from, uint64_t length)
+static bool is_refused(int fd, uint64_t from, uint64_t length)
 {
     errno = 0;
     return shared_open_checked(getpid(), fd, from, length) < 0 && errno == EPERM;
 }
 
-static bool shared_opened(int fd, uint64_t from, uint64_t length)
+static bool is_opened(int fd, uint64_t from, uint64_t length)
 {
     const int file = shared_open_checked(getpid(), fd, from, length);
     return file >= 0 && close(file) == 0;
@@ -30,16 +30,16 @@ int main(void)
     int ends[2];
     const int file = memfd_create("part", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     EXPECT(file >= 0 && !ftruncate(file, BYTES) && !pipe(ends));
-    EXPECT(shared_opened(file, 0, BYTES) && shared_opened(file, 4096, 8192) && shared_opened(file, BYTES, 0));
-    EXPECT(shared_refused(file, 0, BYTES + 1) && shared_refused(file, 4096, BYTES) &&
-           shared_refused(file, BYTES + 4096, 0));
-    EXPECT(shared_refused(file, 4096, UINT64_MAX) && shared_refused(file, UINT64_MAX, 4096));
-    EXPECT(shared_refused(ends[0], 0, 0) && shared_refused(ends[1], 0, 0));
+    EXPECT(is_opened(file, 0, BYTES) && is_opened(file, 4096, 8192) && is_opened(file, BYTES, 0));
+    EXPECT(is_refused(file, 0, BYTES + 1) && is_refused(file, 4096, BYTES) &&
+           is_refused(file, BYTES + 4096, 0));
+    EXPECT(is_refused(file, 4096, UINT64_MAX) && is_refused(file, UINT64_MAX, 4096));
+    EXPECT(is_refused(ends[0], 0, 0) && is_refused(ends[1], 0, 0));
     snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
     const int reader = open(path, O_RDONLY | O_CLOEXEC);
     EXPECT(reader >= 0 &&
-           shared_refused(reader, 0, BYTES)); /* a file that is open for reading only is not written */
-    EXPECT(shared_open(getpid(), file, BYTES) < 0 && errno == EPERM); /* not sealed */
+           is_refused(reader, 0, BYTES)); /* a file that is open only for reading must not be written */
+    EXPECT(shared_open(getpid(), file, BYTES) < 0 && errno == EPERM); /* the file has no seals */
     EXPECT(!fcntl(file, F_ADD_SEALS, SHARED_SEALS));
     const int sealed = shared_open(getpid(), file, BYTES);
     EXPECT(sealed >= 0 && shared_open(getpid(), file, BYTES - 1) < 0 && errno == EPERM);

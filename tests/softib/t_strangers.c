@@ -1,6 +1,6 @@
-/* t_strangers.c: who is not of the fabric gets nothing from it over the network: not without the key, not
- * with somebody else's name, not with a datagram that was sent before. And nobody, proved or not, uses up its
- * descriptors or its memory: it goes on serving its own.
+/* t_strangers.c: a process that is not a member of the fabric gets no access over the network: neither
+ * without the key, nor under a foreign name, nor by repeating a datagram. No process, member or not, can
+ * exhaust another member's descriptors or memory: that member continues to serve its peers.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/seal.h"
@@ -13,14 +13,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CROWD  400
-#define FLOOD  (48u << 20)
-#define ROOM   (16u << 20) /* the victim may grow by this, which is far less */
-#define MARKER 0x5a
+#define CONNECTIONS 400
+#define FLOOD_BYTES (48u << 20)
+#define GROWTH_MAX  (16u << 20) /* permitted growth of the victim's memory, far less than FLOOD_BYTES */
+#define MARKER      0x5a
 
 static struct fabric fab;
 
-static bool hung_up(int fd)
+static bool is_disconnected(int fd)
 {
     char c;
     struct timeval limit = {60, 0};
@@ -31,24 +31,24 @@ static bool hung_up(int fd)
     return n == 0 || errno == ECONNRESET;
 }
 
-/* Side 0 is served by side 1, over the adapters. */
-static void strangers_exchange(struct vt *t, struct vt_qp *q)
+/* Side 0 writes to side 1 and reads back through the adapters. */
+static void exchange_data(struct vt *t, struct vt_qp *q)
 {
     vt_sync(t);
     if (t->side == 1) {
         vt_fill(t->buf, 5000, 3);
-        CHECK(!vt_post(q, t, IBV_WR_RDMA_WRITE, 1, 0, 5000, 1u << 20, IBV_SEND_SIGNALED));
-        vt_wc(t->cq, IBV_WC_SUCCESS);
+        CHECK(!vt_post_request(q, t, IBV_WR_RDMA_WRITE, 1, 0, 5000, 1u << 20, IBV_SEND_SIGNALED));
+        vt_expect_completion(t->cq, IBV_WC_SUCCESS);
     }
     vt_sync(t);
     if (t->side == 0)
-        vt_expect(t->buf + (1u << 20), 5000, 3, "beside strangers");
+        vt_expect_bytes(t->buf + (1u << 20), 5000, 3, "beside strangers");
     vt_sync(t);
 }
 
-static struct frame strangers_theft(const struct vt_qp *q)
+static struct frame make_foreign_read(const struct vt_qp *q)
 {
-    struct frame f = wc_frame(q, FRAME_DATA, 0);
+    struct frame f = wire_client_make_frame(q, FRAME_DATA, 0);
     f.length = f.total = 64;
     f.raddr = q->peer.buf;
     f.rkey = q->peer.rkey;
@@ -56,44 +56,44 @@ static struct frame strangers_theft(const struct vt_qp *q)
 }
 
 /* Sends a correct request from an address without the key. */
-static void without_the_key(struct vt *t)
+static void test_without_key(struct vt *t)
 {
     struct vt_qp q;
     char bytes[64];
     memset(bytes, MARKER, sizeof(bytes));
-    vt_qp_make(t, vt_defaults(IBV_QPT_RC), &q);
+    vt_qp_open(t, vt_defaults(IBV_QPT_RC), &q);
     memset(t->buf, 0, 4096);
     vt_sync(t);
     if (t->side == 1) {
-        struct frame f = strangers_theft(&q);
-        int fd = wc_connect(&fab, &q);
-        wc_send(&fab, fd, &f, bytes, sizeof(bytes));
-        CHECK(hung_up(fd), "it listens to one who has not greeted");
+        struct frame f = make_foreign_read(&q);
+        int fd = wire_client_connect(&fab, &q);
+        wire_client_send(&fab, fd, &f, bytes, sizeof(bytes));
+        CHECK(is_disconnected(fd), "it listens to one who has not greeted");
         close(fd);
-        fd = wc_greet_as(&fab, &q, q.me.qpn >> 14, true);
-        wc_send(&fab, fd, &f, bytes, sizeof(bytes));
-        CHECK(hung_up(fd), "it listens to one who has proved nothing");
+        fd = wire_client_greet_as(&fab, &q, q.me.qpn >> 14, true);
+        wire_client_send(&fab, fd, &f, bytes, sizeof(bytes));
+        CHECK(is_disconnected(fd), "it listens to one who has proved nothing");
         close(fd);
-        fd = wc_greet_as(&fab, &q, (q.me.qpn >> 14) + 1,
-                         false); /* a member, but not the one it claims to be */
-        wc_send(&fab, fd, &f, bytes, sizeof(bytes));
-        CHECK(wc_ping(&fab, fd, &q), "it hung up");
+        fd = wire_client_greet_as(&fab, &q, (q.me.qpn >> 14) + 1,
+                                  false); /* a member that claims to be another one */
+        wire_client_send(&fab, fd, &f, bytes, sizeof(bytes));
+        CHECK(wire_client_ping(&fab, fd, &q), "it hung up");
         close(fd);
     }
     vt_sync(t);
     for (size_t i = 0; t->side == 0 && i < 4096; i++)
         CHECK(t->buf[i] != MARKER, "byte %zu was written by a stranger", i);
-    strangers_exchange(t, &q);
-    vt_qp_end(&q);
+    exchange_data(t, &q);
+    vt_qp_close(&q);
 }
 
-static uint64_t sender; /* a process that was started later than this one, in its place */
+static uint64_t sender_instance; /* instance number of a process that was started later in the same slot */
 
-static void test_datagram(const struct vt_qp *q, int udp, uint64_t number, bool good, uint8_t what)
+static void send_datagram(const struct vt_qp *q, int udp, uint64_t number, bool good, uint8_t what)
 {
     struct fab_place at;
     uint8_t packet[FRAME_BYTES + SEAL_BYTES + 40 + 8] = {0}, *payload = packet + FRAME_BYTES + SEAL_BYTES;
-    struct frame f = wc_frame(q, FRAME_DATAGRAM_DATA, 0);
+    struct frame f = wire_client_make_frame(q, FRAME_DATAGRAM_DATA, 0);
     struct iovec iov = {payload, 48};
     CHECK(fabric_find_lid(&fab, q->peer.lid, &at));
     struct sockaddr_in to = {.sin_family = AF_INET,
@@ -103,51 +103,51 @@ static void test_datagram(const struct vt_qp *q, int udp, uint64_t number, bool 
     f.opcode = IBV_WR_SEND;
     f.seq = 0;
     f.length = f.total = 48;
-    f.arg = 0x1111; /* the tests' Q_Key */
+    f.arg = 0x1111; /* the Q_Key of all tests */
     payload[40] = what;
     frame_encode(&f, (uint32_t)fab.id, packet);
-    seal_create(sender, number, packet, &iov, 1, packet + FRAME_BYTES);
+    seal_create(sender_instance, number, packet, &iov, 1, packet + FRAME_BYTES);
     packet[FRAME_BYTES + 20] ^= !good;
     CHECK(sendto(udp, packet, sizeof(packet), 0, (struct sockaddr *)&to, sizeof(to)) ==
           (ssize_t)sizeof(packet));
 }
 
-/* Of good, repeated and forged datagrams only the good ones arrive, once; loopback keeps their order. */
+/* Of valid, repeated and forged datagrams only the valid ones arrive, once; loopback keeps their order. */
 static void test_datagrams(struct vt *t)
 {
     struct vt_qp q;
-    vt_qp_init(t, vt_defaults(IBV_QPT_UD), &q);
+    vt_qp_create(t, vt_defaults(IBV_QPT_UD), &q);
     for (unsigned i = 0; i < 8 && t->side == 0; i++)
-        vt_recv(&q, t, i, i * 4096, 4096);
+        vt_post_receive(&q, t, i, i * 4096, 4096);
     vt_qp_connect(t, vt_defaults(IBV_QPT_UD), &q);
     if (t->side == 1) {
         int udp = socket(AF_INET, SOCK_DGRAM, 0);
         const uint64_t now = (uint64_t)time(NULL);
-        sender = seal_new_instance();
-        CHECK(sender / 1000000000u >= now,
+        sender_instance = seal_new_instance();
+        CHECK(sender_instance / 1000000000u >= now,
               "processes have smaller numbers after their host was booted again");
-        test_datagram(&q, udp, 5, true, 1);
-        test_datagram(&q, udp, 5, true, 2); /* the number was used */
-        test_datagram(&q, udp, 6, false, 3);
-        test_datagram(&q, udp, 4, true, 4); /* late, but new */
-        test_datagram(&q, udp, 4, true, 5);
-        test_datagram(&q, udp, 9, true, 6);
+        send_datagram(&q, udp, 5, true, 1);
+        send_datagram(&q, udp, 5, true, 2); /* the number was used before */
+        send_datagram(&q, udp, 6, false, 3);
+        send_datagram(&q, udp, 4, true, 4); /* late, but not used before */
+        send_datagram(&q, udp, 4, true, 5);
+        send_datagram(&q, udp, 9, true, 6);
         close(udp);
     } else {
         static const uint8_t want[] = {1, 4, 6};
         for (unsigned i = 0; i < 3; i++) {
-            vt_wc(t->cq, IBV_WC_SUCCESS);
+            vt_expect_completion(t->cq, IBV_WC_SUCCESS);
             CHECK(t->buf[i * 4096 + 40] == want[i], "datagram %u was taken, not %u", t->buf[i * 4096 + 40],
                   want[i]);
         }
     }
     vt_sync(t);
     if (t->side == 0)
-        CHECK(vt_quiet(t->cq, 10), "one more was taken");
-    vt_qp_end(&q);
+        CHECK(vt_has_no_completion(t->cq, 10), "one more was taken");
+    vt_qp_close(&q);
 }
 
-static unsigned strangers_descriptors(pid_t pid)
+static unsigned count_descriptors(pid_t pid)
 {
     char path[64];
     unsigned n = 0;
@@ -160,7 +160,7 @@ static unsigned strangers_descriptors(pid_t pid)
     return n;
 }
 
-static size_t strangers_resident(pid_t pid)
+static size_t resident_bytes(pid_t pid)
 {
     char path[64];
     size_t pages = 0;
@@ -172,15 +172,16 @@ static size_t strangers_resident(pid_t pid)
 }
 
 /* Opens many connections that send nothing. */
-static void strangers_many_ranks(struct vt *t, pid_t victim)
+static void test_many_connections(struct vt *t, pid_t victim)
 {
     struct vt_qp q;
-    static int fd[CROWD];
-    vt_qp_make(t, vt_defaults(IBV_QPT_RC), &q);
+    static int fd[CONNECTIONS];
+    vt_qp_open(t, vt_defaults(IBV_QPT_RC), &q);
     if (t->side == 1) {
-        unsigned before = strangers_descriptors(victim);
-        for (unsigned i = 0; i < CROWD; i++) {
-            fd[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0); /* the last ones may not get through */
+        unsigned before = count_descriptors(victim);
+        for (unsigned i = 0; i < CONNECTIONS; i++) {
+            fd[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK,
+                           0); /* the last connections may not be accepted */
             struct sockaddr_in to = {0};
             struct fab_place at;
             CHECK(fabric_find_lid(&fab, q.peer.lid, &at));
@@ -190,56 +191,57 @@ static void strangers_many_ranks(struct vt *t, pid_t victim)
             CHECK(!connect(fd[i], (struct sockaddr *)&to, sizeof(to)) || errno == EINPROGRESS);
         }
         for (unsigned i = 0; i < 200; i++) {
-            CHECK(strangers_descriptors(victim) < before + 140, "%u strangers have descriptors",
-                  strangers_descriptors(victim) - before);
+            CHECK(count_descriptors(victim) < before + 140, "%u strangers have descriptors",
+                  count_descriptors(victim) - before);
             sched_yield();
         }
     }
-    vt_qp_end(&q);
-    vt_qp_make(t, vt_defaults(IBV_QPT_RC), &q);
-    strangers_exchange(t, &q);
-    for (unsigned i = 0; i < CROWD && t->side == 1; i++)
+    vt_qp_close(&q);
+    vt_qp_open(t, vt_defaults(IBV_QPT_RC), &q);
+    exchange_data(t, &q);
+    for (unsigned i = 0; i < CONNECTIONS && t->side == 1; i++)
         close(fd[i]);
-    vt_qp_end(&q);
+    vt_qp_close(&q);
 }
 
-/* A member that sends requests and never reads an answer. */
-static void strangers_flood(struct vt *t, pid_t victim)
+/* A member sends requests and never reads the answers. */
+static void test_flood(struct vt *t, pid_t victim)
 {
     struct vt_qp q;
-    vt_qp_make(t, vt_defaults(IBV_QPT_RC), &q);
+    vt_qp_open(t, vt_defaults(IBV_QPT_RC), &q);
     if (t->side == 1) {
         static uint8_t pings[1024 * FRAME_BYTES];
-        struct frame f = wc_frame(&q, FRAME_PING, 0);
-        int fd = wc_greet(&fab, &q);
-        size_t before = strangers_resident(victim), sent = 0, at = 0;
+        struct frame f = wire_client_make_frame(&q, FRAME_PING, 0);
+        int fd = wire_client_greet(&fab, &q);
+        size_t before = resident_bytes(victim), sent = 0, at = 0;
         for (unsigned i = 0; i < 1024; i++)
             frame_encode(&f, (uint32_t)fab.id, pings + i * FRAME_BYTES);
         struct pollfd p = {.fd = fd, .events = POLLOUT};
-        while (sent < FLOOD && poll(&p, 1, 1000) == 1) { /* a second without room: it reads no more */
+        while (sent < FLOOD_BYTES &&
+               poll(&p, 1, 1000) == 1) { /* no room for one second: the victim does not read more */
             ssize_t n = send(fd, pings + at, sizeof(pings) - at, MSG_DONTWAIT | MSG_NOSIGNAL);
             CHECK(n > 0 || errno == EAGAIN);
             sent += n > 0 ? (size_t)n : 0;
             at = (at + (n > 0 ? (size_t)n : 0)) % sizeof(pings);
         }
-        size_t now = strangers_resident(victim);
-        CHECK(now < before + ROOM, "%zu MB of questions made it grow by %zu MB", sent >> 20,
+        size_t now = resident_bytes(victim);
+        CHECK(now < before + GROWTH_MAX, "%zu MB of questions made it grow by %zu MB", sent >> 20,
               (now - before) >> 20);
         close(fd);
     }
-    strangers_exchange(t, &q);
-    vt_qp_end(&q);
+    exchange_data(t, &q);
+    vt_qp_close(&q);
 }
 
 /* At the limit of open files a caller is disconnected at once; later callers are accepted again. */
-static void no_descriptors(struct vt *t)
+static void test_descriptor_limit(struct vt *t)
 {
     struct vt_qp q;
     struct rlimit l, few;
     static int fill[4096];
     unsigned n = 0;
-    vt_qp_make(t, vt_defaults(IBV_QPT_RC), &q);
-    strangers_exchange(t, &q);
+    vt_qp_open(t, vt_defaults(IBV_QPT_RC), &q);
+    exchange_data(t, &q);
     if (t->side == 0) {
         CHECK(!getrlimit(RLIMIT_NOFILE, &l));
         few = l;
@@ -250,8 +252,8 @@ static void no_descriptors(struct vt *t)
     }
     vt_sync(t);
     if (t->side == 1) {
-        int fd = wc_connect(&fab, &q);
-        CHECK(hung_up(fd), "it is left waiting");
+        int fd = wire_client_connect(&fab, &q);
+        CHECK(is_disconnected(fd), "it is left waiting");
         close(fd);
     }
     vt_sync(t);
@@ -261,28 +263,28 @@ static void no_descriptors(struct vt *t)
         CHECK(!setrlimit(RLIMIT_NOFILE, &l));
     vt_sync(t);
     if (t->side == 1) {
-        int fd = wc_greet(&fab, &q);
-        CHECK(wc_ping(&fab, fd, &q));
+        int fd = wire_client_greet(&fab, &q);
+        CHECK(wire_client_ping(&fab, fd, &q));
         close(fd);
     }
-    strangers_exchange(t, &q);
-    vt_qp_end(&q);
+    exchange_data(t, &q);
+    vt_qp_close(&q);
 }
 
-static void strangers_run_test(struct vt *t)
+static void run_test(struct vt *t)
 {
     pid_t me = getpid(), other;
-    wc_setup(&fab);
-    vt_swap(t, &me, &other, sizeof(me));
-    without_the_key(t);
+    wire_client_setup(&fab);
+    vt_exchange(t, &me, &other, sizeof(me));
+    test_without_key(t);
     test_datagrams(t);
-    strangers_flood(t, other);
-    no_descriptors(t);
-    strangers_many_ranks(t, other);
+    test_flood(t, other);
+    test_descriptor_limit(t);
+    test_many_connections(t, other);
     fabric_free(&fab);
 }
 
 int main(void)
 {
-    return vt_run(strangers_run_test);
+    return vt_run(run_test);
 }

@@ -1,5 +1,6 @@
-/* t_without.c: an adapter that lacks a feature (`without=`) looks like hardware that does: its capabilities do not name the
- * feature, and the calls are refused. It runs on an adapter that lacks everything, beside one that lacks nothing.
+/* t_without.c: an adapter without a feature (`without=`) behaves like hardware without it: its
+ * capabilities do not contain the feature, and the calls are refused. Checks an adapter without any
+ * optional feature and another adapter with all of them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "expect.h"
@@ -31,7 +32,7 @@ static struct ibv_qp *make_qp(struct ibv_pd *pd, struct ibv_cq *cq, enum ibv_qp_
 }
 
 /* The results of the calls agree with the capabilities that the adapter reports. */
-static void without_check(struct ibv_device *dev, bool has)
+static void check_features(struct ibv_device *dev, bool has)
 {
     struct ibv_context *c = ibv_open_device(dev);
     struct ibv_device_attr_ex a;
@@ -92,8 +93,8 @@ int main(void)
     EXPECT(list && n == 2);
     if (failures)
         return 1;
-    without_check(list[0], true);
-    without_check(list[1], false);
+    check_features(list[0], true);
+    check_features(list[1], false);
     ibv_free_device_list(list);
     return failures != 0;
 }

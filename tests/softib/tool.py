@@ -1,4 +1,4 @@
-"""The softib tool: what it prints is true, its JSON parses, its errors are reported.
+"""The softib tool: its output is correct, its JSON parses, and errors are reported.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -44,7 +44,7 @@ def test_mistakes():
 
 
 def test_key():
-    """A key is new each time, for its owner's eyes only, and never overwritten."""
+    """A key is new each time, readable only by its owner, and never overwritten."""
     with scratch() as d:
         keys = []
         for name in ("a", "b"):
@@ -60,7 +60,7 @@ def test_key():
 
 
 def test_counters():
-    """A running fabric: its counters count what was sent, on both ports."""
+    """A running fabric: its counters count the sent data on both ports."""
     need("ibv_rc_pingpong")
     port = free_port()
     # A third member keeps the fabric alive so that the counters can be read after the exchange.

@@ -9,7 +9,7 @@
 
 #define SLOT_SHIFT 14
 
-void wc_setup(struct fabric *fab)
+void wire_client_setup(struct fabric *fab)
 {
     char err[256];
     uint8_t key[KEY_BYTES];
@@ -18,7 +18,7 @@ void wc_setup(struct fabric *fab)
     key_set_fabric_key(key, fab->id);
 }
 
-int wc_connect(const struct fabric *fab, const struct vt_qp *q)
+int wire_client_connect(const struct fabric *fab, const struct vt_qp *q)
 {
     struct fab_place at;
     CHECK(fabric_find_lid(fab, q->peer.lid, &at));
@@ -31,7 +31,7 @@ int wc_connect(const struct fabric *fab, const struct vt_qp *q)
     return fd;
 }
 
-bool wc_read(int fd, void *p, size_t n)
+bool wire_client_read(int fd, void *p, size_t n)
 {
     for (size_t at = 0; at < n;) {
         ssize_t r = recv(fd, (char *)p + at, n - at, 0);
@@ -42,7 +42,7 @@ bool wc_read(int fd, void *p, size_t n)
     return true;
 }
 
-struct frame wc_frame(const struct vt_qp *q, enum frame_type type, uint32_t nth)
+struct frame wire_client_make_frame(const struct vt_qp *q, enum frame_type type, uint32_t nth)
 {
     return (struct frame){.type = (uint8_t)type,
                           .qp_type = IBV_QPT_RC,
@@ -54,7 +54,8 @@ struct frame wc_frame(const struct vt_qp *q, enum frame_type type, uint32_t nth)
                           .dlid = q->peer.lid};
 }
 
-void wc_send(const struct fabric *fab, int fd, const struct frame *f, const void *payload, size_t bytes)
+void wire_client_send(const struct fabric *fab, int fd, const struct frame *f, const void *payload,
+                      size_t bytes)
 {
     uint8_t head[FRAME_BYTES];
     frame_encode(f, (uint32_t)fab->id, head);
@@ -63,46 +64,46 @@ void wc_send(const struct fabric *fab, int fd, const struct frame *f, const void
               errno == ECONNRESET);
 }
 
-int wc_greet(const struct fabric *fab, const struct vt_qp *q)
+int wire_client_greet(const struct fabric *fab, const struct vt_qp *q)
 {
-    return wc_greet_as(fab, q, q->me.qpn >> SLOT_SHIFT, false);
+    return wire_client_greet_as(fab, q, q->me.qpn >> SLOT_SHIFT, false);
 }
 
-int wc_greet_as(const struct fabric *fab, const struct vt_qp *q, uint32_t slot, bool lie)
+int wire_client_greet_as(const struct fabric *fab, const struct vt_qp *q, uint32_t slot, bool lie)
 {
     uint8_t hello[FRAME_BYTES], nonce[NONCE_BYTES], ack[FRAME_BYTES + FRAME_HELLO_ACK_BYTES],
         proof[SHA256_SIZE];
-    struct frame f = wc_frame(q, FRAME_HELLO, 0);
-    int fd = wc_connect(fab, q);
+    struct frame f = wire_client_make_frame(q, FRAME_HELLO, 0);
+    int fd = wire_client_connect(fab, q);
     f.src_qpn = slot << SLOT_SHIFT;
     f.dst_qpn = q->peer.qpn >> SLOT_SHIFT << SLOT_SHIFT;
     f.seq = 0;
     f.length = f.total = sizeof(nonce);
     CHECK(getrandom(nonce, sizeof(nonce), 0) == (ssize_t)sizeof(nonce));
     frame_encode(&f, (uint32_t)fab->id, hello);
-    wc_send(fab, fd, &f, nonce, sizeof(nonce));
-    CHECK(wc_read(fd, ack, sizeof(ack)), "no answer to HELLO");
+    wire_client_send(fab, fd, &f, nonce, sizeof(nonce));
+    CHECK(wire_client_read(fd, ack, sizeof(ack)), "no answer to HELLO");
     key_proof(KEY_CALLED, hello, sizeof(hello), nonce, ack + FRAME_BYTES, proof);
     CHECK(!memcmp(proof, ack + FRAME_BYTES + NONCE_BYTES, sizeof(proof)), "the other side proves nothing");
     key_proof(KEY_CALLER, hello, sizeof(hello), nonce, ack + FRAME_BYTES, proof);
     f.type = FRAME_PROOF;
     proof[0] ^= lie;
     f.length = f.total = sizeof(proof);
-    wc_send(fab, fd, &f, proof, sizeof(proof));
+    wire_client_send(fab, fd, &f, proof, sizeof(proof));
     return fd;
 }
 
-bool wc_ping(const struct fabric *fab, int fd, const struct vt_qp *q)
+bool wire_client_ping(const struct fabric *fab, int fd, const struct vt_qp *q)
 {
     static uint8_t sink[FRAME_SEGMENT];
-    struct frame f = wc_frame(q, FRAME_PING, 0);
+    struct frame f = wire_client_make_frame(q, FRAME_PING, 0);
     uint8_t head[FRAME_BYTES];
     f.seq = 77;
-    wc_send(fab, fd, &f, NULL, 0);
-    while (wc_read(fd, head, sizeof(head)) && frame_decode(head, (uint32_t)fab->id, &f)) {
+    wire_client_send(fab, fd, &f, NULL, 0);
+    while (wire_client_read(fd, head, sizeof(head)) && frame_decode(head, (uint32_t)fab->id, &f)) {
         if (f.type == FRAME_PONG && f.seq == 77)
             return true;
-        if (f.length && !wc_read(fd, sink, f.length))
+        if (f.length && !wire_client_read(fd, sink, f.length))
             return false;
     }
     return false;

@@ -1,5 +1,5 @@
-/* t_dm.c: memory of the device: allocation within its limit, copies to and from it, and a peer that writes into it by
- * offsets; it stays as long as a region of it does.
+/* t_dm.c: device memory: allocation up to its limit, copies to and from it, and RDMA WRITE of a peer by
+ * offset; device memory cannot be freed while it has a region.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "vt.h"
@@ -28,7 +28,7 @@ static void test_copies(struct vt *t, struct ibv_dm *dm)
     CHECK(ibv_memcpy_to_dm(dm, 1, t->buf, 4) && ibv_memcpy_from_dm(t->buf, dm, 0, 3), "not aligned");
 }
 
-static void remote_write(struct vt *t, struct ibv_dm *dm)
+static void test_remote_write(struct vt *t, struct ibv_dm *dm)
 {
     struct vt_qp q;
     uint32_t theirs;
@@ -37,8 +37,8 @@ static void remote_write(struct vt *t, struct ibv_dm *dm)
     CHECK(!ibv_reg_dm_mr(t->pd, dm, 64, LENGTH, access | IBV_ACCESS_ZERO_BASED), "longer than the memory");
     struct ibv_mr *mr = ibv_reg_dm_mr(t->pd, dm, 0, LENGTH, access | IBV_ACCESS_ZERO_BASED);
     CHECK(mr && ibv_free_dm(dm) == EBUSY);
-    vt_qp_make(t, vt_defaults(IBV_QPT_RC), &q);
-    vt_swap(t, &mr->rkey, &theirs, sizeof(theirs));
+    vt_qp_open(t, vt_defaults(IBV_QPT_RC), &q);
+    vt_exchange(t, &mr->rkey, &theirs, sizeof(theirs));
     if (t->side == 0) {
         vt_fill(t->buf, 1024, 9);
         struct ibv_sge s = {(uintptr_t)t->buf, 1024, t->mr->lkey};
@@ -50,19 +50,19 @@ static void remote_write(struct vt *t, struct ibv_dm *dm)
         wr.wr.rdma.rkey = theirs;
         wr.wr.rdma.remote_addr = 256;
         CHECK(!ibv_post_send(q.qp, &wr, &bad));
-        vt_wc(t->cq, IBV_WC_SUCCESS);
+        vt_expect_completion(t->cq, IBV_WC_SUCCESS);
     }
     vt_sync(t);
     if (t->side == 1) {
         CHECK(!ibv_memcpy_from_dm(t->buf, dm, 256, 1024));
-        vt_expect(t->buf, 1024, 9, "written by the peer");
+        vt_expect_bytes(t->buf, 1024, 9, "written by the peer");
     }
     vt_sync(t);
-    vt_qp_end(&q);
+    vt_qp_close(&q);
     CHECK(!ibv_dereg_mr(mr));
 }
 
-static void dm_run_test(struct vt *t)
+static void run_test(struct vt *t)
 {
     struct ibv_device_attr_ex a;
     CHECK(!ibv_query_device_ex(t->ctx, NULL, &a));
@@ -73,11 +73,11 @@ static void dm_run_test(struct vt *t)
     struct ibv_dm *dm = ibv_alloc_dm(t->ctx, &attr);
     CHECK(dm);
     test_copies(t, dm);
-    remote_write(t, dm);
+    test_remote_write(t, dm);
     CHECK(!ibv_free_dm(dm));
 }
 
 int main(void)
 {
-    return vt_run(dm_run_test);
+    return vt_run(run_test);
 }

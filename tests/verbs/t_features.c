@@ -1,6 +1,7 @@
-/* t_features.c: which features of verbs a device has, found by using each feature once. Prints a table, and on softib fails if a
- * feature differs from the table in docs/softib.md. VERBS_DEV0 names the device. One process; features that need a connected peer
- * are tested by the other programs of this folder.
+/* t_features.c: determines which features of verbs a device has by using each feature once. Prints a
+ * table, and on softib fails if a feature differs from the table in docs/softib.md. VERBS_DEV0 names the
+ * device. One process; features that need a connected peer are tested by the other programs of this
+ * folder.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef _GNU_SOURCE
@@ -23,7 +24,7 @@ struct device {
     unsigned char *memory;
 };
 
-/* Whether a call returned an object, which is destroyed. The call may leave a reason in errno. */
+/* True if a call returned an object, which is destroyed. A failed call may leave its reason in errno. */
 #define CREATED(call, destroy)     \
     ({                             \
         errno = 0;                 \
@@ -269,7 +270,7 @@ static bool has_counters(const struct device *d)
     return CREATED(ibv_create_counters(d->ctx, &a), ibv_destroy_counters);
 }
 
-/* A descriptor that is none: devices without dma-buf do not get as far as to look at it. */
+/* Registers an invalid descriptor: devices without dma-buf fail before they check it. */
 static bool has_dmabuf(const struct device *d)
 {
     errno = 0;
@@ -317,7 +318,7 @@ static const struct feature {
     {"dma-buf", has_dmabuf, true},
 };
 
-static void features_open(struct device *d)
+static void open_device(struct device *d)
 {
     const char *name = getenv("VERBS_DEV0");
     int n;
@@ -338,7 +339,7 @@ int main(void)
 {
     struct device d = {0};
     int differences = 0;
-    features_open(&d);
+    open_device(&d);
     const bool softib = strncmp(ibv_get_device_name(d.ctx->device), "softib", 6) == 0;
     const bool infiniband = has_infiniband(&d);
     printf("%-30s %s\n%-30s %s\n%-30s %s\n%-30s %s\n", "feature", ibv_get_device_name(d.ctx->device),

@@ -1,5 +1,6 @@
-/* t_give_up.c: a queue pair is put into the error state while messages arrive. Receives complete in the order in which they were
- * posted, those with a message before those that are flushed; and every message that the sender's completions report as delivered is there.
+/* t_give_up.c: a queue pair is moved to the error state while messages arrive. Receives complete in the
+ * order of posting, receives with a message before flushed ones; and every message that the sender's
+ * completions report as delivered has arrived.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <time.h>
@@ -8,7 +9,7 @@
 
 enum { ROUNDS = 600, MESSAGES = 24, BYTES = 48 * 1024 };
 
-/* A sender that had to wait for an answer has given up before us: nothing more comes. */
+/* After this time a sender that waits for an answer has given up, and no more messages arrive. */
 #define PATIENCE_NS 200000000
 
 static uint64_t now_ns(void)
@@ -18,7 +19,7 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static void give_up(struct vt_qp *q, bool *done)
+static void move_to_error(struct vt_qp *q, bool *done)
 {
     struct ibv_qp_attr a = {.qp_state = IBV_QPS_ERR};
     if (!*done)
@@ -26,8 +27,9 @@ static void give_up(struct vt_qp *q, bool *done)
     *done = true;
 }
 
-/* Gives up when `before` messages have come. Returns the number of messages that came in all. */
-static unsigned give_up_receive(struct vt_qp *q, struct ibv_cq *cq, unsigned before)
+/* Moves the queue pair to the error state after `before` messages. Returns the number of all messages
+ * received. */
+static unsigned receive_and_give_up(struct vt_qp *q, struct ibv_cq *cq, unsigned before)
 {
     unsigned good = 0;
     bool done = false;
@@ -36,10 +38,10 @@ static unsigned give_up_receive(struct vt_qp *q, struct ibv_cq *cq, unsigned bef
         struct ibv_wc wc;
         int n;
         if (i == before)
-            give_up(q, &done);
+            move_to_error(q, &done);
         while (!(n = ibv_poll_cq(cq, 1, &wc)))
             if (now_ns() - since > PATIENCE_NS)
-                give_up(q, &done);
+                move_to_error(q, &done);
         CHECK(n == 1);
         CHECK(wc.wr_id == i, "receive %u completed as number %u", (unsigned)wc.wr_id, i);
         CHECK(wc.status == IBV_WC_SUCCESS || wc.status == IBV_WC_WR_FLUSH_ERR);
@@ -49,11 +51,11 @@ static unsigned give_up_receive(struct vt_qp *q, struct ibv_cq *cq, unsigned bef
     return good;
 }
 
-static unsigned send_all(struct vt *t, struct vt_qp *q, struct ibv_cq *cq)
+static unsigned send_all_messages(struct vt *t, struct vt_qp *q, struct ibv_cq *cq)
 {
     unsigned good = 0;
     for (unsigned i = 0; i < MESSAGES; i++)
-        CHECK(!vt_post(q, t, IBV_WR_SEND, i, 0, BYTES, 0, IBV_SEND_SIGNALED));
+        CHECK(!vt_post_request(q, t, IBV_WR_SEND, i, 0, BYTES, 0, IBV_SEND_SIGNALED));
     for (unsigned i = 0; i < MESSAGES; i++) {
         struct ibv_wc wc;
         int n;
@@ -66,7 +68,7 @@ static unsigned send_all(struct vt *t, struct vt_qp *q, struct ibv_cq *cq)
     return good;
 }
 
-static void give_up_run_test(struct vt *t)
+static void run_test(struct vt *t)
 {
     for (unsigned round = 0; round < ROUNDS; round++) {
         struct vt_opts o = vt_defaults(IBV_QPT_RC);
@@ -76,21 +78,22 @@ static void give_up_run_test(struct vt *t)
         o.timeout = 10; /* 4 ms */
         o.retry = 0;
         CHECK((o.scq = o.rcq = ibv_create_cq(t->ctx, 2 * MESSAGES, NULL, NULL, 0)));
-        vt_qp_init(t, o, &q);
+        vt_qp_create(t, o, &q);
         for (unsigned i = 0; i < MESSAGES && t->side == 0; i++)
-            vt_recv(&q, t, i, (size_t)i * BYTES, BYTES);
+            vt_post_receive(&q, t, i, (size_t)i * BYTES, BYTES);
         vt_qp_connect(t, o, &q);
         vt_sync(t);
-        good = t->side == 0 ? give_up_receive(&q, o.rcq, 1 + round % (MESSAGES / 2)) : send_all(t, &q, o.scq);
-        vt_swap(t, &good, &theirs, sizeof(good));
+        good = t->side == 0 ? receive_and_give_up(&q, o.rcq, 1 + round % (MESSAGES / 2))
+                            : send_all_messages(t, &q, o.scq);
+        vt_exchange(t, &good, &theirs, sizeof(good));
         CHECK(t->side == 1 || theirs <= good, "%u messages had arrived, but %u completed at the sender", good,
               theirs);
-        vt_qp_end(&q);
+        vt_qp_close(&q);
         CHECK(!ibv_destroy_cq(o.rcq));
     }
 }
 
 int main(void)
 {
-    return vt_run(give_up_run_test);
+    return vt_run(run_test);
 }

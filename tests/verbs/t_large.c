@@ -1,5 +1,5 @@
-/* t_large.c: large messages of odd sizes at odd addresses, to a peer that sleeps, to one that polls and in
- * both directions at once, in one piece and gathered: every byte arrives, and none beside them.
+/* t_large.c: large messages of odd sizes at odd addresses, to a sleeping peer, to a polling peer and in
+ * both directions at once, contiguous and gathered: every byte arrives, and no other byte changes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "vt.h"
@@ -11,18 +11,18 @@ static const uint32_t sizes[] = {65536,  65537,    100003,   131072,           2
                                  700001, 1u << 20, 3u << 20, (3u << 20) + 4095};
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
-static void test_guard(struct vt *t, size_t at, uint32_t n)
+static void fill_guards(struct vt *t, size_t at, uint32_t n)
 {
     t->buf[at - 1] = t->buf[at + n] = 0xa5;
 }
 
-static void test_guarded(struct vt *t, size_t at, uint32_t n, const char *what)
+static void check_guarded(struct vt *t, size_t at, uint32_t n, const char *what)
 {
     CHECK(t->buf[at - 1] == 0xa5 && t->buf[at + n] == 0xa5, "%s of %u bytes wrote beside its place", what, n);
 }
 
-/* Side 0 works; side 1 sleeps in the socket until side 0 has finished, then checks its memory. */
-static void one_sided(struct vt *t, struct vt_qp *q)
+/* Side 0 transfers; side 1 sleeps in recv() until side 0 has finished, then checks its memory. */
+static void test_one_sided(struct vt *t, struct vt_qp *q)
 {
     for (unsigned i = 0; i < SIZES * 2; i++) {
         uint32_t n = sizes[i % SIZES];
@@ -32,40 +32,40 @@ static void one_sided(struct vt *t, struct vt_qp *q)
         if (source)
             vt_fill(t->buf + from, n, i);
         else
-            test_guard(t, to, n);
+            fill_guards(t, to, n);
         vt_sync(t);
         if (t->side == 0) {
             size_t mine = source ? from : to, theirs = source ? to : from;
-            CHECK(!vt_post(q, t, op, i, mine, n, theirs, IBV_SEND_SIGNALED));
-            CHECK(vt_wc(t->cq, IBV_WC_SUCCESS).wr_id == i);
+            CHECK(!vt_post_request(q, t, op, i, mine, n, theirs, IBV_SEND_SIGNALED));
+            CHECK(vt_expect_completion(t->cq, IBV_WC_SUCCESS).wr_id == i);
         }
         vt_sync(t);
         if (!source) {
-            vt_expect(t->buf + to, n, i, op == IBV_WR_RDMA_WRITE ? "a large write" : "a large read");
-            test_guarded(t, to, n, "a large transfer");
+            vt_expect_bytes(t->buf + to, n, i, op == IBV_WR_RDMA_WRITE ? "a large write" : "a large read");
+            check_guarded(t, to, n, "a large transfer");
         }
     }
 }
 
 /* Both sides write to each other and poll while the other's data comes in. */
-static void both_directions(struct vt *t, struct vt_qp *q)
+static void test_both_directions(struct vt *t, struct vt_qp *q)
 {
     for (unsigned r = 0; r < ROUNDS; r++) {
         uint32_t n = sizes[r % SIZES];
         vt_fill(t->buf + 7, n, r * 2 + (unsigned)t->side);
-        vt_recv(q, t, 500, 0, 0);
+        vt_post_receive(q, t, 500, 0, 0);
         vt_sync(t);
-        CHECK(!vt_post(q, t, IBV_WR_RDMA_WRITE_WITH_IMM, 600, 7, n, HALF + 3, IBV_SEND_SIGNALED));
+        CHECK(!vt_post_request(q, t, IBV_WR_RDMA_WRITE_WITH_IMM, 600, 7, n, HALF + 3, IBV_SEND_SIGNALED));
         for (int i = 0; i < 2; i++) {
-            struct ibv_wc wc = vt_wc(t->cq, IBV_WC_SUCCESS);
+            struct ibv_wc wc = vt_expect_completion(t->cq, IBV_WC_SUCCESS);
             if (wc.wr_id == 500)
-                vt_expect(t->buf + HALF + 3, n, r * 2 + !t->side, "a write against another");
+                vt_expect_bytes(t->buf + HALF + 3, n, r * 2 + !t->side, "a write against another");
         }
         vt_sync(t);
     }
 }
 
-/* A message gathered from three places and scattered to three others. */
+/* A message that is gathered from three pieces and scattered to three others. */
 static void test_gathered(struct vt *t, struct vt_qp *q)
 {
     const uint32_t n = 900001, cut[2][2] = {{300, 500003}, {70001, 70002}};
@@ -97,7 +97,7 @@ static void test_gathered(struct vt *t, struct vt_qp *q)
             memcpy((void *)(uintptr_t)sge[i].addr, whole + off, len[i]);
         CHECK(!ibv_post_send(q->qp, &wr, &bad));
     }
-    struct ibv_wc wc = vt_wc(t->cq, IBV_WC_SUCCESS);
+    struct ibv_wc wc = vt_expect_completion(t->cq, IBV_WC_SUCCESS);
     if (t->side) {
         CHECK(wc.byte_len == n);
         off = 0;
@@ -109,20 +109,20 @@ static void test_gathered(struct vt *t, struct vt_qp *q)
     vt_sync(t);
 }
 
-static void large_run_test(struct vt *t)
+static void run_test(struct vt *t)
 {
     struct vt_opts o = vt_defaults(IBV_QPT_RC);
     struct vt_qp q;
     o.timeout = 18;
     o.sge = 3;
-    vt_qp_make(t, o, &q);
-    one_sided(t, &q);
-    both_directions(t, &q);
+    vt_qp_open(t, o, &q);
+    test_one_sided(t, &q);
+    test_both_directions(t, &q);
     test_gathered(t, &q);
-    vt_qp_end(&q);
+    vt_qp_close(&q);
 }
 
 int main(void)
 {
-    return vt_run(large_run_test);
+    return vt_run(run_test);
 }

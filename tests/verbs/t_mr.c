@@ -1,5 +1,5 @@
-/* t_mr.c: memory regions: their own address space (iova), keys that die with the region, domains that do not
- * mix, shared memory regions, access that changes later, registration that must fail.
+/* t_mr.c: memory regions: own address space (iova), keys that become invalid with the region, separate
+ * protection domains, shared memory, reregistration with other access flags, invalid registrations.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef _GNU_SOURCE
@@ -10,42 +10,42 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-struct note {
+struct region_key {
     uint32_t rkey;
     uint64_t addr;
 };
 
-static void write_to(struct vt *t, struct vt_qp *q, struct note n, uint64_t off, uint32_t len,
+static void write_to(struct vt *t, struct vt_qp *q, struct region_key n, uint64_t off, uint32_t len,
                      enum ibv_wc_status want)
 {
     struct vt_qp to = *q;
     to.peer.rkey = n.rkey;
     to.peer.buf = n.addr;
-    CHECK(!vt_post(&to, t, IBV_WR_RDMA_WRITE, 1, 0, len, off, IBV_SEND_SIGNALED));
-    vt_wc(t->cq, want);
+    CHECK(!vt_post_request(&to, t, IBV_WR_RDMA_WRITE, 1, 0, len, off, IBV_SEND_SIGNALED));
+    vt_expect_completion(t->cq, want);
 }
 
-/* A region whose access flags change keeps its key and its addresses: what the new flags forbid is refused, what they
- * allow works. */
-static void new_access(struct vt *t)
+/* A region whose access flags change keeps its key and its addresses: operations that the new flags forbid
+ * are refused, permitted ones work. */
+static void test_changed_access(struct vt *t)
 {
     struct vt_qp before, refused, after;
     struct ibv_mr *mr = ibv_reg_mr_iova(t->pd, t->buf + 8192, 4096, 0x2000000, IBV_ACCESS_LOCAL_WRITE);
     CHECK(mr);
-    struct note mine = {mr->rkey, 0x2000000}, theirs;
-    vt_qp_make(t, vt_defaults(IBV_QPT_RC), &before);
-    vt_qp_make(t, vt_defaults(IBV_QPT_RC), &refused);
-    vt_qp_make(t, vt_defaults(IBV_QPT_RC), &after);
-    vt_swap(t, &mine, &theirs, sizeof(mine));
+    struct region_key mine = {mr->rkey, 0x2000000}, theirs;
+    vt_qp_open(t, vt_defaults(IBV_QPT_RC), &before);
+    vt_qp_open(t, vt_defaults(IBV_QPT_RC), &refused);
+    vt_qp_open(t, vt_defaults(IBV_QPT_RC), &after);
+    vt_exchange(t, &mine, &theirs, sizeof(mine));
     int r = ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, ALL_ACCESS), other;
-    vt_swap(t, &r, &other, sizeof(r));
+    vt_exchange(t, &r, &other, sizeof(r));
     if (!r && !other && mr->rkey == mine.rkey) {
         vt_fill(t->buf, 500, 3);
         if (t->side == 1)
             write_to(t, &before, theirs, 32, 500, IBV_WC_SUCCESS);
         vt_sync(t);
         if (t->side == 0)
-            vt_expect(t->buf + 8192 + 32, 500, 3, "written after more access was given");
+            vt_expect_bytes(t->buf + 8192 + 32, 500, 3, "written after more access was given");
         CHECK(!ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, IBV_ACCESS_LOCAL_WRITE));
         vt_sync(t);
         if (t->side == 1)
@@ -59,53 +59,53 @@ static void new_access(struct vt *t)
     } else { /* soft-RoCE has no reregistration, and an adapter may give a new key */
         CHECK(t->rxe || mr->rkey != mine.rkey, "reregistration: %d, errno %d", r, errno);
     }
-    vt_qp_end(&before);
-    vt_qp_end(&refused);
-    vt_qp_end(&after);
+    vt_qp_close(&before);
+    vt_qp_close(&refused);
+    vt_qp_close(&after);
     CHECK(!ibv_dereg_mr(mr));
 }
 
-static void mr_run_test(struct vt *t)
+static void run_test(struct vt *t)
 {
     struct vt_qp q, dead;
-    struct note mine = {0}, theirs;
-    vt_qp_make(t, vt_defaults(IBV_QPT_RC), &q);
-    vt_qp_make(t, vt_defaults(IBV_QPT_RC), &dead);
+    struct region_key mine = {0}, theirs;
+    vt_qp_open(t, vt_defaults(IBV_QPT_RC), &q);
+    vt_qp_open(t, vt_defaults(IBV_QPT_RC), &dead);
     struct ibv_mr *iova = ibv_reg_mr_iova(t->pd, t->buf + 4096, 4096, 0x1000000, ALL_ACCESS);
     CHECK(iova);
-    mine = (struct note){iova->rkey, 0x1000000};
-    vt_swap(t, &mine, &theirs, sizeof(mine));
+    mine = (struct region_key){iova->rkey, 0x1000000};
+    vt_exchange(t, &mine, &theirs, sizeof(mine));
     vt_fill(t->buf, 500, 1);
     if (t->side == 1)
         write_to(t, &q, theirs, 96, 500, IBV_WC_SUCCESS);
     vt_sync(t);
     if (t->side == 0)
-        vt_expect(t->buf + 4096 + 96, 500, 1, "iova");
+        vt_expect_bytes(t->buf + 4096 + 96, 500, 1, "iova");
 
     /* Another protection domain's region is not reachable through this QP. */
     struct ibv_pd *pd = ibv_alloc_pd(t->ctx);
     struct ibv_mr *foreign = ibv_reg_mr(pd, t->buf, 4096, ALL_ACCESS);
     CHECK(pd && foreign && ibv_dealloc_pd(pd) == EBUSY);
-    mine = (struct note){foreign->rkey, (uintptr_t)t->buf};
-    vt_swap(t, &mine, &theirs, sizeof(mine));
+    mine = (struct region_key){foreign->rkey, (uintptr_t)t->buf};
+    vt_exchange(t, &mine, &theirs, sizeof(mine));
     if (t->side == 1)
         write_to(t, &dead, theirs, 0, 8, IBV_WC_REM_ACCESS_ERR);
     vt_sync(t);
     CHECK(!ibv_dereg_mr(foreign) && !ibv_dealloc_pd(pd));
-    vt_qp_end(&dead);
+    vt_qp_close(&dead);
 
-    /* A key is worth nothing after its region. */
-    mine = (struct note){iova->rkey, 0x1000000};
+    /* The key is invalid after its region is deregistered. */
+    mine = (struct region_key){iova->rkey, 0x1000000};
     CHECK(!ibv_dereg_mr(iova));
     struct ibv_mr *again = ibv_reg_mr_iova(t->pd, t->buf + 4096, 4096, 0x1000000, ALL_ACCESS);
     CHECK(again && again->rkey != mine.rkey, "a fresh region has a fresh key");
-    vt_swap(t, &mine, &theirs, sizeof(mine));
+    vt_exchange(t, &mine, &theirs, sizeof(mine));
     if (t->side == 1)
         write_to(t, &q, theirs, 0, 8, IBV_WC_REM_ACCESS_ERR);
     vt_sync(t);
     CHECK(!ibv_dereg_mr(again));
-    vt_qp_end(&q);
-    new_access(t);
+    vt_qp_close(&q);
+    test_changed_access(t);
 
     CHECK(!ibv_reg_mr(t->pd, t->buf, 4096, IBV_ACCESS_REMOTE_WRITE), "remote write needs local write");
     void *hole = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -116,5 +116,5 @@ static void mr_run_test(struct vt *t)
 
 int main(void)
 {
-    return vt_run(mr_run_test);
+    return vt_run(run_test);
 }

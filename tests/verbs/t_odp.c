@@ -1,5 +1,6 @@
-/* t_odp.c: regions on demand: pages come when they are used, an implicit region holds the whole address space, a request
- * that names a page which is not there fails alone, and prefetching takes only what such regions hold.
+/* t_odp.c: on-demand paging: pages are mapped when they are used, an implicit region covers the whole
+ * address space, a request for an unmapped page fails alone, and prefetching accepts only ranges of
+ * on-demand regions.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "vt.h"
@@ -8,7 +9,7 @@
 
 #define LENGTH (64u << 10)
 
-struct place {
+struct remote_place {
     uint32_t rkey;
     uint64_t addr;
 };
@@ -30,13 +31,13 @@ static void test_prefetch(struct vt *t, struct ibv_mr *mr, const void *at)
     CHECK(ibv_advise_mr(t->pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &s, 0) == EINVAL);
 }
 
-/* A write by the peer into memory of side 1 that the region holds, and another one after the pages were unmapped. */
+/* The peer writes to memory of side 1 within the region, and again after the pages were unmapped. */
 static void test_traffic(struct vt *t, struct ibv_mr *mr, unsigned char *pages)
 {
     struct vt_qp q;
-    struct place mine = {mr->rkey, (uintptr_t)pages}, theirs;
-    vt_qp_make(t, vt_defaults(IBV_QPT_RC), &q);
-    vt_swap(t, &mine, &theirs, sizeof(mine));
+    struct remote_place mine = {mr->rkey, (uintptr_t)pages}, theirs;
+    vt_qp_open(t, vt_defaults(IBV_QPT_RC), &q);
+    vt_exchange(t, &mine, &theirs, sizeof(mine));
     for (int round = 0; round < 2; round++) {
         if (t->side == 0) {
             struct ibv_sge s = {(uintptr_t)pages, LENGTH, mr->lkey};
@@ -57,15 +58,15 @@ static void test_traffic(struct vt *t, struct ibv_mr *mr, unsigned char *pages)
         }
         vt_sync(t);
         if (t->side == 1 && round == 0) {
-            vt_expect(pages, LENGTH, 3, "pages that nobody had touched");
+            vt_expect_bytes(pages, LENGTH, 3, "pages that nobody had touched");
             CHECK(!munmap(pages, LENGTH));
         }
         vt_sync(t);
     }
-    vt_qp_end(&q);
+    vt_qp_close(&q);
 }
 
-static void odp_run_test(struct vt *t)
+static void run_test(struct vt *t)
 {
     struct ibv_device_attr_ex a;
     CHECK(!ibv_query_device_ex(t->ctx, NULL, &a));
@@ -89,5 +90,5 @@ static void odp_run_test(struct vt *t)
 
 int main(void)
 {
-    return vt_run(odp_run_test);
+    return vt_run(run_test);
 }

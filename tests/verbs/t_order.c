@@ -1,5 +1,6 @@
-/* t_order.c: the last byte of an RDMA WRITE is stored last: a program that polls it finds the rest of the
- * message there. Also over memory that is itself shared (a memfd), where stores go straight to the peer.
+/* t_order.c: the last byte of an RDMA WRITE is stored last: a program that polls the last byte finds the
+ * message complete. Also with memory that is itself shared (a memfd), into which the sender stores
+ * directly.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef _GNU_SOURCE
@@ -10,10 +11,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The two sides take turns, and on a loaded machine each turn waits for the scheduler: many writes a turn. */
-#define TURNS 200
-#define BATCH 16
-#define ROOM  4096 /* for one write */
+/* The two sides take turns, and on a loaded machine each turn waits for the scheduler; so a turn has many
+ * writes. */
+#define TURNS      200
+#define BATCH      16
+#define WRITE_ROOM 4096 /* bytes of buffer per write */
 
 static void wait_for(volatile unsigned char *p, unsigned char want)
 {
@@ -23,40 +25,40 @@ static void wait_for(volatile unsigned char *p, unsigned char want)
             sched_yield();
 }
 
-struct place {
+struct write_shape {
     uint32_t length;
     unsigned char mark;
 };
 
-static struct place place_of(unsigned turn, unsigned k)
+static struct write_shape write_shape_of(unsigned turn, unsigned k)
 {
     const unsigned i = turn * BATCH + k;
-    return (struct place){1 + i * 37 % 3000, (unsigned char)(1 + i % 250)};
+    return (struct write_shape){1 + i * 37 % 3000, (unsigned char)(1 + i % 250)};
 }
 
 static void write_batch(struct vt *t, struct vt_qp *q, unsigned char *buf, struct ibv_mr *mr, unsigned turn,
                         const struct vt_addr *to)
 {
     for (unsigned k = 0; k < BATCH; k++) {
-        const struct place p = place_of(turn, k);
-        memset(buf + k * ROOM, p.mark, p.length);
-        struct ibv_sge s = {(uintptr_t)buf + k * ROOM, p.length, mr->lkey};
+        const struct write_shape p = write_shape_of(turn, k);
+        memset(buf + k * WRITE_ROOM, p.mark, p.length);
+        struct ibv_sge s = {(uintptr_t)buf + k * WRITE_ROOM, p.length, mr->lkey};
         struct ibv_send_wr wr = {.sg_list = &s,
                                  .num_sge = 1,
                                  .opcode = IBV_WR_RDMA_WRITE,
                                  .send_flags = IBV_SEND_SIGNALED},
                            *bad;
-        wr.wr.rdma.remote_addr = to->buf + (BATCH + k) * ROOM;
+        wr.wr.rdma.remote_addr = to->buf + (BATCH + k) * WRITE_ROOM;
         wr.wr.rdma.rkey = to->rkey;
         CHECK(!ibv_post_send(q->qp, &wr, &bad));
-        vt_wc(t->cq, IBV_WC_SUCCESS);
+        vt_expect_completion(t->cq, IBV_WC_SUCCESS);
     }
 }
 
 static void expect_batch(unsigned char *in, unsigned turn)
 {
-    for (unsigned k = 0; k < BATCH; k++, in += ROOM) {
-        const struct place p = place_of(turn, k);
+    for (unsigned k = 0; k < BATCH; k++, in += WRITE_ROOM) {
+        const struct write_shape p = write_shape_of(turn, k);
         wait_for(in + p.length - 1, p.mark);
         for (uint32_t i = 0; i < p.length; i++)
             CHECK(in[i] == p.mark, "turn %u: byte %u of %u came after the last", turn, i, p.length);
@@ -67,21 +69,21 @@ static void expect_batch(unsigned char *in, unsigned turn)
 static void take_turns(struct vt *t, struct vt_qp *q, unsigned char *buf, struct ibv_mr *mr)
 {
     struct vt_addr mine = {.rkey = mr->rkey, .buf = (uintptr_t)buf}, theirs;
-    vt_swap(t, &mine, &theirs, sizeof(mine));
+    vt_exchange(t, &mine, &theirs, sizeof(mine));
     for (unsigned turn = 0; turn < 2 * TURNS; turn++) {
         if (turn % 2 == (unsigned)t->side)
             write_batch(t, q, buf, mr, turn, &theirs);
         else
-            expect_batch(buf + BATCH * ROOM, turn);
+            expect_batch(buf + BATCH * WRITE_ROOM, turn);
     }
 }
 
-static void order_run_test(struct vt *t)
+static void run_test(struct vt *t)
 {
     struct vt_qp q;
     if (t->rxe)
         vt_skip("soft-RoCE stores the bytes of a packet in any order");
-    vt_qp_make(t, vt_defaults(IBV_QPT_RC), &q);
+    vt_qp_open(t, vt_defaults(IBV_QPT_RC), &q);
     take_turns(t, &q, t->buf, t->mr);
     int fd = memfd_create("verbs-test", MFD_CLOEXEC);
     CHECK(fd >= 0 && !ftruncate(fd, 1 << 20));
@@ -94,10 +96,10 @@ static void order_run_test(struct vt *t)
     vt_sync(t);
     CHECK(!ibv_dereg_mr(mr));
     munmap(shared, 1 << 20);
-    vt_qp_end(&q);
+    vt_qp_close(&q);
 }
 
 int main(void)
 {
-    return vt_run(order_run_test);
+    return vt_run(run_test);
 }

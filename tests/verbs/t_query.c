@@ -1,5 +1,5 @@
-/* t_query.c: what a program queries before it starts: names of states and errors, rates, GIDs and partition keys, the adapter's
- * clock, thread domains and domains inside domains.
+/* t_query.c: queries that programs use at start: names of states and errors, rates, GIDs and partition
+ * keys, the adapter's clock, thread domains and parent domains.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "vt.h"
@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <unistd.h>
 
-/* Every value has a name of its own, and one beyond the last has one too. */
-#define NAMES(of, type, first, last)                                                      \
+/* Checks that every value has a distinct name, and that an invalid value has a name too. */
+#define CHECK_NAMES(of, type, first, last)                                                \
     do {                                                                                  \
         const char *before = "";                                                          \
         for (int i = (first); i <= (last); i++) {                                         \
@@ -21,10 +21,10 @@
 
 static void test_names(void)
 {
-    NAMES(ibv_node_type_str, enum ibv_node_type, IBV_NODE_CA, IBV_NODE_RNIC);
-    NAMES(ibv_port_state_str, enum ibv_port_state, IBV_PORT_NOP, IBV_PORT_ACTIVE_DEFER);
-    NAMES(ibv_event_type_str, enum ibv_event_type, IBV_EVENT_CQ_ERR, IBV_EVENT_WQ_FATAL);
-    NAMES(ibv_wc_status_str, enum ibv_wc_status, IBV_WC_SUCCESS, IBV_WC_GENERAL_ERR);
+    CHECK_NAMES(ibv_node_type_str, enum ibv_node_type, IBV_NODE_CA, IBV_NODE_RNIC);
+    CHECK_NAMES(ibv_port_state_str, enum ibv_port_state, IBV_PORT_NOP, IBV_PORT_ACTIVE_DEFER);
+    CHECK_NAMES(ibv_event_type_str, enum ibv_event_type, IBV_EVENT_CQ_ERR, IBV_EVENT_WQ_FATAL);
+    CHECK_NAMES(ibv_wc_status_str, enum ibv_wc_status, IBV_WC_SUCCESS, IBV_WC_GENERAL_ERR);
 }
 
 static void test_rates(void)
@@ -47,7 +47,7 @@ static void test_rates(void)
     CHECK(ibv_rate_to_mbps(IBV_RATE_MAX) == -1 && ibv_rate_to_mult(IBV_RATE_MAX) == -1);
 }
 
-/* One entry, the table and the old call agree. */
+/* The queries of one entry, of the table, and the older call return the same. */
 static void test_addresses(struct vt *t)
 {
     struct ibv_gid_entry one, table[64];
@@ -71,7 +71,7 @@ static void test_addresses(struct vt *t)
     CHECK(ibv_get_pkey_index(t->ctx, 1, pkey) == 0 && ibv_get_pkey_index(t->ctx, 1, htons(0x1234)) == -1);
 }
 
-/* Where there is an adapter's clock, it goes forward. */
+/* The adapter's clock, if it has one, advances. */
 static void test_clocks(struct vt *t)
 {
     struct ibv_values_ex a = {.comp_mask = IBV_VALUES_MASK_RAW_CLOCK}, b = a, wrong = {.comp_mask = 1u << 30};
@@ -83,13 +83,14 @@ static void test_clocks(struct vt *t)
     CHECK(ibv_query_rt_values_ex(t->ctx, &wrong) != 0, "unknown values are refused");
 }
 
-/* A domain inside another: what is registered in one is good in the other, and the outer one lives as long. */
+/* A parent domain: regions of either domain are valid in both, and the protection domain cannot be freed
+ * before the parent domain. */
 static void test_domains(struct vt *t)
 {
     struct ibv_td_init_attr none = {0};
     struct ibv_td *td = ibv_alloc_td(t->ctx, &none);
     if (!td)
-        return; /* not every adapter has them */
+        return; /* the adapter has no parent domains */
     struct ibv_pd *outer = ibv_alloc_pd(t->ctx);
     struct ibv_parent_domain_init_attr attr = {.pd = outer, .td = td};
     struct ibv_pd *inner = ibv_alloc_parent_domain(t->ctx, &attr);
@@ -109,7 +110,7 @@ static void test_forks(struct vt *t)
     CHECK(ibv_get_device_name(t->ctx->device) && ibv_get_device_guid(t->ctx->device) != 0);
 }
 
-static void query_run_test(struct vt *t)
+static void run_test(struct vt *t)
 {
     test_names();
     test_rates();
@@ -122,5 +123,5 @@ static void query_run_test(struct vt *t)
 
 int main(void)
 {
-    return vt_run(query_run_test);
+    return vt_run(run_test);
 }

@@ -1,5 +1,5 @@
-/* t_roce.c: a port of RoCE: it has no LID, paths are found by GID alone, both ends must use the same version, and a
- * datagram can be answered from what its completion and its header say.
+/* t_roce.c: RoCE ports: a port has no LID, paths use GIDs, both ends must use the same RoCE version, and a
+ * datagram can be answered with the data of its completion and its header.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "vt.h"
@@ -8,7 +8,7 @@
 
 #define GRH_BYTES 40
 
-static struct ibv_ah_attr roce_address(const union ibv_gid *to, uint8_t index)
+static struct ibv_ah_attr make_address(const union ibv_gid *to, uint8_t index)
 {
     struct ibv_ah_attr a = {.port_num = 1, .is_global = 1};
     a.grh.dgid = *to;
@@ -29,16 +29,16 @@ static void test_port(struct vt *t)
     }
 }
 
-/* Address handles and queue pairs name a GID that some port has, and one of our own. */
+/* Address handles and queue pairs must name an existing GID of some port and an own GID. */
 static void test_addresses(struct vt *t, const struct vt_addr *peer)
 {
-    struct ibv_ah_attr a = roce_address(&peer->gid, (uint8_t)t->gid_index);
+    struct ibv_ah_attr a = make_address(&peer->gid, (uint8_t)t->gid_index);
     struct ibv_ah *h = ibv_create_ah(t->pd, &a);
     CHECK(h && !ibv_destroy_ah(h));
     a.is_global = 0;
     a.dlid = 1;
     CHECK(!ibv_create_ah(t->pd, &a) && errno == EINVAL, "a LID is no address here");
-    a = roce_address(&peer->gid, (uint8_t)t->gid_index);
+    a = make_address(&peer->gid, (uint8_t)t->gid_index);
     a.grh.sgid_index = 255;
     CHECK(!ibv_create_ah(t->pd, &a), "entry 255 of the table");
     memset(a.grh.dgid.raw, 0x77, 16);
@@ -46,13 +46,13 @@ static void test_addresses(struct vt *t, const struct vt_addr *peer)
     CHECK(!ibv_create_ah(t->pd, &a), "nobody has this GID");
 }
 
-/* Side 0 sends a datagram; side 1 knows only what arrived and answers. */
-static void roce_answer(struct vt *t)
+/* Side 0 sends a datagram; side 1 answers with the data of the arrived datagram only. */
+static void test_answered_datagram(struct vt *t)
 {
     struct vt_qp q;
-    vt_qp_make(t, vt_defaults(IBV_QPT_UD), &q);
+    vt_qp_open(t, vt_defaults(IBV_QPT_UD), &q);
     test_addresses(t, &q.peer);
-    vt_recv(&q, t, 1, 0, 256);
+    vt_post_receive(&q, t, 1, 0, 256);
     vt_sync(t);
     struct ibv_sge s = {(uintptr_t)t->buf + 4096, 64, t->mr->lkey};
     struct ibv_send_wr wr = {.sg_list = &s,
@@ -63,12 +63,12 @@ static void roce_answer(struct vt *t)
     struct ibv_ah *h;
     vt_fill(t->buf + 4096, 64, 7u + (unsigned)t->side);
     if (t->side == 0) {
-        h = vt_ah(t, &q.peer);
+        h = vt_create_ah(t, &q.peer);
         wr.wr.ud.remote_qpn = q.peer.qpn;
     } else {
-        struct ibv_wc wc = vt_wc(t->cq, IBV_WC_SUCCESS);
+        struct ibv_wc wc = vt_expect_completion(t->cq, IBV_WC_SUCCESS);
         CHECK(wc.slid == 0 && wc.wc_flags & IBV_WC_GRH && wc.byte_len == 64 + GRH_BYTES);
-        vt_expect(t->buf + GRH_BYTES, 64, 7, "the question");
+        vt_expect_bytes(t->buf + GRH_BYTES, 64, 7, "the question");
         struct ibv_ah_attr a;
         CHECK(!ibv_init_ah_from_wc(t->ctx, 1, &wc, (struct ibv_grh *)(void *)t->buf, &a));
         CHECK(a.is_global && a.grh.sgid_index == t->gid_index, "entry %u", a.grh.sgid_index);
@@ -80,18 +80,18 @@ static void roce_answer(struct vt *t)
     wr.wr.ud.ah = h;
     wr.wr.ud.remote_qkey = 0x1111;
     CHECK(!ibv_post_send(q.qp, &wr, &bad));
-    vt_wc(t->cq, IBV_WC_SUCCESS);
+    vt_expect_completion(t->cq, IBV_WC_SUCCESS);
     if (t->side == 0) {
-        vt_wc(t->cq, IBV_WC_SUCCESS);
-        vt_expect(t->buf + GRH_BYTES, 64, 8, "the answer");
+        vt_expect_completion(t->cq, IBV_WC_SUCCESS);
+        vt_expect_bytes(t->buf + GRH_BYTES, 64, 8, "the answer");
     }
     vt_sync(t);
     CHECK(!ibv_destroy_ah(h));
-    vt_qp_end(&q);
+    vt_qp_close(&q);
 }
 
-/* The entry of the other version with the same GID; -1: there is none. */
-static int other_version(struct vt *t)
+/* Returns the GID table entry with the same GID and the other version, or -1. */
+static int find_other_version(struct vt *t)
 {
     struct ibv_gid_entry mine, e;
     CHECK(!ibv_query_gid_ex(t->ctx, 1, (uint32_t)t->gid_index, &mine, 0));
@@ -102,28 +102,28 @@ static int other_version(struct vt *t)
     return -1;
 }
 
-/* Version 1 and version 2 are different packets: a queue pair takes one kind. */
+/* Versions 1 and 2 use different packets: a queue pair accepts one version only. */
 static void test_versions(struct vt *t)
 {
     struct vt_opts o = vt_defaults(IBV_QPT_RC);
     struct vt_qp q;
-    const int used = t->gid_index, other = other_version(t);
+    const int used = t->gid_index, other = find_other_version(t);
     o.timeout = 10;
     o.retry = 1;
-    vt_qp_init(t, o, &q);
+    vt_qp_create(t, o, &q);
     if (t->side == 1 && other >= 0)
         t->gid_index = other;
     vt_qp_connect(t, o, &q);
     t->gid_index = used;
     if (t->side == 0 && other >= 0) {
-        CHECK(!vt_post(&q, t, IBV_WR_RDMA_WRITE, 1, 0, 8, 0, IBV_SEND_SIGNALED));
-        vt_wc(t->cq, IBV_WC_RETRY_EXC_ERR);
+        CHECK(!vt_post_request(&q, t, IBV_WR_RDMA_WRITE, 1, 0, 8, 0, IBV_SEND_SIGNALED));
+        vt_expect_completion(t->cq, IBV_WC_RETRY_EXC_ERR);
     }
     vt_sync(t);
-    vt_qp_end(&q);
+    vt_qp_close(&q);
 }
 
-/* The interface in a VLAN is another one: its GIDs lead only to ports in the same VLAN. */
+/* The interface of a VLAN has its own GIDs, which reach only ports in the same VLAN. */
 static void test_vlan(struct vt *t)
 {
     const int last = t->port.gid_tbl_len - 1;
@@ -131,8 +131,8 @@ static void test_vlan(struct vt *t)
     uint8_t mac[6];
     uint16_t vid = 0;
     CHECK(!ibv_query_gid(t->ctx, 1, last, &mine));
-    vt_swap(t, &mine, &theirs, sizeof(mine));
-    struct ibv_ah_attr a = roce_address(&theirs, (uint8_t)last);
+    vt_exchange(t, &mine, &theirs, sizeof(mine));
+    struct ibv_ah_attr a = make_address(&theirs, (uint8_t)last);
     int r = ibv_resolve_eth_l2_from_gid(t->ctx, &a, mac, &vid);
     if (!getenv("VERBS_VLAN"))
         return;
@@ -143,17 +143,17 @@ static void test_vlan(struct vt *t)
     CHECK(!ibv_create_ah(t->pd, &a) && errno == EHOSTUNREACH, "from outside the VLAN");
 }
 
-static void roce_run_test(struct vt *t)
+static void run_test(struct vt *t)
 {
     if (t->port.link_layer != IBV_LINK_LAYER_ETHERNET)
         vt_skip("no port of RoCE");
     test_port(t);
-    roce_answer(t);
+    test_answered_datagram(t);
     test_versions(t);
     test_vlan(t);
 }
 
 int main(void)
 {
-    return vt_run(roce_run_test);
+    return vt_run(run_test);
 }

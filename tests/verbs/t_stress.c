@@ -1,5 +1,5 @@
-/* t_stress.c: several threads and QPs at once, all kinds of requests in flight in both directions, every byte
- * checked: what races and lost wake-ups would break. Meant for the thread sanitizer as well.
+/* t_stress.c: several threads and QPs at once, with all kinds of requests in flight in both directions and
+ * every byte checked, to find races and lost wake-ups; runs under the thread sanitizer too.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "vt.h"
@@ -12,7 +12,7 @@
 #define SLICE    (BUF_BYTES / THREADS / 2)
 #define SLOT     8192u
 
-struct job {
+struct thread_job {
     struct vt *t;
     struct vt_qp q;
     struct ibv_cq *cq;
@@ -20,26 +20,26 @@ struct job {
     unsigned id;
 };
 
-static uint32_t size_of(unsigned thread, unsigned i)
+static uint32_t message_size(unsigned thread, unsigned i)
 {
     return 1 + (i * 2654435761u + thread * 40503u) % SLOT;
 }
 
-static void *stress_work(void *arg)
+static void *run_thread(void *arg)
 {
-    struct job *j = arg;
+    struct thread_job *j = arg;
     struct vt *t = j->t;
     unsigned sent = 0, completed = 0, received = 0, other = j->id + (t->side ? 0 : 100),
              mine = j->id + (t->side ? 100 : 0);
     for (unsigned i = 0; i < WINDOW; i++)
-        vt_recv(&j->q, t, i, j->base + i * SLOT, SLOT);
+        vt_post_receive(&j->q, t, i, j->base + i * SLOT, SLOT);
     while (received < MESSAGES || completed < MESSAGES) {
         struct ibv_wc wc;
         if (sent < MESSAGES && sent - completed < WINDOW / 2) {
             size_t at = j->base + SLICE + (sent % WINDOW) * SLOT;
-            uint32_t n = size_of(mine, sent);
+            uint32_t n = message_size(mine, sent);
             vt_fill(t->buf + at, n, sent + mine);
-            CHECK(!vt_post(&j->q, t, IBV_WR_SEND, 1000 + sent, at, n, 0, IBV_SEND_SIGNALED));
+            CHECK(!vt_post_request(&j->q, t, IBV_WR_SEND, 1000 + sent, at, n, 0, IBV_SEND_SIGNALED));
             sent++;
         }
         int n = ibv_poll_cq(j->cq, 1, &wc);
@@ -50,10 +50,10 @@ static void *stress_work(void *arg)
         }
         CHECK(wc.status == IBV_WC_SUCCESS, "%s", ibv_wc_status_str(wc.status));
         if (wc.opcode == IBV_WC_RECV) {
-            CHECK(wc.wr_id == received % WINDOW && wc.byte_len == size_of(other, received),
+            CHECK(wc.wr_id == received % WINDOW && wc.byte_len == message_size(other, received),
                   "message %u out of order", received);
-            vt_expect(t->buf + j->base + wc.wr_id * SLOT, wc.byte_len, received + other, "stress");
-            vt_recv(&j->q, t, wc.wr_id, j->base + wc.wr_id * SLOT, SLOT);
+            vt_expect_bytes(t->buf + j->base + wc.wr_id * SLOT, wc.byte_len, received + other, "stress");
+            vt_post_receive(&j->q, t, wc.wr_id, j->base + wc.wr_id * SLOT, SLOT);
             received++;
         } else {
             CHECK(wc.wr_id == 1000 + completed);
@@ -63,31 +63,31 @@ static void *stress_work(void *arg)
     return NULL;
 }
 
-static void stress_run_test(struct vt *t)
+static void run_test(struct vt *t)
 {
-    struct job j[THREADS];
+    struct thread_job j[THREADS];
     pthread_t th[THREADS];
     for (unsigned i = 0; i < THREADS; i++) {
         struct vt_opts o = vt_defaults(IBV_QPT_RC);
         o.timeout = 18;
         o.rnr_timer = 5;
-        j[i] = (struct job){.t = t, .base = i * 2 * SLICE, .id = i};
+        j[i] = (struct thread_job){.t = t, .base = i * 2 * SLICE, .id = i};
         CHECK((j[i].cq = ibv_create_cq(t->ctx, 256, NULL, NULL, 0)));
         o.rcq = o.scq = j[i].cq;
-        vt_qp_make(t, o, &j[i].q);
+        vt_qp_open(t, o, &j[i].q);
     }
     for (unsigned i = 0; i < THREADS; i++)
-        CHECK(!pthread_create(&th[i], NULL, stress_work, &j[i]));
+        CHECK(!pthread_create(&th[i], NULL, run_thread, &j[i]));
     for (unsigned i = 0; i < THREADS; i++)
         CHECK(!pthread_join(th[i], NULL));
     vt_sync(t);
     for (unsigned i = 0; i < THREADS; i++) {
-        vt_qp_end(&j[i].q);
+        vt_qp_close(&j[i].q);
         CHECK(!ibv_destroy_cq(j[i].cq));
     }
 }
 
 int main(void)
 {
-    return vt_run(stress_run_test);
+    return vt_run(run_test);
 }

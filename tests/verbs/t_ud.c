@@ -1,5 +1,5 @@
-/* t_ud.c: datagrams: data after the room for the route header, source fields, keys that do not fit, overruns
- * that drop, address handles made from a completion, multicast.
+/* t_ud.c: unreliable datagrams: data after the global route header, source fields, wrong Q_Keys, losses
+ * without receives, address handles created from a completion, multicast.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "vt.h"
@@ -27,71 +27,71 @@ static void post_ud(struct vt *t, struct vt_qp *q, struct ibv_ah *ah, uint32_t q
     CHECK(!ibv_post_send(q->qp, &wr, &bad));
 }
 
-static void send_ud(struct vt *t, struct vt_qp *q, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey,
-                    uint32_t len, uint64_t id)
+static void send_ud_and_wait(struct vt *t, struct vt_qp *q, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey,
+                             uint32_t len, uint64_t id)
 {
     post_ud(t, q, ah, qpn, qkey, len, id, IBV_SEND_SIGNALED);
-    CHECK(vt_wc(t->cq, IBV_WC_SUCCESS).wr_id == id);
+    CHECK(vt_expect_completion(t->cq, IBV_WC_SUCCESS).wr_id == id);
 }
 
 static void test_unicast(struct vt *t, struct vt_qp *q)
 {
-    struct ibv_ah *ah = vt_ah(t, &q->peer);
+    struct ibv_ah *ah = vt_create_ah(t, &q->peer);
     for (unsigned n = 0; n <= 1024; n += 512) {
         if (t->side == 0) {
-            vt_recv(q, t, n, 0, 2048);
+            vt_post_receive(q, t, n, 0, 2048);
             vt_sync(t);
-            struct ibv_wc wc = vt_wc(t->cq, IBV_WC_SUCCESS);
+            struct ibv_wc wc = vt_expect_completion(t->cq, IBV_WC_SUCCESS);
             CHECK(wc.byte_len == n + GRH && wc.src_qp == q->peer.qpn && wc.imm_data == n + 1);
             CHECK(t->gid_index >= 0 || wc.slid == q->peer.lid, "slid %x", wc.slid);
-            vt_expect(t->buf + GRH, n, n, "datagram");
-            /* The answer goes to the sender named by the completion. */
+            vt_expect_bytes(t->buf + GRH, n, n, "datagram");
+            /* The answer is sent to the source that the completion names. */
             struct ibv_ah *back = ibv_create_ah_from_wc(t->pd, &wc, (struct ibv_grh *)t->buf, 1);
             CHECK(back);
             vt_fill(t->buf, 64, n + 1);
-            send_ud(t, q, back, wc.src_qp, 0x1111, 64, n + 2);
+            send_ud_and_wait(t, q, back, wc.src_qp, 0x1111, 64, n + 2);
             CHECK(!ibv_destroy_ah(back));
         } else {
-            vt_recv(q, t, n, 4096, 2048);
+            vt_post_receive(q, t, n, 4096, 2048);
             vt_fill(t->buf, n, n);
             vt_sync(t);
-            /* Unsignalled: the answer may overtake the completion of the question. */
+            /* Unsignalled, since the answer may arrive before the completion of the request. */
             post_ud(t, q, ah, q->peer.qpn, 0x1111, n, n + 1, 0);
-            CHECK(vt_wc(t->cq, IBV_WC_SUCCESS).byte_len == 64 + GRH);
-            vt_expect(t->buf + 4096 + GRH, 64, n + 1, "answer");
+            CHECK(vt_expect_completion(t->cq, IBV_WC_SUCCESS).byte_len == 64 + GRH);
+            vt_expect_bytes(t->buf + 4096 + GRH, 64, n + 1, "answer");
         }
         vt_sync(t);
     }
     CHECK(!ibv_destroy_ah(ah));
 }
 
-/* A wrong key, and more datagrams than receives: silence, and what fits still arrives. */
+/* Datagrams with a wrong Q_Key, or without a receive, are dropped silently; all others arrive. */
 static void test_drops(struct vt *t, struct vt_qp *q)
 {
-    struct ibv_ah *ah = vt_ah(t, &q->peer);
+    struct ibv_ah *ah = vt_create_ah(t, &q->peer);
     if (t->side == 0) {
         vt_sync(t);
         vt_sync(t);
-        CHECK(vt_quiet(t->cq, 100), "nothing was posted, nothing may arrive");
-        vt_recv(q, t, 1, 0, 2048);
+        CHECK(vt_has_no_completion(t->cq, 100), "nothing was posted, nothing may arrive");
+        vt_post_receive(q, t, 1, 0, 2048);
         vt_sync(t);
-        CHECK(vt_wc(t->cq, IBV_WC_SUCCESS).imm_data == 9);
+        CHECK(vt_expect_completion(t->cq, IBV_WC_SUCCESS).imm_data == 9);
         vt_sync(t);
     } else {
         vt_sync(t);
         for (unsigned i = 0; i < 5; i++)
-            send_ud(t, q, ah, q->peer.qpn, 0x1111, 100, i);
+            send_ud_and_wait(t, q, ah, q->peer.qpn, 0x1111, 100, i);
         vt_sync(t);
         vt_sync(t);
-        send_ud(t, q, ah, q->peer.qpn, 0x2222, 100, 8);
-        send_ud(t, q, ah, q->peer.qpn, 0x1111, 100, 9);
+        send_ud_and_wait(t, q, ah, q->peer.qpn, 0x2222, 100, 8);
+        send_ud_and_wait(t, q, ah, q->peer.qpn, 0x1111, 100, 9);
         vt_sync(t);
     }
     CHECK(!ibv_destroy_ah(ah));
 }
 
-/* On RoCE a group is an IP group, and the network interface has to be a member besides the QP. Returns the
- * socket that holds the membership. */
+/* On RoCE a multicast group is an IP group, and the network interface must join too. Returns the socket
+ * that holds the membership. */
 static int join_ip_group(const union ibv_gid *mine, const union ibv_gid *group)
 {
     struct ip_mreqn m = {0};
@@ -99,7 +99,7 @@ static int join_ip_group(const union ibv_gid *mine, const union ibv_gid *group)
     memcpy(&m.imr_multiaddr, group->raw + 12, 4);
     memcpy(&m.imr_address, mine->raw + 12, 4);
     CHECK(s >= 0);
-    /* softib's made-up interface is none of the system's. */
+    /* softib's simulated interface does not exist in the system. */
     CHECK(!setsockopt(s, IPPROTO_IP, IP_ADD_MEMBERSHIP, &m, sizeof(m)) || errno == ENODEV);
     return s;
 }
@@ -115,12 +115,12 @@ static void test_multicast(struct vt *t, struct vt_qp *q)
     a.grh.hop_limit = 1;
     if (t->gid_index >= 0) {
         if (memcmp(t->gid.raw, ip.raw, 12))
-            return; /* not an IPv4 address: there is nothing to join with */
+            return; /* not an IPv4 address: no interface can join */
         member = join_ip_group(&t->gid, &group);
         a.grh.sgid_index = (uint8_t)t->gid_index;
     }
     CHECK(!ibv_attach_mcast(q->qp, &group, 0xc001));
-    vt_recv(q, t, 5, 8192, 2048);
+    vt_post_receive(q, t, 5, 8192, 2048);
     vt_sync(t);
     struct ibv_ah *ah = ibv_create_ah(t->pd, &a);
     CHECK(ah);
@@ -128,38 +128,39 @@ static void test_multicast(struct vt *t, struct vt_qp *q)
         vt_fill(t->buf, 333, 8);
         post_ud(t, q, ah, 0xffffff, 0x1111, 333, 5, 0);
     }
-    struct ibv_wc wc = vt_wc(t->cq, IBV_WC_SUCCESS); /* the sender's QP is in the group as well */
+    struct ibv_wc wc =
+        vt_expect_completion(t->cq, IBV_WC_SUCCESS); /* the sender's QP is a member of the group too */
     CHECK(wc.byte_len == 333 + GRH && wc.wc_flags & IBV_WC_GRH);
     CHECK(wc.src_qp == (t->side ? q->me.qpn : q->peer.qpn));
-    vt_expect(t->buf + 8192 + GRH, 333, 8, "multicast");
-    /* RoCE over IPv4 puts its IP header into the last 20 bytes of the room for the route header. */
+    vt_expect_bytes(t->buf + 8192 + GRH, 333, 8, "multicast");
+    /* RoCE over IPv4 stores its IP header in the last 20 bytes of the route header's space. */
     unsigned known = member >= 0 ? 12 : 0;
     CHECK(!memcmp(((struct ibv_grh *)(t->buf + 8192))->dgid.raw + known, group.raw + known, 16 - known));
     CHECK(ibv_destroy_qp(q->qp) == EBUSY, "a member of a group is not destroyed");
     vt_sync(t);
     CHECK(!ibv_detach_mcast(q->qp, &group, 0xc001));
-    vt_recv(q, t, 6, 8192, 2048);
+    vt_post_receive(q, t, 6, 8192, 2048);
     vt_sync(t);
     if (t->side == 1)
-        send_ud(t, q, ah, 0xffffff, 0x1111, 333, 6);
+        send_ud_and_wait(t, q, ah, 0xffffff, 0x1111, 333, 6);
     vt_sync(t);
-    CHECK(vt_quiet(t->cq, 50), "left the group");
+    CHECK(vt_has_no_completion(t->cq, 50), "left the group");
     CHECK(!ibv_destroy_ah(ah));
     if (member >= 0)
         close(member);
 }
 
-static void ud_run_test(struct vt *t)
+static void run_test(struct vt *t)
 {
     struct vt_qp q;
-    vt_qp_make(t, vt_defaults(IBV_QPT_UD), &q);
+    vt_qp_open(t, vt_defaults(IBV_QPT_UD), &q);
     test_unicast(t, &q);
     test_drops(t, &q);
     test_multicast(t, &q);
-    vt_qp_end(&q);
+    vt_qp_close(&q);
 }
 
 int main(void)
 {
-    return vt_run(ud_run_test);
+    return vt_run(run_test);
 }

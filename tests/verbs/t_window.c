@@ -1,6 +1,7 @@
-/* t_window.c: memory windows of both types. Through a window a peer reaches the part of a region that was bound, with the
- * rights of the window, until it is bound elsewhere or invalidated, by its owner or by the peer; a window of type 2 is
- * reached through one queue pair alone. A region with windows stays.
+/* t_window.c: memory windows of both types. Through a window a peer accesses the bound part of a region
+ * with the rights of the window, until the window is bound elsewhere or invalidated by its owner or by the
+ * peer; a window of type 2 is accessible through one queue pair only. A region with windows cannot be
+ * deregistered.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "vt.h"
@@ -18,21 +19,21 @@ static struct ibv_mr *make_region(struct vt *t)
     return mr;
 }
 
-static void window_post(struct vt_qp *q, struct ibv_send_wr *wr)
+static void post_and_expect_success(struct vt_qp *q, struct ibv_send_wr *wr)
 {
     struct ibv_send_wr *bad;
     wr->send_flags |= IBV_SEND_SIGNALED;
     CHECK(!ibv_post_send(q->qp, wr, &bad));
 }
 
-static void bind_second(struct vt_qp *q, struct ibv_mw *mw, uint32_t rkey, struct ibv_mr *mr, uint64_t addr,
+static void bind_type_2(struct vt_qp *q, struct ibv_mw *mw, uint32_t rkey, struct ibv_mr *mr, uint64_t addr,
                         uint64_t length, unsigned access)
 {
     struct ibv_send_wr wr = {.opcode = IBV_WR_BIND_MW};
     wr.bind_mw.mw = mw;
     wr.bind_mw.rkey = rkey;
     wr.bind_mw.bind_info = (struct ibv_mw_bind_info){mr, addr, length, access};
-    window_post(q, &wr);
+    post_and_expect_success(q, &wr);
 }
 
 static void write_to(struct vt *t, struct vt_qp *q, uint32_t rkey, uint64_t addr, enum ibv_wc_status want)
@@ -41,105 +42,106 @@ static void write_to(struct vt *t, struct vt_qp *q, uint32_t rkey, uint64_t addr
     struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE, .sg_list = &s, .num_sge = 1};
     wr.wr.rdma.rkey = rkey;
     wr.wr.rdma.remote_addr = addr;
-    window_post(q, &wr);
-    vt_wc(t->cq, want);
+    post_and_expect_success(q, &wr);
+    vt_expect_completion(t->cq, want);
 }
 
-struct target {
+struct window_target {
     uint32_t rkey;
     uint64_t addr;
 };
 
 static struct ibv_mw *mw;
 
-/* Each attempt has queue pairs of its own, since a refused request ends them. Side 1 owns the memory. */
-static void window_attempt(struct vt *t,
-                           struct target (*prepare)(struct vt *t, struct vt_qp *q, struct ibv_mr *mr),
-                           enum ibv_mw_type type, enum ibv_wc_status want)
+/* Each attempt uses new queue pairs, since a refused request moves them to the error state. Side 1 owns
+ * the memory. */
+static void attempt_write(struct vt *t,
+                          struct window_target (*prepare)(struct vt *t, struct vt_qp *q, struct ibv_mr *mr),
+                          enum ibv_mw_type type, enum ibv_wc_status want)
 {
     struct vt_qp q;
-    struct target mine = {0}, theirs;
+    struct window_target mine = {0}, theirs;
     struct ibv_mr *mr = make_region(t);
     CHECK((mw = ibv_alloc_mw(t->pd, type)));
-    vt_qp_make(t, vt_defaults(IBV_QPT_RC), &q);
+    vt_qp_open(t, vt_defaults(IBV_QPT_RC), &q);
     if (t->side == 1)
         mine = prepare(t, &q, mr);
-    vt_swap(t, &mine, &theirs, sizeof(mine));
+    vt_exchange(t, &mine, &theirs, sizeof(mine));
     if (t->side == 0)
         write_to(t, &q, theirs.rkey, theirs.addr, want);
     vt_sync(t);
     CHECK(!ibv_dealloc_mw(mw));
-    vt_qp_end(&q);
+    vt_qp_close(&q);
     CHECK(!ibv_dereg_mr(mr));
 }
 
-static struct target bind_first(struct vt *t, struct vt_qp *q, struct ibv_mr *mr, uint64_t length,
-                                unsigned access)
+static struct window_target bind_type_1(struct vt *t, struct vt_qp *q, struct ibv_mr *mr, uint64_t length,
+                                        unsigned access)
 {
     struct ibv_mw_bind b = {.wr_id = 9,
                             .send_flags = IBV_SEND_SIGNALED,
                             .bind_info = {mr, (uintptr_t)t->buf + OFFSET, length, access}};
     CHECK(!ibv_bind_mw(q->qp, mw, &b));
-    struct ibv_wc wc = vt_wc(t->cq, IBV_WC_SUCCESS);
+    struct ibv_wc wc = vt_expect_completion(t->cq, IBV_WC_SUCCESS);
     CHECK(wc.opcode == IBV_WC_BIND_MW && wc.wr_id == 9);
-    return (struct target){mw->rkey, (uintptr_t)t->buf + OFFSET};
+    return (struct window_target){mw->rkey, (uintptr_t)t->buf + OFFSET};
 }
 
-static struct target window_first(struct vt *t, struct vt_qp *q, struct ibv_mr *mr)
+static struct window_target prepare_type_1(struct vt *t, struct vt_qp *q, struct ibv_mr *mr)
 {
-    struct target at = bind_first(t, q, mr, PART, IBV_ACCESS_REMOTE_WRITE);
+    struct window_target at = bind_type_1(t, q, mr, PART, IBV_ACCESS_REMOTE_WRITE);
     CHECK(ibv_dereg_mr(mr), "a window is bound to it");
     at.addr += PART - 64;
     return at;
 }
 
-/* One byte of the request lies outside of the window, and all of it in the region. */
-static struct target first_beyond(struct vt *t, struct vt_qp *q, struct ibv_mr *mr)
+/* One byte of the request lies outside the window; the whole request lies in the region. */
+static struct window_target prepare_beyond_window(struct vt *t, struct vt_qp *q, struct ibv_mr *mr)
 {
-    struct target at = bind_first(t, q, mr, PART, IBV_ACCESS_REMOTE_WRITE);
+    struct window_target at = bind_type_1(t, q, mr, PART, IBV_ACCESS_REMOTE_WRITE);
     at.addr += PART - 63;
     return at;
 }
 
-static struct target first_read_only(struct vt *t, struct vt_qp *q, struct ibv_mr *mr)
+static struct window_target prepare_read_only(struct vt *t, struct vt_qp *q, struct ibv_mr *mr)
 {
-    return bind_first(t, q, mr, PART, IBV_ACCESS_REMOTE_READ);
+    return bind_type_1(t, q, mr, PART, IBV_ACCESS_REMOTE_READ);
 }
 
-/* The key of an earlier binding. */
-static struct target first_stale(struct vt *t, struct vt_qp *q, struct ibv_mr *mr)
+/* The peer uses the key of an earlier binding. */
+static struct window_target prepare_stale_key(struct vt *t, struct vt_qp *q, struct ibv_mr *mr)
 {
-    struct target at = bind_first(t, q, mr, PART, IBV_ACCESS_REMOTE_WRITE);
-    bind_first(t, q, mr, PART, IBV_ACCESS_REMOTE_WRITE);
+    struct window_target at = bind_type_1(t, q, mr, PART, IBV_ACCESS_REMOTE_WRITE);
+    bind_type_1(t, q, mr, PART, IBV_ACCESS_REMOTE_WRITE);
     return at;
 }
 
-static struct target first_empty(struct vt *t, struct vt_qp *q, struct ibv_mr *mr)
+static struct window_target prepare_empty_window(struct vt *t, struct vt_qp *q, struct ibv_mr *mr)
 {
-    bind_first(t, q, mr, PART, IBV_ACCESS_REMOTE_WRITE);
-    return bind_first(t, q, mr, 0, 0);
+    bind_type_1(t, q, mr, PART, IBV_ACCESS_REMOTE_WRITE);
+    return bind_type_1(t, q, mr, 0, 0);
 }
 
-static struct target window_second(struct vt *t, struct vt_qp *q, struct ibv_mr *mr)
+static struct window_target prepare_type_2(struct vt *t, struct vt_qp *q, struct ibv_mr *mr)
 {
     const uint32_t key = ibv_inc_rkey(mw->rkey);
-    bind_second(q, mw, key, mr, (uintptr_t)t->buf + OFFSET, PART,
+    bind_type_2(q, mw, key, mr, (uintptr_t)t->buf + OFFSET, PART,
                 IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_ZERO_BASED);
-    CHECK(vt_wc(t->cq, IBV_WC_SUCCESS).opcode == IBV_WC_BIND_MW);
-    return (struct target){key, 0};
+    CHECK(vt_expect_completion(t->cq, IBV_WC_SUCCESS).opcode == IBV_WC_BIND_MW);
+    return (struct window_target){key, 0};
 }
 
-static struct target second_invalidated(struct vt *t, struct vt_qp *q, struct ibv_mr *mr)
+static struct window_target prepare_invalidated(struct vt *t, struct vt_qp *q, struct ibv_mr *mr)
 {
-    struct target at = window_second(t, q, mr);
+    struct window_target at = prepare_type_2(t, q, mr);
     struct ibv_send_wr wr = {.opcode = IBV_WR_LOCAL_INV, .invalidate_rkey = at.rkey};
-    window_post(q, &wr);
-    CHECK(vt_wc(t->cq, IBV_WC_SUCCESS).opcode == IBV_WC_LOCAL_INV);
+    post_and_expect_success(q, &wr);
+    CHECK(vt_expect_completion(t->cq, IBV_WC_SUCCESS).opcode == IBV_WC_LOCAL_INV);
     return at;
 }
 
-/* Bound by a queue pair that the peer does not use. */
-static struct target second_elsewhere(struct vt *t, struct vt_qp *q, struct ibv_mr *mr)
+/* The window is bound to a queue pair that the peer does not use. */
+static struct window_target prepare_other_qp(struct vt *t, struct vt_qp *q, struct ibv_mr *mr)
 {
     struct ibv_qp_init_attr a = {
         .send_cq = t->cq,
@@ -164,86 +166,86 @@ static struct target second_elsewhere(struct vt *t, struct vt_qp *q, struct ibv_
                          IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
                              IBV_QP_MAX_QP_RD_ATOMIC));
     q->qp = other;
-    struct target at = window_second(t, q, mr);
+    struct window_target at = prepare_type_2(t, q, mr);
     q->qp = own;
     CHECK(!ibv_destroy_qp(other));
     return at;
 }
 
-/* A window that lies partly outside of its region, then one with another's key. */
-static void bad_binds(struct vt *t)
+/* Binds a window that lies partly outside its region, then one with the key of another window. */
+static void test_invalid_binds(struct vt *t)
 {
     for (int i = 0; i < 3; i++) {
         if (t->rxe && i == 1)
             continue;
         struct ibv_mr *mr = make_region(t);
         struct vt_qp q;
-        vt_qp_make(t, vt_defaults(IBV_QPT_RC), &q);
+        vt_qp_open(t, vt_defaults(IBV_QPT_RC), &q);
         CHECK((mw = ibv_alloc_mw(t->pd, IBV_MW_TYPE_2)));
-        bind_second(&q, mw, i == 1 ? mw->rkey ^ 0x10000 : mw->rkey + 1, i == 2 ? t->mr : mr,
+        bind_type_2(&q, mw, i == 1 ? mw->rkey ^ 0x10000 : mw->rkey + 1, i == 2 ? t->mr : mr,
                     (uintptr_t)t->buf + OFFSET, i == 0 ? BUF_BYTES : PART, IBV_ACCESS_REMOTE_WRITE);
-        vt_wc(t->cq, IBV_WC_MW_BIND_ERR);
+        vt_expect_completion(t->cq, IBV_WC_MW_BIND_ERR);
         vt_sync(t);
         CHECK(!ibv_dealloc_mw(mw));
-        vt_qp_end(&q);
+        vt_qp_close(&q);
         CHECK(!ibv_dereg_mr(mr));
     }
 }
 
-/* The peer invalidates the window with its message. Naming it again is refused. */
-static void remote_invalidation(struct vt *t)
+/* The peer's message invalidates the window; a later use of its key is refused. */
+static void test_remote_invalidation(struct vt *t)
 {
     struct vt_qp q;
-    struct target mine = {0}, theirs;
+    struct window_target mine = {0}, theirs;
     struct ibv_mr *mr = make_region(t);
     CHECK((mw = ibv_alloc_mw(t->pd, IBV_MW_TYPE_2)));
-    vt_qp_make(t, vt_defaults(IBV_QPT_RC), &q);
+    vt_qp_open(t, vt_defaults(IBV_QPT_RC), &q);
     if (t->side == 1) {
-        mine = window_second(t, &q, mr);
-        vt_recv(&q, t, 3, 0, 64);
-        vt_recv(&q, t, 4, 0, 64);
+        mine = prepare_type_2(t, &q, mr);
+        vt_post_receive(&q, t, 3, 0, 64);
+        vt_post_receive(&q, t, 4, 0, 64);
     }
-    vt_swap(t, &mine, &theirs, sizeof(mine));
+    vt_exchange(t, &mine, &theirs, sizeof(mine));
     if (t->side == 0) {
         struct ibv_sge s = {(uintptr_t)t->buf, 8, t->mr->lkey};
         struct ibv_send_wr wr = {
             .opcode = IBV_WR_SEND_WITH_INV, .sg_list = &s, .num_sge = 1, .invalidate_rkey = theirs.rkey};
         write_to(t, &q, theirs.rkey, theirs.addr, IBV_WC_SUCCESS);
-        window_post(&q, &wr);
-        vt_wc(t->cq, IBV_WC_SUCCESS);
+        post_and_expect_success(&q, &wr);
+        vt_expect_completion(t->cq, IBV_WC_SUCCESS);
         vt_sync(t);
         if (!t->rxe) {
-            window_post(&q, &wr);
-            vt_wc(t->cq, IBV_WC_REM_ACCESS_ERR);
+            post_and_expect_success(&q, &wr);
+            vt_expect_completion(t->cq, IBV_WC_REM_ACCESS_ERR);
         }
     } else {
-        struct ibv_wc wc = vt_wc(t->cq, IBV_WC_SUCCESS);
+        struct ibv_wc wc = vt_expect_completion(t->cq, IBV_WC_SUCCESS);
         CHECK(t->rxe || (wc.wc_flags & IBV_WC_WITH_INV && wc.invalidated_rkey == mine.rkey));
         vt_sync(t);
     }
     vt_sync(t);
     CHECK(!ibv_dealloc_mw(mw));
-    vt_qp_end(&q);
+    vt_qp_close(&q);
     CHECK(!ibv_dereg_mr(mr));
 }
 
-static void window_run_test(struct vt *t)
+static void run_test(struct vt *t)
 {
     CHECK(!ibv_dereg_mr(make_region(t)));
-    window_attempt(t, window_first, IBV_MW_TYPE_1, IBV_WC_SUCCESS);
+    attempt_write(t, prepare_type_1, IBV_MW_TYPE_1, IBV_WC_SUCCESS);
     if (!t->rxe)
-        window_attempt(t, first_beyond, IBV_MW_TYPE_1, IBV_WC_REM_ACCESS_ERR);
-    window_attempt(t, first_read_only, IBV_MW_TYPE_1, IBV_WC_REM_ACCESS_ERR);
-    window_attempt(t, first_stale, IBV_MW_TYPE_1, IBV_WC_REM_ACCESS_ERR);
-    window_attempt(t, first_empty, IBV_MW_TYPE_1, IBV_WC_REM_ACCESS_ERR);
-    window_attempt(t, window_second, IBV_MW_TYPE_2, IBV_WC_SUCCESS);
-    window_attempt(t, second_invalidated, IBV_MW_TYPE_2, IBV_WC_REM_ACCESS_ERR);
-    window_attempt(t, second_elsewhere, IBV_MW_TYPE_2, IBV_WC_REM_ACCESS_ERR);
-    bad_binds(t);
-    remote_invalidation(t);
+        attempt_write(t, prepare_beyond_window, IBV_MW_TYPE_1, IBV_WC_REM_ACCESS_ERR);
+    attempt_write(t, prepare_read_only, IBV_MW_TYPE_1, IBV_WC_REM_ACCESS_ERR);
+    attempt_write(t, prepare_stale_key, IBV_MW_TYPE_1, IBV_WC_REM_ACCESS_ERR);
+    attempt_write(t, prepare_empty_window, IBV_MW_TYPE_1, IBV_WC_REM_ACCESS_ERR);
+    attempt_write(t, prepare_type_2, IBV_MW_TYPE_2, IBV_WC_SUCCESS);
+    attempt_write(t, prepare_invalidated, IBV_MW_TYPE_2, IBV_WC_REM_ACCESS_ERR);
+    attempt_write(t, prepare_other_qp, IBV_MW_TYPE_2, IBV_WC_REM_ACCESS_ERR);
+    test_invalid_binds(t);
+    test_remote_invalidation(t);
 }
 
 int main(void)
 {
-    return vt_run(window_run_test);
+    return vt_run(run_test);
 }

@@ -1,6 +1,7 @@
-/* t_xrc.c: extended connections. One receive QP serves two processes of its node: each has an SRQ in the domain that
- * they share by a file, and the sender names the SRQ in every request. All operations, the order between the SRQs,
- * waiting for an empty one, and what happens with a number that is no SRQ of the domain.
+/* t_xrc.c: extended reliable connections (XRC). One receive QP serves two processes of its node: each has
+ * an SRQ in the XRC domain that they share through a file, and the sender names the SRQ in every request.
+ * All operations, the order between the SRQs, waiting for a receive in an empty SRQ, and a number that is
+ * no SRQ of the domain.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef _GNU_SOURCE
@@ -19,19 +20,19 @@
 #define LARGE (1u << 20)
 #define SMALL 4000u
 
-struct end { /* a process that receives */
+struct xrc_end { /* a receiving process */
     uint32_t srqn, rkey;
     uint64_t buf;
 };
 
 static int domain_fd, helper_fd;
 
-static void say_to(int fd, const void *p, size_t n)
+static void send_bytes(int fd, const void *p, size_t n)
 {
     CHECK(send(fd, p, n, MSG_NOSIGNAL) == (ssize_t)n);
 }
 
-static void xrc_receive(int fd, void *p, size_t n)
+static void receive_bytes(int fd, void *p, size_t n)
 {
     CHECK(recv(fd, p, n, MSG_WAITALL) == (ssize_t)n, "the other process is gone");
 }
@@ -57,19 +58,19 @@ static struct ibv_srq *make_srq(struct ibv_context *ctx, struct ibv_pd *pd, stru
     return srq;
 }
 
-static void xrc_post(struct ibv_srq *srq, struct ibv_mr *mr, uint64_t id, size_t off, uint32_t length)
+static void post_to_srq(struct ibv_srq *srq, struct ibv_mr *mr, uint64_t id, size_t off, uint32_t length)
 {
     struct ibv_sge s = {(uintptr_t)mr->addr + off, length, mr->lkey};
     struct ibv_recv_wr wr = {.wr_id = id, .sg_list = &s, .num_sge = 1}, *bad;
     CHECK(!ibv_post_srq_recv(srq, &wr, &bad));
 }
 
-/* The second process of the receiving node: it has an SRQ and memory, and no queue pair. */
-static void test_helper(void)
+/* The second process of the receiving node, which has an SRQ and memory but no queue pair. */
+static void run_second_receiver(void)
 {
     uint32_t qpn;
     char go = 1;
-    xrc_receive(helper_fd, &go, 1); /* this side has a device by now */
+    receive_bytes(helper_fd, &go, 1); /* the first receiver has opened its device */
     struct ibv_device **list = ibv_get_device_list(NULL);
     struct ibv_context *ctx = list && list[0] ? ibv_open_device(list[0]) : NULL;
     CHECK(ctx);
@@ -83,11 +84,11 @@ static void test_helper(void)
     struct ibv_xrcd *x = open_domain(ctx, domain_fd, 0);
     CHECK(x, "a domain that another process has made");
     struct ibv_srq *srq = make_srq(ctx, pd, x, cq);
-    struct end me = {.rkey = mr->rkey, .buf = (uintptr_t)buf};
+    struct xrc_end me = {.rkey = mr->rkey, .buf = (uintptr_t)buf};
     CHECK(!ibv_get_srq_num(srq, &me.srqn));
-    xrc_post(srq, mr, 100, 0, LARGE);
-    say_to(helper_fd, &me, sizeof(me));
-    xrc_receive(helper_fd, &qpn, sizeof(qpn));
+    post_to_srq(srq, mr, 100, 0, LARGE);
+    send_bytes(helper_fd, &me, sizeof(me));
+    receive_bytes(helper_fd, &qpn, sizeof(qpn));
     struct ibv_qp_open_attr o = {.comp_mask =
                                      IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE,
                                  .qp_num = qpn,
@@ -99,37 +100,37 @@ static void test_helper(void)
     CHECK(qp && !ibv_query_qp(qp, &now, IBV_QP_STATE, &init) && now.qp_state == IBV_QPS_RTS);
     o.qp_num = qpn ^ 1;
     CHECK(!ibv_open_qp(ctx, &o), "a number that is no QP of the domain");
-    say_to(helper_fd, &go, 1);
-    /* One message, a second one that finds the queue empty, a large one. */
-    struct ibv_wc wc = vt_wc(cq, IBV_WC_SUCCESS);
+    send_bytes(helper_fd, &go, 1);
+    /* One message, a second one that finds no receive posted, a large one. */
+    struct ibv_wc wc = vt_expect_completion(cq, IBV_WC_SUCCESS);
     CHECK(wc.wr_id == 100 && wc.byte_len == SMALL && wc.qp_num == qpn && wc.wc_flags & IBV_WC_WITH_IMM);
-    vt_expect((unsigned char *)buf, SMALL, 1, "for the second process");
-    CHECK(vt_quiet(cq, 20));
-    xrc_post(srq, mr, 101, 0, SMALL);
-    wc = vt_wc(cq, IBV_WC_SUCCESS);
+    vt_expect_bytes((unsigned char *)buf, SMALL, 1, "for the second process");
+    CHECK(vt_has_no_completion(cq, 20));
+    post_to_srq(srq, mr, 101, 0, SMALL);
+    wc = vt_expect_completion(cq, IBV_WC_SUCCESS);
     CHECK(wc.wr_id == 101 && wc.byte_len == 10);
-    xrc_post(srq, mr, 102, LARGE, LARGE);
-    wc = vt_wc(cq, IBV_WC_SUCCESS);
+    post_to_srq(srq, mr, 102, LARGE, LARGE);
+    wc = vt_expect_completion(cq, IBV_WC_SUCCESS);
     CHECK(wc.wr_id == 102 && wc.byte_len == LARGE);
-    vt_expect((unsigned char *)buf + LARGE, LARGE, 3, "a large message for the second process");
-    xrc_receive(helper_fd, &go, 1); /* RDMA is over */
-    vt_expect((unsigned char *)buf + 2 * LARGE, LARGE, 4, "written to the second process");
+    vt_expect_bytes((unsigned char *)buf + LARGE, LARGE, 3, "a large message for the second process");
+    receive_bytes(helper_fd, &go, 1); /* all RDMA requests are complete */
+    vt_expect_bytes((unsigned char *)buf + 2 * LARGE, LARGE, 4, "written to the second process");
     CHECK(*(uint64_t *)(void *)(buf + 3 * LARGE) == 7, "the atomic operation");
     CHECK(ibv_close_xrcd(x) == EBUSY);
     CHECK(!ibv_destroy_qp(qp) && !ibv_destroy_srq(srq) && !ibv_close_xrcd(x) && !ibv_dereg_mr(mr) &&
           !ibv_destroy_cq(cq) && !ibv_dealloc_pd(pd) && !ibv_close_device(ctx));
-    say_to(helper_fd, &go, 1);
+    send_bytes(helper_fd, &go, 1);
     exit(0);
 }
 
-struct greeting {
+struct receiver_info {
     uint32_t qpn;
     uint16_t lid;
     union ibv_gid gid;
-    struct end end[2];
+    struct xrc_end xrc_end[2];
 };
 
-static void to_work(struct vt *t, struct ibv_qp *qp, const struct greeting *to)
+static void connect_sender(struct vt *t, struct ibv_qp *qp, const struct receiver_info *to)
 {
     bool sends = qp->qp_type == IBV_QPT_XRC_SEND;
     struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT,
@@ -161,43 +162,43 @@ static void to_work(struct vt *t, struct ibv_qp *qp, const struct greeting *to)
                              (sends ? IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC : 0)));
 }
 
-static void xrc_receiver(struct vt *t)
+static void run_receiver(struct vt *t)
 {
     char go = 1;
     struct ibv_xrcd *x = open_domain(t->ctx, domain_fd, O_CREAT);
     int ok = x != NULL, both;
     CHECK(x || errno == EOPNOTSUPP);
-    vt_swap(t, &ok, &both, sizeof(ok));
+    vt_exchange(t, &ok, &both, sizeof(ok));
     if (!ok)
         vt_skip("the device has no XRC");
-    say_to(helper_fd, &go, 1);
-    struct greeting me = {.lid = t->port.lid, .gid = t->gid}, peer;
-    xrc_receive(helper_fd, &me.end[1], sizeof(me.end[1]));
+    send_bytes(helper_fd, &go, 1);
+    struct receiver_info me = {.lid = t->port.lid, .gid = t->gid}, peer;
+    receive_bytes(helper_fd, &me.xrc_end[1], sizeof(me.xrc_end[1]));
     struct ibv_srq *srq = make_srq(t->ctx, t->pd, x, t->cq);
-    me.end[0] = (struct end){.rkey = t->mr->rkey, .buf = (uintptr_t)t->buf};
-    CHECK(!ibv_get_srq_num(srq, &me.end[0].srqn) && me.end[0].srqn != me.end[1].srqn);
+    me.xrc_end[0] = (struct xrc_end){.rkey = t->mr->rkey, .buf = (uintptr_t)t->buf};
+    CHECK(!ibv_get_srq_num(srq, &me.xrc_end[0].srqn) && me.xrc_end[0].srqn != me.xrc_end[1].srqn);
     struct ibv_qp_init_attr_ex a = {
         .qp_type = IBV_QPT_XRC_RECV, .comp_mask = IBV_QP_INIT_ATTR_XRCD, .xrcd = x};
     struct ibv_qp *qp = ibv_create_qp_ex(t->ctx, &a);
     CHECK(qp);
     me.qpn = qp->qp_num;
-    vt_swap(t, &me, &peer, sizeof(me));
-    to_work(t, qp, &peer);
+    vt_exchange(t, &me, &peer, sizeof(me));
+    connect_sender(t, qp, &peer);
     struct ibv_recv_wr none = {.wr_id = 1}, *bad;
     CHECK(ibv_post_recv(qp, &none, &bad) == EINVAL, "it has no receive queue");
     struct ibv_send_wr send = {.opcode = IBV_WR_SEND}, *bad_send;
     CHECK(ibv_post_send(qp, &send, &bad_send) == EINVAL, "it does not send");
-    xrc_post(srq, t->mr, 1, 0, SMALL);
-    say_to(helper_fd, &qp->qp_num, sizeof(qp->qp_num));
-    xrc_receive(helper_fd, &go, 1);
+    post_to_srq(srq, t->mr, 1, 0, SMALL);
+    send_bytes(helper_fd, &qp->qp_num, sizeof(qp->qp_num));
+    receive_bytes(helper_fd, &go, 1);
     vt_sync(t);
-    struct ibv_wc wc = vt_wc(t->cq, IBV_WC_SUCCESS);
+    struct ibv_wc wc = vt_expect_completion(t->cq, IBV_WC_SUCCESS);
     CHECK(wc.wr_id == 1 && wc.byte_len == SMALL && wc.qp_num == qp->qp_num);
-    vt_expect(t->buf, SMALL, 0, "for the process that has the QP");
+    vt_expect_bytes(t->buf, SMALL, 0, "for the process that has the QP");
     vt_sync(t); /* all requests are complete */
-    say_to(helper_fd, &go, 1);
-    xrc_receive(helper_fd, &go, 1);
-    vt_sync(t); /* a number that is no SRQ any more */
+    send_bytes(helper_fd, &go, 1);
+    receive_bytes(helper_fd, &go, 1);
+    vt_sync(t); /* requests to the destroyed SRQ are complete */
     struct ibv_async_event e;
     CHECK(!ibv_get_async_event(t->ctx, &e) && e.event_type == IBV_EVENT_QP_REQ_ERR && e.element.qp == qp,
           "event \"%s\"", ibv_event_type_str(e.event_type));
@@ -208,8 +209,8 @@ static void xrc_receiver(struct vt *t)
     CHECK(!open_domain(t->ctx, domain_fd, 0) && errno == EAGAIN, "nobody has it open any more");
 }
 
-static void test_request(struct vt *t, struct ibv_qp *qp, const struct end *to, enum ibv_wr_opcode op,
-                         size_t off, uint32_t length, size_t roff)
+static void execute_request(struct vt *t, struct ibv_qp *qp, const struct xrc_end *to, enum ibv_wr_opcode op,
+                            size_t off, uint32_t length, size_t roff)
 {
     struct ibv_sge s = {(uintptr_t)t->buf + off, length, t->mr->lkey};
     struct ibv_send_wr wr = {.wr_id = op,
@@ -230,11 +231,11 @@ static void test_request(struct vt *t, struct ibv_qp *qp, const struct end *to, 
     CHECK(!ibv_post_send(qp, &wr, &bad));
 }
 
-static void xrc_sender(struct vt *t)
+static void run_sender(struct vt *t)
 {
     int ok = 1, both;
-    struct greeting me = {.lid = t->port.lid, .gid = t->gid}, peer;
-    vt_swap(t, &ok, &both, sizeof(ok));
+    struct receiver_info me = {.lid = t->port.lid, .gid = t->gid}, peer;
+    vt_exchange(t, &ok, &both, sizeof(ok));
     if (!both)
         vt_skip("the device has no XRC");
     struct ibv_qp_init_attr_ex a = {.qp_type = IBV_QPT_XRC_SEND,
@@ -245,43 +246,43 @@ static void xrc_sender(struct vt *t)
     struct ibv_qp *qp = ibv_create_qp_ex(t->ctx, &a);
     CHECK(qp);
     me.qpn = qp->qp_num;
-    vt_swap(t, &me, &peer, sizeof(me));
-    to_work(t, qp, &peer);
+    vt_exchange(t, &me, &peer, sizeof(me));
+    connect_sender(t, qp, &peer);
     vt_sync(t);
-    const struct end *first = &peer.end[0], *second = &peer.end[1];
+    const struct xrc_end *first = &peer.xrc_end[0], *second = &peer.xrc_end[1];
     vt_fill(t->buf, SMALL, 0);
     vt_fill(t->buf + SMALL, SMALL, 1);
     vt_fill(t->buf + LARGE, LARGE, 3);
     vt_fill(t->buf + 2 * LARGE, LARGE, 4);
-    test_request(t, qp, first, IBV_WR_SEND, 0, SMALL, 0);
-    test_request(t, qp, second, IBV_WR_SEND_WITH_IMM, SMALL, SMALL, 0);
-    test_request(t, qp, second, IBV_WR_SEND, 0, 10, 0); /* finds no receive request at first */
-    test_request(t, qp, second, IBV_WR_SEND, LARGE, LARGE, 0);
-    test_request(t, qp, second, IBV_WR_RDMA_WRITE, 2 * LARGE, LARGE, 2 * LARGE);
-    test_request(t, qp, second, IBV_WR_RDMA_READ, 3 * LARGE, LARGE, 2 * LARGE);
-    test_request(t, qp, second, IBV_WR_ATOMIC_FETCH_AND_ADD, 0, 8, 3 * LARGE);
+    execute_request(t, qp, first, IBV_WR_SEND, 0, SMALL, 0);
+    execute_request(t, qp, second, IBV_WR_SEND_WITH_IMM, SMALL, SMALL, 0);
+    execute_request(t, qp, second, IBV_WR_SEND, 0, 10, 0); /* finds no receive request at first */
+    execute_request(t, qp, second, IBV_WR_SEND, LARGE, LARGE, 0);
+    execute_request(t, qp, second, IBV_WR_RDMA_WRITE, 2 * LARGE, LARGE, 2 * LARGE);
+    execute_request(t, qp, second, IBV_WR_RDMA_READ, 3 * LARGE, LARGE, 2 * LARGE);
+    execute_request(t, qp, second, IBV_WR_ATOMIC_FETCH_AND_ADD, 0, 8, 3 * LARGE);
     static const enum ibv_wr_opcode order[] = {
         IBV_WR_SEND,      IBV_WR_SEND_WITH_IMM,       IBV_WR_SEND, IBV_WR_SEND, IBV_WR_RDMA_WRITE,
         IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD};
     for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++) {
-        struct ibv_wc wc = vt_wc(t->cq, IBV_WC_SUCCESS);
+        struct ibv_wc wc = vt_expect_completion(t->cq, IBV_WC_SUCCESS);
         CHECK(wc.wr_id == order[i], "completion %zu", i);
     }
-    vt_expect(t->buf + 3 * LARGE, LARGE, 4, "read from the second process");
+    vt_expect_bytes(t->buf + 3 * LARGE, LARGE, 4, "read from the second process");
     vt_sync(t);
     vt_sync(t); /* the second process has destroyed its SRQ */
-    test_request(t, qp, second, IBV_WR_SEND, 0, 10, 0);
-    vt_wc(t->cq, IBV_WC_REM_INV_REQ_ERR);
+    execute_request(t, qp, second, IBV_WR_SEND, 0, 10, 0);
+    vt_expect_completion(t->cq, IBV_WC_REM_INV_REQ_ERR);
     vt_sync(t);
     CHECK(!ibv_destroy_qp(qp));
 }
 
-static void xrc_run_test(struct vt *t)
+static void run_test(struct vt *t)
 {
     if (t->side == 0)
-        xrc_receiver(t);
+        run_receiver(t);
     else
-        xrc_sender(t);
+        run_sender(t);
 }
 
 int main(void)
@@ -298,10 +299,10 @@ int main(void)
         close(pair[1]);
         if (getenv("VERBS_NODES"))
             setenv("SOFTIB_NODE", "0", 1);
-        test_helper();
+        run_second_receiver();
     }
     close(pair[0]);
-    int r = vt_run(xrc_run_test);
+    int r = vt_run(run_test);
     CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && !WEXITSTATUS(status),
           "the second process failed");
     return r;

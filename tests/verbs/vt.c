@@ -37,29 +37,29 @@ void vt_skip(const char *why)
     exit(77);
 }
 
-static void vt_move(int fd, void *p, size_t n, bool out)
+static void vt_transfer(int fd, void *p, size_t n, bool out)
 {
     for (size_t at = 0; at < n;) {
         ssize_t r =
             out ? send(fd, (char *)p + at, n - at, MSG_NOSIGNAL) : recv(fd, (char *)p + at, n - at, 0);
-        CHECK(r > 0, "the other side is gone");
+        CHECK(r > 0, "the other side has ended");
         at += (size_t)r;
     }
 }
 
-void vt_swap(struct vt *t, const void *mine, void *theirs, size_t n)
+void vt_exchange(struct vt *t, const void *mine, void *theirs, size_t n)
 {
-    vt_move(t->oob, (void *)(uintptr_t)mine, n, true);
-    vt_move(t->oob, theirs, n, false);
+    vt_transfer(t->oob, (void *)(uintptr_t)mine, n, true);
+    vt_transfer(t->oob, theirs, n, false);
 }
 
 void vt_sync(struct vt *t)
 {
     char a = 1, b;
-    vt_swap(t, &a, &b, 1);
+    vt_exchange(t, &a, &b, 1);
 }
 
-static void test_place(struct vt *t)
+static void enter_node(struct vt *t)
 {
     const char *ns = getenv("VERBS_NETNS1");
     if (getenv("VERBS_NODES"))
@@ -102,7 +102,7 @@ static int run_side(int side, int oob, void (*test)(struct vt *))
     struct vt t = {.side = side, .oob = oob};
     current_side = side;
     alarm(120);
-    test_place(&t);
+    enter_node(&t);
     open_device(&t);
     vt_sync(&t);
     test(&t);
@@ -140,7 +140,8 @@ struct vt_opts vt_defaults(enum ibv_qp_type type)
                             .recv_wr = 128,
                             .sge = 4,
                             .inline_data = 64,
-                            .timeout = 18, /* a second: a busy machine must not look like a dead peer */
+                            .timeout =
+                                18, /* about 1 s, so that a busy machine is not taken for a dead peer */
                             .retry = 6,
                             .rnr_retry = 7,
                             .rnr_timer = 12,
@@ -148,7 +149,7 @@ struct vt_opts vt_defaults(enum ibv_qp_type type)
                             .sig_all = false};
 }
 
-static void vt_create(struct vt *t, const struct vt_opts *o, struct vt_qp *q)
+static void vt_create_qp_object(struct vt *t, const struct vt_opts *o, struct vt_qp *q)
 {
     struct ibv_qp_init_attr_ex a = {
         .send_cq = o->scq ? o->scq : t->cq,
@@ -164,10 +165,10 @@ static void vt_create(struct vt *t, const struct vt_opts *o, struct vt_qp *q)
     CHECK((q->qp = ibv_create_qp_ex(t->ctx, &a)));
 }
 
-void vt_qp_init(struct vt *t, struct vt_opts o, struct vt_qp *q)
+void vt_qp_create(struct vt *t, struct vt_opts o, struct vt_qp *q)
 {
     memset(q, 0, sizeof(*q));
-    vt_create(t, &o, q);
+    vt_create_qp_object(t, &o, q);
     struct ibv_qp_attr a = {
         .qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = (unsigned)o.access, .qkey = 0x1111};
     int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
@@ -180,7 +181,7 @@ void vt_qp_init(struct vt *t, struct vt_opts o, struct vt_qp *q)
                              .gid = t->gid};
 }
 
-static struct ibv_ah_attr vt_address(struct vt *t, const struct vt_addr *to)
+static struct ibv_ah_attr make_address(struct vt *t, const struct vt_addr *to)
 {
     struct ibv_ah_attr a = {.dlid = to->lid, .port_num = 1};
     if (t->gid_index >= 0) {
@@ -192,7 +193,7 @@ static struct ibv_ah_attr vt_address(struct vt *t, const struct vt_addr *to)
     return a;
 }
 
-static void to_rtr(struct vt *t, const struct vt_opts *o, struct vt_qp *q)
+static void move_to_rtr(struct vt *t, const struct vt_opts *o, struct vt_qp *q)
 {
     struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTR,
                             .path_mtu = IBV_MTU_1024,
@@ -200,7 +201,7 @@ static void to_rtr(struct vt *t, const struct vt_opts *o, struct vt_qp *q)
                             .rq_psn = q->peer.psn,
                             .max_dest_rd_atomic = 4,
                             .min_rnr_timer = o->rnr_timer,
-                            .ah_attr = vt_address(t, &q->peer)};
+                            .ah_attr = make_address(t, &q->peer)};
     int mask = IBV_QP_STATE;
     if (o->type != IBV_QPT_UD)
         mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
@@ -209,7 +210,7 @@ static void to_rtr(struct vt *t, const struct vt_opts *o, struct vt_qp *q)
     CHECK(!ibv_modify_qp(q->qp, &a, mask));
 }
 
-static void to_rts(const struct vt_opts *o, struct vt_qp *q)
+static void move_to_rts(const struct vt_opts *o, struct vt_qp *q)
 {
     struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTS,
                             .sq_psn = q->me.psn,
@@ -225,40 +226,40 @@ static void to_rts(const struct vt_opts *o, struct vt_qp *q)
 
 void vt_qp_connect(struct vt *t, struct vt_opts o, struct vt_qp *q)
 {
-    vt_swap(t, &q->me, &q->peer, sizeof(q->me));
-    to_rtr(t, &o, q);
-    to_rts(&o, q);
+    vt_exchange(t, &q->me, &q->peer, sizeof(q->me));
+    move_to_rtr(t, &o, q);
+    move_to_rts(&o, q);
     vt_sync(t);
 }
 
-void vt_qp_make(struct vt *t, struct vt_opts o, struct vt_qp *q)
+void vt_qp_open(struct vt *t, struct vt_opts o, struct vt_qp *q)
 {
-    vt_qp_init(t, o, q);
+    vt_qp_create(t, o, q);
     vt_qp_connect(t, o, q);
 }
 
-void vt_qp_end(struct vt_qp *q)
+void vt_qp_close(struct vt_qp *q)
 {
     CHECK(!ibv_destroy_qp(q->qp));
 }
 
-struct ibv_ah *vt_ah(struct vt *t, const struct vt_addr *to)
+struct ibv_ah *vt_create_ah(struct vt *t, const struct vt_addr *to)
 {
-    struct ibv_ah_attr a = vt_address(t, to);
+    struct ibv_ah_attr a = make_address(t, to);
     struct ibv_ah *ah = ibv_create_ah(t->pd, &a);
     CHECK(ah);
     return ah;
 }
 
-void vt_recv(struct vt_qp *q, struct vt *t, uint64_t id, size_t off, uint32_t len)
+void vt_post_receive(struct vt_qp *q, struct vt *t, uint64_t id, size_t off, uint32_t len)
 {
     struct ibv_sge s = {(uintptr_t)t->buf + off, len, t->mr->lkey};
     struct ibv_recv_wr wr = {.wr_id = id, .sg_list = &s, .num_sge = 1}, *bad;
     CHECK(!ibv_post_recv(q->qp, &wr, &bad));
 }
 
-int vt_post(struct vt_qp *q, struct vt *t, enum ibv_wr_opcode op, uint64_t id, size_t off, uint32_t len,
-            size_t roff, unsigned flags)
+int vt_post_request(struct vt_qp *q, struct vt *t, enum ibv_wr_opcode op, uint64_t id, size_t off,
+                    uint32_t len, size_t roff, unsigned flags)
 {
     struct ibv_sge s = {(uintptr_t)t->buf + off, len, t->mr->lkey};
     struct ibv_send_wr wr = {.wr_id = id, .sg_list = &s, .num_sge = 1, .opcode = op, .send_flags = flags},
@@ -269,32 +270,32 @@ int vt_post(struct vt_qp *q, struct vt *t, enum ibv_wr_opcode op, uint64_t id, s
     return ibv_post_send(q->qp, &wr, &bad);
 }
 
-static double vt_seconds(void)
+static double now_seconds(void)
 {
     struct timespec ts;
     clock_gettime(CLOCK_MONOTONIC, &ts);
     return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-struct ibv_wc vt_wc(struct ibv_cq *cq, enum ibv_wc_status want)
+struct ibv_wc vt_expect_completion(struct ibv_cq *cq, enum ibv_wc_status want)
 {
     struct ibv_wc wc;
     int n;
-    double end = vt_seconds() + 60;
+    double end = now_seconds() + 60;
     while (!(n = ibv_poll_cq(cq, 1, &wc)))
-        CHECK(vt_seconds() < end, "no completion within a minute");
+        CHECK(now_seconds() < end, "no completion within a minute");
     CHECK(n == 1);
     CHECK(wc.status == want, "completion of %llu is \"%s\", expected \"%s\"", (unsigned long long)wc.wr_id,
           ibv_wc_status_str(wc.status), ibv_wc_status_str(want));
     return wc;
 }
 
-bool vt_quiet(struct ibv_cq *cq, unsigned ms)
+bool vt_has_no_completion(struct ibv_cq *cq, unsigned ms)
 {
     struct ibv_wc wc;
-    double end = vt_seconds() + ms / 1e3;
+    double end = now_seconds() + ms / 1e3;
     /* At least 100 polls: on a busy machine the time may be over before the first one. */
-    for (unsigned polls = 0; polls < 100 || vt_seconds() < end; polls++)
+    for (unsigned polls = 0; polls < 100 || now_seconds() < end; polls++)
         if (ibv_poll_cq(cq, 1, &wc))
             return false;
     return true;
@@ -306,7 +307,7 @@ void vt_fill(unsigned char *p, size_t n, unsigned seed)
         p[i] = (unsigned char)(seed * 31 + i * 7 + (i >> 8) * 13);
 }
 
-void vt_expect(const unsigned char *p, size_t n, unsigned seed, const char *what)
+void vt_expect_bytes(const unsigned char *p, size_t n, unsigned seed, const char *what)
 {
     for (size_t i = 0; i < n; i++) {
         unsigned char want = (unsigned char)(seed * 31 + i * 7 + (i >> 8) * 13);

@@ -1,8 +1,8 @@
-/* vt.h: what every verbs test needs: two processes, each with its device, that exchange addresses over a
- * socket pair; one-line checks that say what they found; QPs brought to work. It knows no particular HCA:
- * VERBS_DEV0 and VERBS_DEV1 name the devices of the two sides, VERBS_GID a GID index where LIDs do not route
- * (RoCE). On softib, VERBS_NODES=2 puts the sides on two nodes and VERBS_NETNS1 moves the second one to
- * another network namespace.
+/* vt.h: the framework of the verbs tests: two processes (sides), each with its device, that exchange
+ * addresses over a socket pair; checks that print their reason on failure; connected queue pairs. It
+ * depends on no particular HCA: VERBS_DEV0 and VERBS_DEV1 name the devices of the two sides, VERBS_GID a
+ * GID index where LIDs do not route (RoCE). On softib, VERBS_NODES=2 puts the sides on two nodes and
+ * VERBS_NETNS1 moves the second one to another network namespace.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef VERBS_TEST_H
@@ -34,12 +34,12 @@ struct vt_addr {
 
 struct vt {
     int side; /* 0 or 1 */
-    int oob;
+    int oob;  /* socket to the other side */
     struct ibv_context *ctx;
     struct ibv_pd *pd;
     struct ibv_port_attr port;
     union ibv_gid gid;
-    int gid_index; /* -1: LIDs route */
+    int gid_index; /* -1: paths use LIDs */
     bool rxe;      /* the kernel's soft-RoCE: tests/rig/README.md lists the differences */
     struct ibv_cq *cq;
     struct ibv_comp_channel *ch;
@@ -59,35 +59,37 @@ struct vt_opts {
     struct ibv_cq *scq, *rcq;
     uint8_t timeout, retry, rnr_retry, rnr_timer;
     int access;
-    uint64_t send_ops; /* not 0: a QP for ibv_wr_* */
+    uint64_t send_ops; /* operations of ibv_wr_*; 0: the QP is not used by ibv_wr_* */
     bool sig_all, no_connect;
 };
 
 void vt_die(const char *file, int line, const char *cond, const char *fmt, ...)
     __attribute__((noreturn, format(printf, 4, 5)));
 
-/* Runs test() in two processes and returns what main should. Exit status 77 of either side means skipped. */
+/* Runs test() in two processes and returns the exit status for main. Exit status 77 of either side means
+ * skipped. */
 int vt_run(void (*test)(struct vt *t));
 
-void vt_sync(struct vt *t); /* both sides are here */
-void vt_swap(struct vt *t, const void *mine, void *theirs, size_t n);
+void vt_sync(struct vt *t); /* waits for the other side to call vt_sync */
+void vt_exchange(struct vt *t, const void *mine, void *theirs, size_t n);
 
 struct vt_opts vt_defaults(enum ibv_qp_type type);
-void vt_qp_make(struct vt *t, struct vt_opts o, struct vt_qp *q); /* both sides; connected and ready */
+void vt_qp_open(struct vt *t, struct vt_opts o, struct vt_qp *q); /* vt_qp_create and vt_qp_connect */
 void vt_qp_connect(struct vt *t, struct vt_opts o, struct vt_qp *q);
-void vt_qp_init(struct vt *t, struct vt_opts o, struct vt_qp *q);
-void vt_qp_end(struct vt_qp *q);
-struct ibv_ah *vt_ah(struct vt *t, const struct vt_addr *to);
+void vt_qp_create(struct vt *t, struct vt_opts o, struct vt_qp *q);
+void vt_qp_close(struct vt_qp *q);
+struct ibv_ah *vt_create_ah(struct vt *t, const struct vt_addr *to);
 
-void vt_recv(struct vt_qp *q, struct vt *t, uint64_t id, size_t off, uint32_t len);
-/* One send of any opcode from buf+off; returns what post said. */
-int vt_post(struct vt_qp *q, struct vt *t, enum ibv_wr_opcode op, uint64_t id, size_t off, uint32_t len,
-            size_t roff, unsigned flags);
-/* Waits for one completion (a minute, then the test fails) and checks its status. */
-struct ibv_wc vt_wc(struct ibv_cq *cq, enum ibv_wc_status want);
-bool vt_quiet(struct ibv_cq *cq, unsigned ms); /* nothing arrives for that long */
+void vt_post_receive(struct vt_qp *q, struct vt *t, uint64_t id, size_t off, uint32_t len);
+/* Posts a request of any opcode with `len` bytes at buf + off; RDMA accesses the peer's buf + roff.
+ * Returns the result of the post. */
+int vt_post_request(struct vt_qp *q, struct vt *t, enum ibv_wr_opcode op, uint64_t id, size_t off,
+                    uint32_t len, size_t roff, unsigned flags);
+/* Waits for one completion (at most a minute, then the test fails) and checks its status. */
+struct ibv_wc vt_expect_completion(struct ibv_cq *cq, enum ibv_wc_status want);
+bool vt_has_no_completion(struct ibv_cq *cq, unsigned ms); /* no completion for `ms` milliseconds */
 void vt_fill(unsigned char *p, size_t n, unsigned seed);
-void vt_expect(const unsigned char *p, size_t n, unsigned seed, const char *what);
+void vt_expect_bytes(const unsigned char *p, size_t n, unsigned seed, const char *what);
 void vt_skip(const char *why) __attribute__((noreturn));
 
 #endif

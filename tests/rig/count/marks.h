@@ -1,5 +1,5 @@
-/* marks.h: two instructions that do nothing and that nobody else has a use for, by which a program in the
- * guest marks for the plugin where counting begins and ends.
+/* marks.h: two instructions without an effect, used by no other program, by which a program in the guest
+ * marks for the plugin where counting begins and ends.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_RIG_MARKS_H

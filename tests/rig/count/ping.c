@@ -1,5 +1,5 @@
-/* ping.c: ping ROUNDS BYTES MAPS: a ping-pong between two ranks, marked for the plugin. Rank 0 writes to the file
- * MAPS where its libraries are; no address may differ between the ranks.
+/* ping.c: ping ROUNDS BYTES MAPS: a ping-pong between two ranks, marked for the plugin. Rank 0 writes the
+ * addresses of its libraries to the file MAPS; they must be the same in both ranks.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>
@@ -8,7 +8,7 @@
 
 #include "marks.h"
 
-/* Instructions as data: neither compiler nor assembler need know them. */
+/* Emits the instructions as data, which compiler and assembler need not know. */
 #define MARK(mark)     MARK_TEXT(MARK_BYTES(mark))
 #define MARK_TEXT(...) MARK_AS(__VA_ARGS__)
 #define MARK_AS(...)   __asm__ volatile(".byte " #__VA_ARGS__ ::: "memory")
@@ -27,7 +27,7 @@ static void copy_maps(const char *path)
         fclose(out);
 }
 
-static void test_rounds(int n, int rank, char *bytes, int size)
+static void exchange_rounds(int n, int rank, char *bytes, int size)
 {
     for (int i = 0; i < n; i++) {
         if (rank == 0)
@@ -46,10 +46,10 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (rank == 0 && argc > 3)
         copy_maps(argv[3]);
-    test_rounds(WARM, rank, bytes, size);
+    exchange_rounds(WARM, rank, bytes, size);
     if (rank == 0)
         MARK(MARK_BEGIN);
-    test_rounds(n, rank, bytes, size);
+    exchange_rounds(n, rank, bytes, size);
     if (rank == 0)
         MARK(MARK_END);
     MPI_Finalize();

@@ -1,6 +1,6 @@
-/* plugin.c: a plugin for QEMU that counts how often each translated block runs between two marks that the
- * guest's program sets (ping.c), and writes the counts to the file named in its argument. QEMU's header for
- * plugins is seldom packaged: the few declarations that are needed stand here.
+/* plugin.c: a QEMU plugin that counts how often each translated block runs between two marks of the
+ * guest's program (ping.c), and writes the counts to the file named in its argument. QEMU's plugin header
+ * is rarely packaged, so this file contains the required declarations.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -31,7 +31,7 @@ enum { PROCESSORS = 2, BUCKETS = 1 << 16 };
 struct block {
     uint64_t address;
     uint64_t length;           /* instructions */
-    uint64_t runs[PROCESSORS]; /* each written by its own processor */
+    uint64_t runs[PROCESSORS]; /* number of runs; each processor writes its own entry */
     struct block *next;
 };
 
@@ -39,50 +39,50 @@ static struct block *buckets[BUCKETS];
 static int busy;
 static const char *path;
 
-static void plugin_for_each(void (*call)(struct block *, FILE *), FILE *out)
+static void for_each_block(void (*call)(struct block *, FILE *), FILE *out)
 {
     for (int i = 0; i < BUCKETS; i++)
         for (struct block *b = buckets[i]; b; b = b->next)
             call(b, out);
 }
 
-static void plugin_remove(struct block *b, FILE *out)
+static void clear_block(struct block *b, FILE *out)
 {
     (void)out;
     memset(b->runs, 0, sizeof(b->runs));
 }
 
-static void plugin_report(struct block *b, FILE *out)
+static void print_block(struct block *b, FILE *out)
 {
     if (b->runs[0] + b->runs[1] > 0)
         fprintf(out, "%" PRIx64 " %" PRIu64 " %" PRIu64 "\n", b->address, b->length, b->runs[0] + b->runs[1]);
 }
 
-static void plugin_begin(unsigned processor, void *arg)
+static void start_counting(unsigned processor, void *arg)
 {
     (void)processor;
     (void)arg;
-    plugin_for_each(plugin_remove, NULL);
+    for_each_block(clear_block, NULL);
 }
 
-static void plugin_end(unsigned processor, void *arg)
+static void stop_counting(unsigned processor, void *arg)
 {
     (void)processor;
     (void)arg;
     FILE *out = fopen(path, "w");
     if (!out)
         return;
-    plugin_for_each(plugin_report, out);
+    for_each_block(print_block, out);
     fclose(out);
 }
 
-static void test_ran(unsigned processor, void *arg)
+static void count_run(unsigned processor, void *arg)
 {
     ((struct block *)arg)->runs[processor % PROCESSORS]++;
 }
 
-/* A block is translated anew now and then: it keeps its counts. */
-static struct block *block_of(uint64_t address, uint64_t length)
+/* A block may be translated again; it keeps its counts. */
+static struct block *find_or_add_block(uint64_t address, uint64_t length)
 {
     struct block **at = &buckets[(address >> 2 ^ address >> 18) % BUCKETS];
     while (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE))
@@ -98,7 +98,7 @@ static struct block *block_of(uint64_t address, uint64_t length)
     return found;
 }
 
-static void test_translated(plugin_id id, struct qemu_plugin_tb *tb)
+static void instrument_block(plugin_id id, struct qemu_plugin_tb *tb)
 {
     (void)id;
     size_t length = qemu_plugin_tb_n_insns(tb);
@@ -109,11 +109,12 @@ static void test_translated(plugin_id id, struct qemu_plugin_tb *tb)
         if (qemu_plugin_insn_size(insn) != sizeof(first))
             continue;
         if (memcmp(bytes, first, sizeof(first)) == 0)
-            qemu_plugin_register_vcpu_insn_exec_cb(insn, plugin_begin, 0, NULL);
+            qemu_plugin_register_vcpu_insn_exec_cb(insn, start_counting, 0, NULL);
         if (memcmp(bytes, last, sizeof(last)) == 0)
-            qemu_plugin_register_vcpu_insn_exec_cb(insn, plugin_end, 0, NULL);
+            qemu_plugin_register_vcpu_insn_exec_cb(insn, stop_counting, 0, NULL);
     }
-    qemu_plugin_register_vcpu_tb_exec_cb(tb, test_ran, 0, block_of(qemu_plugin_tb_vaddr(tb), length));
+    qemu_plugin_register_vcpu_tb_exec_cb(tb, count_run, 0,
+                                         find_or_add_block(qemu_plugin_tb_vaddr(tb), length));
 }
 
 __attribute__((visibility("default"))) int qemu_plugin_version = 1;
@@ -125,6 +126,6 @@ __attribute__((visibility("default"))) int qemu_plugin_install(plugin_id id, con
     if (argc < 1)
         return -1;
     path = strdup(argv[0] + (strncmp(argv[0], "out=", 4) == 0 ? 4 : 0));
-    qemu_plugin_register_vcpu_tb_trans_cb(id, test_translated);
+    qemu_plugin_register_vcpu_tb_trans_cb(id, instrument_block);
     return 0;
 }
