@@ -1,4 +1,5 @@
-/* bad_input.c: wrong arguments give the right error class through the right error handler, and never a crash.
+/* bad_input.c: invalid arguments return the correct error class through the correct error handler, and
+ * never crash.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>
@@ -19,7 +20,7 @@ static void test_p2p(MPI_Comm comm)
     EXPECT_EQ(MPI_Send_c(&byte, -1, MPI_BYTE, 0, 0, comm), MPI_ERR_COUNT);
     EXPECT_EQ(MPI_Send(&byte, 1, MPI_DATATYPE_NULL, 0, 0, comm), MPI_ERR_TYPE);
     EXPECT_EQ(MPI_Send(NULL, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, 0, comm),
-              MPI_SUCCESS); /* no data, no type */
+              MPI_SUCCESS); /* with count 0 the type is not checked */
     EXPECT_EQ(MPI_Bcast(NULL, 0, MPI_DATATYPE_NULL, 0, comm), MPI_SUCCESS);
     EXPECT_EQ(MPI_Send(&byte, 1, (MPI_Datatype)0x2ff, 0, 0, comm), MPI_ERR_TYPE);
     EXPECT_EQ(MPI_Send(&byte, 1, uncommitted, 0, 0, comm), MPI_ERR_TYPE);
@@ -101,7 +102,7 @@ static void record_error(MPI_Comm *comm, int *code, ...)
     handled_code = *code;
 }
 
-/* An error on a communicator goes to its handler, one without a valid object to MPI_COMM_SELF's. */
+/* An error on a communicator calls its handler, an error without a valid object that of MPI_COMM_SELF. */
 static void test_handlers(void)
 {
     MPI_Comm dup;

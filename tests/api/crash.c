@@ -1,4 +1,5 @@
-/* crash.c: a program that crashes in the manner that its argument names; tests/api/crash.sh reads the note.
+/* crash.c: a program that crashes in the way that its argument names; tests/api/crash.sh checks the crash
+ * report.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>
@@ -18,12 +19,12 @@ static void on_signal(int sig)
     _exit(write(STDOUT_FILENO, said, sizeof(said) - 1) > 0 ? 42 : 43);
 }
 
-/* Long enough that no compiler turns it into a loop. */
-static int crash_deeper(int depth)
+/* Overflows the stack by a recursion that compilers do not turn into a loop. */
+static int recurse(int depth)
 {
     volatile char room[4096];
     room[0] = (char)depth;
-    return depth < 0 ? 0 : crash_deeper(depth + 1) + room[0];
+    return depth < 0 ? 0 : recurse(depth + 1) + room[0];
 }
 
 static void test_crash(const char *how, int rank)
@@ -50,12 +51,12 @@ static void test_crash(const char *how, int rank)
         *(volatile char *)nowhere = 1;
     if (strcmp(how, "abort") == 0)
         abort();
-    if (strcmp(how, "divide") == 0) /* a processor that does not trap must not pass for one that does */
+    if (strcmp(how, "divide") == 0) /* on a processor without a trap the test must not pass */
         raise(SIGFPE);
     if (strcmp(how, "illegal") == 0)
         __builtin_trap();
     if (strcmp(how, "deep") == 0)
-        zero = crash_deeper(1);
+        zero = recurse(1);
     if (strcmp(how, "handler") == 0)
         *(volatile char *)nowhere = 1;
 }

@@ -10,7 +10,7 @@ complain() {
     failed=1
 }
 
-# expect HOW STATUS PATTERN...: rank 1 ends the job with this status, and each pattern is in what is said.
+# expect HOW STATUS PATTERN...: rank 1 ends the job with this status, and standard error contains each pattern.
 expect() {
     how=$1 wanted=$2
     shift 2
@@ -34,10 +34,10 @@ expect divide 136 'SIGFPE'
 expect deep 139 'rank 1 .*SIGSEGV'
 # With debug information the call stack has lines.
 ! command -v addr2line >/dev/null || expect outside 139 '#0 .* at crash\.c:[0-9]+'
-# The program's own handler has the last word, and the only one.
+# A signal handler of the program is called instead of the library's report.
 expect handler 42 "the program's own handler"
 case $said in *"call stack"*) complain "handler: a note was written: $said" ;; esac
-# Switched off.
+# The report can be switched off.
 said=$(FISHPLATE_CRASH_NOTE=0 "$mpiexec" -n 2 "$program" outside 2>&1)
 case $said in *"call stack"*) complain "FISHPLATE_CRASH_NOTE=0: a note was written: $said" ;; esac
 exit $failed

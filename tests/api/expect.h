@@ -1,5 +1,4 @@
-/* expect.h: one line a check, and what was found when it does not hold. A program ends with `return
- * expect_done();`.
+/* expect.h: checks that print the value found on failure. A program ends with `return expect_done();`.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TESTS_EXPECT_H

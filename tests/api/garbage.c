@@ -1,5 +1,5 @@
-/* garbage.c: handles that nobody made: never set, freed, of another kind, or constants of another MPI's mpi.h. Each is an
- * error with a sentence; none is read where there is no memory.
+/* garbage.c: invalid handles: never set, freed, of another kind, or constants of another MPI's mpi.h. Each
+ * returns an error with a message; none is dereferenced where no memory is mapped.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>
@@ -47,12 +47,12 @@ static void expect_refused(void *garbage)
     EXPECT(MPI_Waitall(2, two, MPI_STATUSES_IGNORE) != MPI_SUCCESS);
     EXPECT(MPI_Testsome(2, two, &n, indices, MPI_STATUSES_IGNORE) != MPI_SUCCESS);
     EXPECT(MPI_Startall(2, two) != MPI_SUCCESS);
-    /* Messages come from malloc, so an address in the middle of somebody's memory could be one. */
+    /* Messages are allocated by malloc, so an address within other memory may look like a message. */
     if ((size_t)garbage % 16 != 0)
         EXPECT_EQ(MPI_Mrecv(&word, 1, MPI_INT, &m, MPI_STATUS_IGNORE), MPI_ERR_REQUEST);
 }
 
-static void expect_words(int rc, int errclass, const char *words)
+static void expect_error_with_text(int rc, int errclass, const char *words)
 {
     char text[MPI_MAX_ERROR_STRING];
     int n;
@@ -70,18 +70,18 @@ static void test_sentences(void)
     int n;
     MPI_Comm_dup(MPI_COMM_SELF, &copy);
     freed = copy;
-    expect_words(MPI_Type_size((MPI_Datatype)(void *)copy, &n), MPI_ERR_TYPE,
-                 "is a communicator, where a datatype is needed");
+    expect_error_with_text(MPI_Type_size((MPI_Datatype)(void *)copy, &n), MPI_ERR_TYPE,
+                           "is a communicator, where a datatype is needed");
     MPI_Comm_free(&copy);
     MPI_Type_contiguous(2, MPI_INT, &type);
-    expect_words(MPI_Comm_size((MPI_Comm)(void *)type, &n), MPI_ERR_COMM,
-                 "is a datatype, where a communicator is needed");
-    expect_words(MPI_Comm_size(freed, &n), MPI_ERR_COMM, "it has been freed");
+    expect_error_with_text(MPI_Comm_size((MPI_Comm)(void *)type, &n), MPI_ERR_COMM,
+                           "is a datatype, where a communicator is needed");
+    expect_error_with_text(MPI_Comm_size(freed, &n), MPI_ERR_COMM, "it has been freed");
     MPI_Type_free(&type);
-    expect_words(MPI_Comm_size((MPI_Comm)0x44000000, &n), MPI_ERR_COMM, "another MPI's mpi.h");
+    expect_error_with_text(MPI_Comm_size((MPI_Comm)0x44000000, &n), MPI_ERR_COMM, "another MPI's mpi.h");
 }
 
-/* Creates more objects than the first range of memory has room for; all are valid. */
+/* Creates more objects than the first memory range holds; all are valid. */
 static void test_many(void)
 {
     enum { MANY = 300000 };
@@ -106,9 +106,9 @@ int main(void)
     MPI_Init(NULL, NULL);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-    MPI_Comm_dup(MPI_COMM_SELF, &copy);          /* addresses near an object */
-    void *const garbage[] = {(void *)0x44000000, /* what another library calls MPI_COMM_WORLD ... */
-                             (void *)0x4c000405, /* ... and MPI_INT */
+    MPI_Comm_dup(MPI_COMM_SELF, &copy);          /* for addresses near an object */
+    void *const garbage[] = {(void *)0x44000000, /* MPI_COMM_WORLD of another library */
+                             (void *)0x4c000405, /* MPI_INT of another library */
                              (void *)0x1000,
                              (void *)0x1235,
                              (void *)-1L,

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# The generator's rules, on the rows where they matter: signatures of implementations, what is checked and where, and
-# that a wrong table is refused with the name of the row. Argument: the folder api/.
+# The generator's rules on selected rows: signatures of implementations, which arguments are checked at which ranks, and
+# refusal of an invalid table with the name of the row. Argument: the folder api/.
 #
 # SPDX-License-Identifier: Apache-2.0
 

@@ -21,7 +21,7 @@ done
 for std in c++11 c++17 c++20; do
     try "$cxx" c++ 'static MPI_Comm c = MPI_COMM_SELF; int main() { return MPI_Comm_free(&c); }' "-std=$std"
 done
-# Twice, and as the only inclusion before and after the C library's.
+# Included twice, and before and after the headers of the C library.
 try "$cc" c '#include <mpi.h>' -std=c11
 try "$cc" c '#include <stdio.h>' -std=c11
 exit $failed

@@ -1,4 +1,4 @@
-/* interop.c: handles as integers and back, and statuses in Fortran's forms.
+/* interop.c: conversion of handles to integers and back, and statuses in their Fortran forms.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>
@@ -27,7 +27,7 @@ static void test_predefined(void)
     EXPECT(MPI_Session_fromint(MPI_Session_toint(MPI_SESSION_NULL)) == MPI_SESSION_NULL);
 }
 
-/* More objects than the table first has room for, each with a number of its own. */
+/* Creates more objects than the table initially holds, each with a distinct number. */
 static void test_many(void)
 {
     static MPI_Info infos[MANY];
@@ -43,8 +43,8 @@ static void test_many(void)
         EXPECT_EQ(MPI_Info_c2f(infos[i]), numbers[i]);
         MPI_Info_free(&infos[i]);
     }
-    /* Handle numbers stay bounded when objects are created and freed, if freed memory is used again (a
-     * sanitizer delays that). */
+    /* Handle numbers stay bounded when objects are created and freed, provided that freed memory is reused
+     * (a sanitizer delays that). */
 #if defined(__SANITIZE_ADDRESS__) || defined(__clang__)
     int limit = 4096 + 102 * MANY;
 #else

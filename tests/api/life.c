@@ -1,4 +1,5 @@
-/* life.c: what holds before MPI_Init, between, and after MPI_Finalize.
+/* life.c: the permitted calls and the state before MPI_Init, while MPI is initialised, and after
+ * MPI_Finalize.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>
@@ -16,8 +17,8 @@ static void expect_state(int initialized, int finalized)
     EXPECT_EQ(flag, finalized);
 }
 
-/* Calls what the standard permits at any time. */
-static void expect_anytime(void)
+/* Calls the functions that the standard permits at any time. */
+static void call_anytime_functions(void)
 {
     int major = -1, minor = -1, length = -1, found = 0, size = 16;
     char text[MPI_MAX_LIBRARY_VERSION_STRING], value[16] = "";
@@ -67,16 +68,16 @@ int main(int argc, char **argv)
 {
     int level = argc > 1 ? atoi(argv[1]) : MPI_THREAD_SINGLE, provided = -1;
     expect_state(0, 0);
-    expect_anytime();
+    call_anytime_functions();
     EXPECT_EQ(MPI_Init_thread(&argc, &argv, level, &provided), MPI_SUCCESS);
     EXPECT_EQ(provided, level);
     expect_state(1, 0);
-    expect_anytime();
+    call_anytime_functions();
     expect_running(level);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     EXPECT_EQ(MPI_Init(NULL, NULL), MPI_ERR_OTHER);
     EXPECT_EQ(MPI_Finalize(), MPI_SUCCESS);
     expect_state(1, 1);
-    expect_anytime();
+    call_anytime_functions();
     return expect_done();
 }

@@ -1,4 +1,4 @@
-/* nocheck.c: FISHPLATE_CHECK=0 takes the argument checks away, but never those of handles.
+/* nocheck.c: FISHPLATE_CHECK=0 disables the argument checks, but not the checks of handles.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>

@@ -1,4 +1,5 @@
-/* outside.c: calls MPI where it must not, as its argument selects; outside.sh checks the result.
+/* outside.c: makes an MPI call before MPI_Init or after MPI_Finalize, selected by its argument; outside.sh
+ * checks the result.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A program that calls MPI outside MPI_Init ... MPI_Finalize, or causes an error without a handler, gets one
-# sentence and fails. Argument: the program built from outside.c.
+# A program that calls MPI before MPI_Init or after MPI_Finalize, or causes an error without a handler, prints one
+# error message and fails. Argument: the program built from outside.c.
 #
 # SPDX-License-Identifier: Apache-2.0
 

@@ -1,4 +1,4 @@
-/* pmpi_program.c: a program for the profiling tool to watch: three calls of MPI_Comm_rank.
+/* pmpi_program.c: a program for the profiling tool pmpi_tool.c: makes three calls of MPI_Comm_rank.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>

@@ -1,5 +1,5 @@
-/* pmpi_tool.c: the smallest profiling tool: it takes the place of MPI_Comm_rank and MPI_Finalize, counts, and
- * calls the library under its other name. Preloaded, and linked into a program.
+/* pmpi_tool.c: a minimal profiling tool: it replaces MPI_Comm_rank and MPI_Finalize, counts calls, and
+ * calls the library's PMPI functions. Used preloaded and linked into a program.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# Writes a C file that declares MPI_X and PMPI_X again exactly as functions.tsv spells them: the compiler objects to the
-# smallest difference from mpi.h. Functions that MPI-3.0 removed must not be declared at all.
+# Writes a C file that declares MPI_X and PMPI_X again exactly as functions.tsv spells them: the compiler reports any
+# difference from mpi.h. Functions that MPI-3.0 removed must not be declared at all.
 #
 # SPDX-License-Identifier: Apache-2.0
 
@@ -20,7 +20,7 @@ def main():
                 continue
             print(prototype + ";")
             print(prototype.replace(f" {name}(", f" P{name}(", 1) + ";")
-    # A name that mpi.h had declared as a function could not be an object here.
+    # If mpi.h declared one of these names as a function, this declaration as an object would be an error.
     for name in removed:
         print(f"extern int {name};")
 

@@ -1,5 +1,5 @@
-/* significant.c: arguments that the standard calls "significant only at root" may hold anything elsewhere,
- * and are checked where they count. Three ranks, on intra- and intercommunicators.
+/* significant.c: arguments that are significant only at the root may have any value at other ranks, and
+ * are checked at the root. Three ranks, on intra- and intercommunicators.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>
@@ -53,7 +53,7 @@ static void test_in_place(MPI_Comm comm)
     EXPECT_EQ(all[0], rank);
 }
 
-/* Rank 0 alone on one side, the root; on the other side the rest. Then the other way round. */
+/* Rank 0, the root, is alone on one side, all others are on the other side; then the reverse. */
 static void test_inter(void)
 {
     MPI_Comm side, inter;
@@ -82,7 +82,7 @@ static void test_inter(void)
     MPI_Comm_free(&side);
 }
 
-/* Checks arguments where they are significant, on every rank alike so that none waits. */
+/* Invalid significant arguments are detected; all ranks pass the same, so that no rank waits. */
 static void test_errors(MPI_Comm comm)
 {
     int mine = 0, all[8];

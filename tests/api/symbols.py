@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Compares what the library exports with functions.tsv: a weak MPI_X and a strong PMPI_X for every row, at the same
-# address, the four Fortran status variables, the `fishplate` tool's way in, and nothing else. Nor may the library call
-# MPI itself, where a profiling tool would see it. And it is linked with no other library, libibverbs least of all.
+# address, the four Fortran status variables, the entry point of the `fishplate` tool, and nothing else. The library must not call
+# MPI functions itself, since a profiling tool would see the calls, and is linked with no other library, in particular not libibverbs.
 #
 # SPDX-License-Identifier: Apache-2.0
 
@@ -43,7 +43,7 @@ def linked_with(library):
 
 
 def calls_of_its_own(library, names):
-    """Relocations against MPI_X: the library would call what a profiling tool has put in its place."""
+    """Relocations against MPI_X: such a call would reach a profiling tool's replacement."""
     text = subprocess.run(["readelf", "-rW", library], check=True, capture_output=True, text=True).stdout
     words = set(text.split())
     return sorted(symbol for name in names for symbol in (name, "P" + name) if symbol in words)

@@ -110,7 +110,7 @@ lacks "-Wmissing-mpi" "MPI_Init" "$said"
 same "-Wmissing-mpi with -c" "" "$("$bin/mpicc" -Wmissing-mpi -c missing.c 2>&1)"
 same "-Wmissing-mpi with nothing missing" "" "$("$bin/mpicc" -Wmissing-mpi -DGREETING='""' 'a program.c' 2>&1)"
 
-# pkg-config by the names that programs ask for; each must be ours, whatever lies in /usr.
+# pkg-config by the names that programs use; each must be Fishplate's, whatever is installed in /usr.
 if command -v pkg-config >/dev/null; then
     names='mpi mpi-c mpi-cxx'
     [ ! -e "$bin/mpifort" ] || names="$names mpi-fort"
@@ -123,7 +123,7 @@ if command -v pkg-config >/dev/null; then
     [ ! -e "$bin/mpifort" ] || has "pkg-config --libs mpi-fort" "-lmpifort_abi" "$(pkg-config --libs mpi-fort)"
 fi
 
-# The tree may move.
+# The installed tree may be moved.
 mkdir moved && mkdir moved/bin && cp "$bin/mpicc" moved/bin && ln -s "$include" "$lib" moved
 same "a moved tree" "$work/moved/include" "$(moved/bin/mpicc -showme:incdirs)"
 same "a moved tree" "$work/moved/lib" "$(moved/bin/mpicc -showme:libdirs)"

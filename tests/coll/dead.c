@@ -1,6 +1,6 @@
-/* dead.c: the last rank dies in a barrier that cannot end, since rank 0 never comes to it; or in the midst of broadcasts of
- * rank 1, or of its own.
- * usage: dead blocking|nonblocking|bcast|bcast_root [counter that must show which barrier or broadcast it is]
+/* dead.c: the last rank dies in a barrier that cannot end because rank 0 never enters it, or during
+ * broadcasts of rank 1 or of its own. usage: dead blocking|nonblocking|bcast|bcast_root [counter that must
+ * show the algorithm]
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <limits.h>
@@ -12,17 +12,18 @@
 
 enum { BEFORE = 4 };
 
-static void dead_fail(int signal)
+static void exit_on_alarm(int signal)
 {
     (void)signal;
     kill(getpid(), SIGKILL);
 }
 
-/* Dies after a delay, when the rank is in the barrier; on a machine so slow that it is not, the job ends nevertheless. */
+/* The rank dies after a delay, inside the barrier; on a very slow machine it may die before, and the job
+ * ends nevertheless. */
 static void die_soon(void)
 {
     const struct itimerval soon = {.it_value.tv_usec = 30000};
-    signal(SIGALRM, dead_fail);
+    signal(SIGALRM, exit_on_alarm);
     setitimer(ITIMER_REAL, &soon, NULL);
 }
 
@@ -37,7 +38,7 @@ static void test_barrier(int nonblocking)
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
-/* Broadcasts without end: the remaining ranks wait for acknowledgements or data of the dead one. */
+/* Broadcasts without end, so that the remaining ranks wait for acknowledgements or data of the dead rank. */
 static void test_broadcasts(int root, int from, int until)
 {
     static char data[20000];

@@ -1,6 +1,6 @@
 #!/bin/sh
 # A rank that dies in a barrier ends the job, and mpiexec names it, whatever the barrier is made of: flags in shared memory,
-# messages, RDMA writes between nodes, the switch, a multicast. The same of broadcasts by multicast, whether it receives, is a co-root, or the root.
+# messages, RDMA writes between nodes, the switch, a multicast. The same for broadcasts by multicast, whether the dead rank is a receiver, a co-root, or the root.
 # usage: dead.sh mpiexec program nodes(ON|OFF)
 # SPDX-License-Identifier: Apache-2.0
 mpiexec=$1

@@ -1,5 +1,5 @@
-/* machine.c: takes the steps of all ranks, in turns. A send is over only when its receive has been started
- * (the strictest reading of a rendezvous), so what does not deadlock here never does.
+/* machine.c: executes the steps of all ranks in turns. A send completes only after its receive was started
+ * (the strictest form of rendezvous), so a schedule that does not deadlock here never deadlocks.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "machine.h"
@@ -12,7 +12,7 @@
 static const char *const buf_names[] = {"none", "send", "recv", "temp"};
 static const char *const step_names[] = {"send", "recv", "copy", "reduce", "fence"};
 
-static void *machine_grow(void *p, int count, int *capacity, size_t size)
+static void *grow_array(void *p, int count, int *capacity, size_t size)
 {
     if (count < *capacity)
         return p;
@@ -97,7 +97,7 @@ static int group_size(const struct machine *m, int proc, int peer)
 }
 
 /* Checks that the range exists, may be accessed now, and was written before it is read. */
-static bool machine_usable(struct machine *m, int proc, int buf, int64_t at, int64_t count, bool write)
+static bool check_range(struct machine *m, int proc, int buf, int64_t at, int64_t count, bool write)
 {
     struct process *p = &m->procs[proc];
     const struct memory *mem = &p->mem[buf];
@@ -124,12 +124,12 @@ static bool machine_usable(struct machine *m, int proc, int buf, int64_t at, int
     return !m->error[0];
 }
 
-static bool machine_overlap(const struct step *s, int a, int b)
+static bool operands_overlap(const struct step *s, int a, int b)
 {
     return s->buf[a] == s->buf[b] && s->at[a] < s->at[b] + s->count && s->at[b] < s->at[a] + s->count;
 }
 
-static bool machine_is_equal(const struct step *s, int a, int b)
+static bool operands_are_equal(const struct step *s, int a, int b)
 {
     return s->buf[a] == s->buf[b] && s->at[a] == s->at[b];
 }
@@ -137,16 +137,16 @@ static bool machine_is_equal(const struct step *s, int a, int b)
 static void do_copy(struct machine *m, int proc, const struct step *s)
 {
     struct process *p = &m->procs[proc];
-    if (machine_overlap(s, 0, 1))
+    if (operands_overlap(s, 0, 1))
         machine_fail(m, "rank %d copies onto itself", proc);
-    if (machine_usable(m, proc, s->buf[0], s->at[0], s->count, false) &&
-        machine_usable(m, proc, s->buf[1], s->at[1], s->count, true))
+    if (check_range(m, proc, s->buf[0], s->at[0], s->count, false) &&
+        check_range(m, proc, s->buf[1], s->at[1], s->count, true))
         memcpy(&p->mem[s->buf[1]].v[s->at[1]], &p->mem[s->buf[0]].v[s->at[0]],
                (size_t)s->count * sizeof(struct value));
 }
 
-static struct value machine_combine(struct machine *m, int proc, const struct value *left,
-                                    const struct value *right)
+static struct value combine_values(struct machine *m, int proc, const struct value *left,
+                                   const struct value *right)
 {
     struct value v = *left;
     if (left->item != right->item)
@@ -163,19 +163,19 @@ static struct value machine_combine(struct machine *m, int proc, const struct va
 static void do_reduce(struct machine *m, int proc, const struct step *s)
 {
     struct process *p = &m->procs[proc];
-    bool over_left = machine_is_equal(s, 2, 0), over_right = machine_is_equal(s, 2, 1);
-    if (machine_overlap(s, 0, 1) || (machine_overlap(s, 2, 0) && !over_left) ||
-        (machine_overlap(s, 2, 1) && !over_right))
+    bool over_left = operands_are_equal(s, 2, 0), over_right = operands_are_equal(s, 2, 1);
+    if (operands_overlap(s, 0, 1) || (operands_overlap(s, 2, 0) && !over_left) ||
+        (operands_overlap(s, 2, 1) && !over_right))
         machine_fail(m, "rank %d reduces with operands that overlap", proc);
     if (over_left && !p->shape.commutative)
         machine_fail(m, "rank %d writes the left operand of an operator that does not commute", proc);
-    if (!machine_usable(m, proc, s->buf[0], s->at[0], s->count, false) ||
-        !machine_usable(m, proc, s->buf[1], s->at[1], s->count, false) ||
-        !machine_usable(m, proc, s->buf[2], s->at[2], s->count, true))
+    if (!check_range(m, proc, s->buf[0], s->at[0], s->count, false) ||
+        !check_range(m, proc, s->buf[1], s->at[1], s->count, false) ||
+        !check_range(m, proc, s->buf[2], s->at[2], s->count, true))
         return;
     for (int64_t i = 0; i < s->count; i++)
         p->mem[s->buf[2]].v[s->at[2] + i] =
-            machine_combine(m, proc, &p->mem[s->buf[0]].v[s->at[0] + i], &p->mem[s->buf[1]].v[s->at[1] + i]);
+            combine_values(m, proc, &p->mem[s->buf[0]].v[s->at[0] + i], &p->mem[s->buf[1]].v[s->at[1] + i]);
 }
 
 static void start_message(struct machine *m, int proc, const struct step *s)
@@ -186,30 +186,30 @@ static void start_message(struct machine *m, int proc, const struct step *s)
         machine_fail(m, "rank %d talks to peer %d, who does not exist", proc, s->peer);
         return;
     }
-    if (s->count > 0 && !machine_usable(m, proc, s->buf[0], s->at[0], s->count, !send))
+    if (s->count > 0 && !check_range(m, proc, s->buf[0], s->at[0], s->count, !send))
         return;
     int other = process_of(m, proc, s->peer),
         index = send ? proc * m->nprocs + other : other * m->nprocs + proc;
     struct channel *c = &m->channels[index];
     struct message message = {.buf = s->buf[0], .at = s->at[0], .count = s->count};
     if (send) {
-        c->sends = machine_grow(c->sends, c->nsends, &c->csends, sizeof(*c->sends));
+        c->sends = grow_array(c->sends, c->nsends, &c->csends, sizeof(*c->sends));
         c->sends[c->nsends++] = message;
     } else {
-        c->receives = machine_grow(c->receives, c->nreceives, &c->creceives, sizeof(*c->receives));
+        c->receives = grow_array(c->receives, c->nreceives, &c->creceives, sizeof(*c->receives));
         c->receives[c->nreceives++] = message;
     }
-    m->dirty = machine_grow(m->dirty, m->ndirty, &m->cdirty, sizeof(*m->dirty));
+    m->dirty = grow_array(m->dirty, m->ndirty, &m->cdirty, sizeof(*m->dirty));
     m->dirty[m->ndirty++] = index;
     p->pending++;
     if (s->count > 0) {
-        p->flights = machine_grow(p->flights, p->nflights, &p->cflights, sizeof(*p->flights));
+        p->flights = grow_array(p->flights, p->nflights, &p->cflights, sizeof(*p->flights));
         p->flights[p->nflights++] =
             (struct flight){.buf = s->buf[0], .incoming = !send, .at = s->at[0], .count = s->count};
     }
 }
 
-static void test_match(struct machine *m, int index)
+static void match_messages(struct machine *m, int index)
 {
     struct channel *c = &m->channels[index];
     int from = index / m->nprocs, to = index % m->nprocs;
@@ -232,8 +232,8 @@ static void test_match(struct machine *m, int index)
     }
 }
 
-/* Runs this rank as far as possible; true if it made progress. */
-static bool machine_advance(struct machine *m, int proc)
+/* Runs this rank as far as possible; returns true if it made progress. */
+static bool advance_process(struct machine *m, int proc)
 {
     struct process *p = &m->procs[proc];
     uint32_t before = p->next;
@@ -282,9 +282,9 @@ bool machine_run(struct machine *m)
         moved = false;
         for (int p = 0; p < m->nprocs && !m->error[0]; p++)
             if (!m->procs[p].done)
-                moved |= machine_advance(m, p);
+                moved |= advance_process(m, p);
         for (int i = 0; i < m->ndirty && !m->error[0]; i++)
-            test_match(m, m->dirty[i]);
+            match_messages(m, m->dirty[i]);
         m->ndirty = 0;
     }
     report_deadlock(m);

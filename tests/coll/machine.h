@@ -1,5 +1,5 @@
-/* machine.h: a machine that runs the schedules of all ranks on symbolic values. An error is a sentence; the
- * first one stays.
+/* machine.h: a simulated machine that runs the schedules of all ranks on symbolic values. The first error
+ * is stored as a sentence.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TESTS_COLL_MACHINE_H
@@ -9,8 +9,8 @@
 
 #define RANKS_MAX 64
 
-/* An ordered expression: item `item` of the contributions of these ranks, combined from left to right. n = 0:
- * nothing was ever written here. */
+/* A symbolic value: item `item` of the contributions of these ranks, combined from left to right. n = 0:
+ * never written. */
 struct value {
     int32_t item;
     uint8_t n;
@@ -47,7 +47,7 @@ struct process {
     struct memory mem[SCHED_BUFS];
     uint32_t next;
     int pending;
-    uint64_t arrived[2]; /* barrier: bit set of the ranks known to have arrived, by group */
+    uint64_t arrived[2]; /* barriers: by group, bit set of the ranks known to have arrived */
     struct flight *flights;
     int nflights, cflights;
     bool done;
@@ -65,11 +65,11 @@ struct machine {
 void machine_open(struct machine *m, int size, int remote_size);
 void machine_close(struct machine *m);
 
-/* Gives a process's buffer its size; values are empty. */
+/* Sets the size of a process's buffer; all values are empty. */
 void machine_buffer(struct machine *m, int proc, enum sched_buf buf, int64_t items, bool constant);
 void machine_set(struct machine *m, int proc, enum sched_buf buf, int64_t at, int rank, int64_t item);
 
-/* Runs all schedules, allocating their temporary buffers. False: see error. */
+/* Runs all schedules with their temporary buffers. Returns false on an error, described in `error`. */
 bool machine_run(struct machine *m);
 
 void machine_fail(struct machine *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -1,4 +1,4 @@
-/* mismatch.c: makes the collective mistake whose number it is given, after some calls that match.
+/* mismatch.c: makes mismatched collective calls, selected by its argument, after some calls that match.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>
@@ -16,7 +16,8 @@ int main(int argc, char **argv)
     MPI_Type_commit(&four);
     MPI_Barrier(w);
     MPI_Allreduce(x, y, 4, MPI_INT, MPI_SUM, w);
-    MPI_Bcast(x, rank ? 4 : 1, rank ? MPI_INT : four, 0, w); /* the same data in other words */
+    MPI_Bcast(x, rank ? 4 : 1, rank ? MPI_INT : four, 0,
+              w); /* the same data, described by another datatype */
     if (which == 0 && rank == 1)
         MPI_Bcast(x, 4, MPI_INT, 0, w);
     else if (which == 0)
@@ -29,7 +30,7 @@ int main(int argc, char **argv)
         MPI_Allreduce(x, y, 4, MPI_INT, MPI_SUM, w);
     if (which == 3)
         MPI_Allreduce(x, y, 4, MPI_INT, rank == 1 ? MPI_MAX : MPI_SUM, w);
-    if (which == 4) { /* both send and need nothing: only the next call can tell */
+    if (which == 4) { /* both ranks send and receive nothing: only the next call reveals the mismatch */
         if (rank == 0)
             MPI_Bcast(x, 4, MPI_INT, 0, w);
         else
@@ -40,15 +41,15 @@ int main(int argc, char **argv)
         MPI_Gather(x, 1, MPI_INT, y, 1, MPI_INT, 0, w);
     else if (which == 5)
         MPI_Allgather(x, 1, MPI_INT, y, 1, MPI_INT, w);
-    if (which == 6 && rank == 0) /* one by a schedule, the other through shared memory */
+    if (which == 6 && rank == 0) /* one rank uses a schedule, the other one shared memory */
         MPI_Scan(x, y, 4, MPI_INT, MPI_SUM, w);
     else if (which == 6)
         MPI_Allreduce(x, y, 4, MPI_INT, MPI_SUM, w);
-    if (which == 7 && rank == 0) /* both send and need nothing, and there is no next call */
+    if (which == 7 && rank == 0) /* both ranks send and receive nothing, and no other call follows */
         MPI_Bcast(x, 4, MPI_INT, 0, w);
     else if (which == 7)
         MPI_Reduce(x, y, 4, MPI_INT, MPI_SUM, 0, w);
-    if (which == 8) { /* a blocking and a nonblocking call in different orders: the data is right */
+    if (which == 8) { /* a blocking and a nonblocking call in different orders: the data is correct */
         MPI_Request r;
         const int first = rank == 0;
         for (int i = 0; i < 4; i++) {
@@ -73,11 +74,11 @@ int main(int argc, char **argv)
             MPI_Iallreduce(x, y, 4, MPI_INT, MPI_SUM, w, &r);
         MPI_Wait(&r, MPI_STATUS_IGNORE);
     }
-    if (which == 11 && rank == 0) /* each waits for a message of another rank, and none is sent */
+    if (which == 11 && rank == 0) /* each rank waits for a message of another rank, and none is sent */
         MPI_Reduce(x, y, 4, MPI_INT, MPI_SUM, 0, w);
     else if (which == 11)
         MPI_Bcast(x, 4, MPI_INT, 0, w);
-    if (which == 12) { /* rank 0 sends, and goes on to MPI_Finalize */
+    if (which == 12) { /* rank 0 sends and calls MPI_Finalize */
         MPI_Request r = MPI_REQUEST_NULL;
         if (rank == 0)
             MPI_Bcast(x, 4, MPI_INT, 0, w);
@@ -85,7 +86,7 @@ int main(int argc, char **argv)
             MPI_Ibcast(x, 4, MPI_INT, 0, w, &r);
         MPI_Wait(&r, MPI_STATUS_IGNORE);
     }
-    if (which == 13) { /* all wait, in calls that are numbered apart */
+    if (which == 13) { /* all ranks wait, in calls that are counted separately */
         MPI_Request r = MPI_REQUEST_NULL;
         if (rank == 0)
             MPI_Allreduce(x, y, 4, MPI_INT, MPI_SUM, w);
@@ -95,13 +96,13 @@ int main(int argc, char **argv)
     }
     if (which == 14 && rank > 0) /* rank 0 makes no call */
         MPI_Allreduce(x, y, 4, MPI_INT, MPI_SUM, w);
-    if (which == 15) { /* rank 0 is late, longer than the first queries: it matches */
+    if (which == 15) { /* rank 0 is late, by more than the time of the first queries, but its call matches */
         if (rank == 0)
             for (const double end = MPI_Wtime() + 3; MPI_Wtime() < end;)
                 MPI_Iprobe(MPI_ANY_SOURCE, 0, w, &y[0], MPI_STATUS_IGNORE);
         MPI_Allreduce(x, y, 4, MPI_INT, MPI_SUM, w);
     }
-    if (which == 9 && rank == 0) /* each waits for a message of the other, and none is sent */
+    if (which == 9 && rank == 0) /* each rank waits for a message of the other, and none is sent */
         MPI_Gather(x, 1, MPI_INT, y, 1, MPI_INT, 0, w);
     else if (which == 9)
         MPI_Bcast(x, 1, MPI_INT, 0, w);

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Collective calls that do not match end the job: by default where that can be seen for nothing, with FISHPLATE_DEBUG=coll
-# with both sides' operation, count, type and root. Calls that do match go on.   usage: mismatch.sh mpiexec program
+# Mismatched collective calls end the job: by default if the check costs nothing, with FISHPLATE_DEBUG=coll always, with
+# operation, count, type and root of both sides. Matching calls continue.   usage: mismatch.sh mpiexec program
 # SPDX-License-Identifier: Apache-2.0
 mpiexec=$1
 program=$2
@@ -8,7 +8,7 @@ failed=0
 nodes=
 coll=
 
-expect() { # number of the mistake, words that must be in the message
+expect() { # number of the mistake in mismatch.c, text that must be in the message
     FISHPLATE_COLL=$coll FISHPLATE_DEBUG=$debug "$mpiexec" $nodes -n 3 -timeout 30 "$program" "$1" >mismatch.out 2>&1
     status=$?
     shift
@@ -30,7 +30,7 @@ expect() { # number of the mistake, words that must be in the message
     done
 }
 
-# Flags in shared memory, or a rank that is about to sleep, notice it; which comes first is chance.
+# Flags in shared memory or a rank that is about to sleep detect the mismatch; which of them is first varies.
 debug=
 expect 0 'do not match' 'bcast' 'barrier' FISHPLATE_DEBUG
 expect 1 'do not match' 'root 0' 'root 1'
@@ -41,7 +41,7 @@ expect 6 'do not match' 'MPI_Scan' 'MPI_Allreduce'
 expect 7 'do not match' 'MPI_Bcast with root 0' 'MPI_Reduce with root 0'
 expect 9 'do not match' 'gather' 'bcast'
 expect 10 'do not match' 'MPI_Ibcast with root 0' 'MPI_Iallreduce'
-# Between nodes the tags of messages tell.
+# Between nodes the tags of messages reveal the mismatch.
 nodes='-vnodes 3'
 expect 0 'do not match' 'MPI_Bcast with root 0' 'MPI_Barrier' FISHPLATE_DEBUG
 expect 1 'do not match' 'root 0' 'root 1'
@@ -50,7 +50,7 @@ expect 5 'do not match' 'MPI_Gather with root 0' 'MPI_Allgather'
 expect 6 'do not match' 'MPI_Scan' 'MPI_Allreduce'
 expect 7 'do not match' 'MPI_Bcast with root 0' 'MPI_Reduce with root 0'
 expect 10 'do not match' 'MPI_Ibcast with root 0' 'MPI_Iallreduce'
-# No message that could be compared: ranks that have waited for a second query the ranks they wait for.
+# Without messages to compare, ranks that have waited for a second query the ranks that they wait for.
 expect 9 'do not match' 'MPI_Gather with root 0' 'MPI_Bcast with root 0'
 expect 11 'do not match' 'MPI_Reduce with root 0' 'MPI_Bcast with root 0'
 expect 12 'do not match' 'MPI_Ibcast with root 0, and rank 0 called MPI_Finalize without it'
@@ -73,7 +73,7 @@ expect 5 'do not match' 'calls MPI_Gather' 'calls MPI_Allgather'
 expect 6 'do not match' 'calls MPI_Scan' 'calls MPI_Allreduce'
 nodes='-vnodes 3'
 expect 9 'do not match' 'calls MPI_Gather with 1 x MPI_INT (4 bytes), root 0' 'calls MPI_Bcast'
-# So it is with flags that ranks write into each other's memory, and in the switch.
+# The same with flags that ranks write into each other's memory, and in the switch.
 for coll in barrier=rdma barrier=switch; do
     for nodes in '' '-vnodes 2' '-vnodes 3'; do
         expect 0 'do not match' 'calls MPI_Bcast with 4 x MPI_INT (16 bytes), root 0' 'calls MPI_Barrier'

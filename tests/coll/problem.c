@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct test_neighborhood {
+struct describe_neighborhood {
     int sources[RANKS_MAX * 2], destinations[RANKS_MAX * 2], order[RANKS_MAX * 2];
     int nsources, ndestinations;
 };
@@ -15,7 +15,7 @@ struct test_neighborhood {
 struct setup {
     struct machine m;
     int64_t starts[2][RANKS_MAX + 1];
-    struct test_neighborhood hood[RANKS_MAX];
+    struct describe_neighborhood hood[RANKS_MAX];
 };
 
 static int group_of(const struct setup *s, int proc)
@@ -27,8 +27,8 @@ static int rank_of(const struct setup *s, int proc)
     return proc >= s->m.size ? proc - s->m.size : proc;
 }
 
-/* Blocks of a reduce_scatter: all alike, some empty, growing, everything at one rank. Both groups need the
- * same total. */
+/* Block sizes of a reduce_scatter by pattern: all equal, some empty, growing, everything at one rank. Both
+ * groups need the same total. */
 static int64_t block_items(const struct problem *p, int rank, int size, int64_t total)
 {
     switch (p->pattern) {
@@ -44,9 +44,9 @@ static int64_t block_items(const struct problem *p, int rank, int size, int64_t 
     }
 }
 
-/* Describes the neighbourhood: a periodic ring or row of a cartesian grid, a grid of 2 x n/2, a directed circulant
- * graph with double edges. */
-static void test_neighborhood(const struct problem *p, int rank, struct test_neighborhood *h)
+/* Describes the neighbourhood by pattern: a periodic ring or row of a Cartesian grid, a grid of 2 x n/2, a
+ * directed circulant graph with duplicate edges. */
+static void describe_neighborhood(const struct problem *p, int rank, struct describe_neighborhood *h)
 {
     const int n = p->size;
     memset(h, 0, sizeof(*h));
@@ -74,27 +74,27 @@ static void test_neighborhood(const struct problem *p, int rank, struct test_nei
     h->nsources = h->ndestinations = 4;
 }
 
-static void problem_fill(struct setup *s, int proc, enum sched_buf buf, int64_t at, int64_t n, int64_t item)
+static void fill_items(struct setup *s, int proc, enum sched_buf buf, int64_t at, int64_t n, int64_t item)
 {
     for (int64_t i = 0; i < n; i++)
         machine_set(&s->m, proc, buf, at + i, proc, item + i);
 }
 
-/* Buffers with `sent` items to read and `received` to write; in place there is only the latter, holding the
- * input at `at`. */
-static void test_buffers(struct setup *s, const struct problem *p, int proc, int64_t sent, int64_t received,
-                         int64_t at)
+/* Sets buffers of `sent` items to read and `received` items to write; in place there is only the second
+ * one, with the input at `at`. */
+static void set_buffers(struct setup *s, const struct problem *p, int proc, int64_t sent, int64_t received,
+                        int64_t at)
 {
     machine_buffer(&s->m, proc, BUF_SEND, p->in_place ? 0 : sent, true);
     machine_buffer(&s->m, proc, BUF_RECV, received, false);
     if (p->in_place)
-        problem_fill(s, proc, BUF_RECV, at, sent, 0);
+        fill_items(s, proc, BUF_RECV, at, sent, 0);
     else
-        problem_fill(s, proc, BUF_SEND, 0, sent, 0);
+        fill_items(s, proc, BUF_SEND, 0, sent, 0);
 }
 
 /* In rooted operations only the root can be in place. */
-static void rooted_buffers(struct setup *s, const struct problem *p, int proc, struct coll_shape *shape)
+static void set_rooted_buffers(struct setup *s, const struct problem *p, int proc, struct coll_shape *shape)
 {
     const bool root = proc == p->root, leaf = p->remote_size ? group_of(s, proc) == 1 : true;
     const int64_t many = p->remote_size ? p->remote_size : p->size;
@@ -103,26 +103,26 @@ static void rooted_buffers(struct setup *s, const struct problem *p, int proc, s
         machine_buffer(&s->m, proc, BUF_SEND, leaf && !shape->in_place, true);
         machine_buffer(&s->m, proc, BUF_RECV, root ? many : 0, false);
         if (shape->in_place)
-            problem_fill(s, proc, BUF_RECV, proc, 1, 0);
+            fill_items(s, proc, BUF_RECV, proc, 1, 0);
         else if (leaf)
-            problem_fill(s, proc, BUF_SEND, 0, 1, 0);
+            fill_items(s, proc, BUF_SEND, 0, 1, 0);
     } else {
         machine_buffer(&s->m, proc, BUF_SEND, root ? many : 0, true);
         machine_buffer(&s->m, proc, BUF_RECV, leaf && !shape->in_place, false);
         if (root)
-            problem_fill(s, proc, BUF_SEND, 0, many, 0);
+            fill_items(s, proc, BUF_SEND, 0, many, 0);
     }
 }
 
-static void reduce_buffers(struct setup *s, const struct problem *p, int proc, struct coll_shape *shape)
+static void set_reduce_buffers(struct setup *s, const struct problem *p, int proc, struct coll_shape *shape)
 {
     const bool root = proc == p->root, leaf = p->remote_size ? group_of(s, proc) == 1 : true;
     struct problem here = *p;
     here.in_place = shape->in_place = p->in_place && root;
-    test_buffers(s, &here, proc, leaf ? p->count : 0, root ? p->count : 0, 0);
+    set_buffers(s, &here, proc, leaf ? p->count : 0, root ? p->count : 0, 0);
 }
 
-static void problem_prepare(struct setup *s, const struct problem *p, int proc)
+static void prepare_process(struct setup *s, const struct problem *p, int proc)
 {
     struct coll_shape *shape = &s->m.procs[proc].shape;
     const int g = group_of(s, proc), rank = rank_of(s, proc), size = g ? p->remote_size : p->size;
@@ -145,42 +145,42 @@ static void problem_prepare(struct setup *s, const struct problem *p, int proc)
     case COLL_BCAST:
         machine_buffer(&s->m, proc, BUF_RECV, p->count, proc == p->root);
         if (proc == p->root)
-            problem_fill(s, proc, BUF_RECV, 0, p->count, 0);
+            fill_items(s, proc, BUF_RECV, 0, p->count, 0);
         break;
     case COLL_GATHER:
     case COLL_SCATTER:
-        rooted_buffers(s, p, proc, shape);
+        set_rooted_buffers(s, p, proc, shape);
         break;
     case COLL_ALLGATHER:
-        test_buffers(s, p, proc, 1, peers, rank);
+        set_buffers(s, p, proc, 1, peers, rank);
         break;
     case COLL_ALLTOALL:
-        test_buffers(s, p, proc, peers, peers, 0);
+        set_buffers(s, p, proc, peers, peers, 0);
         break;
     case COLL_REDUCE:
-        reduce_buffers(s, p, proc, shape);
+        set_reduce_buffers(s, p, proc, shape);
         break;
     case COLL_ALLREDUCE:
     case COLL_SCAN:
     case COLL_EXSCAN:
-        test_buffers(s, p, proc, p->count, p->count, 0);
+        set_buffers(s, p, proc, p->count, p->count, 0);
         break;
     case COLL_REDUCE_SCATTER: {
         const int64_t *starts = s->starts[g], total = starts[size];
         shape->starts = starts;
-        test_buffers(s, p, proc, total, p->in_place ? total : starts[rank + 1] - starts[rank], 0);
+        set_buffers(s, p, proc, total, p->in_place ? total : starts[rank + 1] - starts[rank], 0);
         break;
     }
     case COLL_NEIGHBOR_ALLGATHER:
     case COLL_NEIGHBOR_ALLTOALL: {
-        struct test_neighborhood *h = &s->hood[proc];
+        struct describe_neighborhood *h = &s->hood[proc];
         shape->sources = h->sources;
         shape->destinations = h->destinations;
         shape->receive_order = h->order;
         shape->nsources = h->nsources;
         shape->ndestinations = h->ndestinations;
-        test_buffers(s, p, proc, shape->kind == COLL_NEIGHBOR_ALLGATHER ? 1 : h->ndestinations, h->nsources,
-                     0);
+        set_buffers(s, p, proc, shape->kind == COLL_NEIGHBOR_ALLGATHER ? 1 : h->ndestinations, h->nsources,
+                    0);
         break;
     }
     default:
@@ -188,7 +188,7 @@ static void problem_prepare(struct setup *s, const struct problem *p, int proc)
     }
 }
 
-static void expect_one(struct setup *s, int proc, int64_t at, int rank, int64_t item)
+static void expect_item(struct setup *s, int proc, int64_t at, int rank, int64_t item)
 {
     const struct value *v = &s->m.procs[proc].mem[BUF_RECV].v[at];
     if (v->n != 1 || v->rank[0] != rank || v->item != item)
@@ -196,8 +196,8 @@ static void expect_one(struct setup *s, int proc, int64_t at, int rank, int64_t 
                      proc, (long long)at, v->item, v->n ? v->rank[0] : -1, (long long)item, rank);
 }
 
-/* Item `item` of the contributions of processes first .. last - 1, in this order unless the operator
- * commutes. */
+/* Expects item `item` of the contributions of processes first .. last - 1, combined in this order unless
+ * the operator commutes. */
 static void expect_sum(struct setup *s, const struct problem *p, int proc, int64_t at, int64_t item,
                        int first, int last)
 {
@@ -218,14 +218,14 @@ static void expect_sum(struct setup *s, const struct problem *p, int proc, int64
     }
 }
 
-/* The block of the sender that arrives on edge `slot` of `proc`. */
+/* Returns the sender's block that arrives on edge `slot` of `proc`. */
 static int edge_block(const struct setup *s, const struct problem *p, int proc, int slot)
 {
     const int source = s->hood[proc].sources[slot];
     if (p->algorithm->kind == COLL_NEIGHBOR_ALLGATHER)
         return 0;
     if (p->pattern < 2)
-        return slot ^ 1; /* what comes from the left was sent to the right */
+        return slot ^ 1; /* data from the left neighbour was sent to its right neighbour */
     int nth = 0;
     for (int i = 0; i < slot; i++)
         nth += s->hood[proc].sources[i] == source;
@@ -235,11 +235,11 @@ static int edge_block(const struct setup *s, const struct problem *p, int proc, 
     return -1;
 }
 
-static void problem_verify(struct setup *s, const struct problem *p, int proc)
+static void verify_process(struct setup *s, const struct problem *p, int proc)
 {
     const int g = group_of(s, proc), rank = rank_of(s, proc), size = g ? p->remote_size : p->size;
     const int peers = !p->remote_size ? size : g ? p->size : p->remote_size;
-    /* The processes whose data this one gets: its own group, or the other one. */
+    /* The processes whose data this process gets: those of its own group, or of the other group. */
     const int first = p->remote_size && g == 0 ? p->size : 0, last = first + peers;
     const struct coll_shape *shape = &s->m.procs[proc].shape;
     const uint64_t all[2] = {p->size == 64 ? ~0ull : (1ull << p->size) - 1, (1ull << p->remote_size) - 1};
@@ -250,23 +250,23 @@ static void problem_verify(struct setup *s, const struct problem *p, int proc)
         break;
     case COLL_BCAST:
         for (int64_t i = 0; i < p->count && (!p->remote_size || g == 1); i++)
-            expect_one(s, proc, i, p->root, i);
+            expect_item(s, proc, i, p->root, i);
         break;
     case COLL_GATHER:
         for (int r = first; r < last && proc == p->root; r++)
-            expect_one(s, proc, r - first, r, 0);
+            expect_item(s, proc, r - first, r, 0);
         break;
     case COLL_SCATTER:
         if (!shape->in_place && (!p->remote_size || g == 1))
-            expect_one(s, proc, 0, p->root, rank);
+            expect_item(s, proc, 0, p->root, rank);
         break;
     case COLL_ALLGATHER:
         for (int r = first; r < last; r++)
-            expect_one(s, proc, r - first, r, 0);
+            expect_item(s, proc, r - first, r, 0);
         break;
     case COLL_ALLTOALL:
         for (int r = first; r < last; r++)
-            expect_one(s, proc, r - first, r, rank);
+            expect_item(s, proc, r - first, r, rank);
         break;
     case COLL_REDUCE:
         for (int64_t i = 0; i < p->count && proc == p->root; i++)
@@ -291,7 +291,7 @@ static void problem_verify(struct setup *s, const struct problem *p, int proc)
     case COLL_NEIGHBOR_ALLTOALL:
         for (int i = 0; i < s->hood[proc].nsources; i++)
             if (s->hood[proc].sources[i] >= 0)
-                expect_one(s, proc, i, s->hood[proc].sources[i], edge_block(s, p, proc, i));
+                expect_item(s, proc, i, s->hood[proc].sources[i], edge_block(s, p, proc, i));
         break;
     default:
         break;
@@ -315,16 +315,16 @@ bool problem_check(const struct problem *p, bool print)
     make_blocks(&s, p);
     if (p->algorithm->kind >= COLL_NEIGHBOR_ALLGATHER)
         for (int proc = 0; proc < p->size; proc++)
-            test_neighborhood(p, proc, &s.hood[proc]);
+            describe_neighborhood(p, proc, &s.hood[proc]);
     for (int proc = 0; proc < s.m.nprocs; proc++) {
-        problem_prepare(&s, p, proc);
+        prepare_process(&s, p, proc);
         p->algorithm->generate(&s.m.procs[proc].shape, &s.m.procs[proc].sched);
         if (print)
             sched_print(&s.m.procs[proc].sched, proc);
     }
     if (machine_run(&s.m))
         for (int proc = 0; proc < s.m.nprocs; proc++)
-            problem_verify(&s, p, proc);
+            verify_process(&s, p, proc);
     bool ok = !s.m.error[0];
     if (!ok)
         printf(

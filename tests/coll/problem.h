@@ -1,4 +1,5 @@
-/* problem.h: one collective call of all ranks: what their buffers hold before, and what they must hold after.
+/* problem.h: one collective call of all ranks: the contents of their buffers before the call and the
+ * expected contents after it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TESTS_COLL_PROBLEM_H
@@ -9,16 +10,16 @@
 struct problem {
     const struct coll_algorithm *algorithm;
     int size, remote_size;
-    int root;      /* in the first group; ranks of the second are the leaves */
+    int root;      /* a rank of the first group; the ranks of the second group are the leaves */
     int64_t count; /* items */
     bool in_place, commutative, adjacent;
     int64_t segment;
     int window;
     int parameter[COLL_PARAMETERS];
-    int pattern; /* reduce_scatter: sizes of blocks; neighbourhoods: which graph */
+    int pattern; /* reduce_scatter: pattern of block sizes; neighbourhoods: kind of graph */
 };
 
-/* Runs the problem; on failure prints what failed, and for which shape. */
+/* Runs the problem; on failure prints the error and the shape. */
 bool problem_check(const struct problem *p, bool print);
 
 #endif

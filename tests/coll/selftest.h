@@ -1,9 +1,9 @@
-/* selftest.h: does the checker see mistakes? Returns the number it missed.
+/* selftest.h: tests whether the checker finds errors in schedules.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TESTS_COLL_SELFTEST_H
 #define FP_TESTS_COLL_SELFTEST_H
 
-int selftest(void);
+int selftest(void); /* returns the number of errors that the checker missed */
 
 #endif

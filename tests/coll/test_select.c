@@ -1,5 +1,5 @@
-/* test_select.c: the selection table: every rule names an algorithm, every call finds one that can do it, and
- * FISHPLATE_COLL is obeyed where possible and understood or refused with a hint.
+/* test_select.c: the selection of algorithms: every rule names an existing algorithm, every call finds an
+ * algorithm that supports it, and FISHPLATE_COLL is applied if possible, or refused with a hint.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -11,19 +11,19 @@
 #include "coll/select/select.h"
 #include "coll/select/tuning.h"
 
-static int select_set(const char *text)
+static int set_override(const char *text)
 {
     const int rc = tunable_set(tunables_find("COLL"), text, SOURCE_PROGRAM);
     return rc ? rc : coll_select_open();
 }
 
-static const char *select_chosen(struct coll_shape shape, uint64_t bytes, bool one_node, bool blocking)
+static const char *choose_algorithm(struct coll_shape shape, uint64_t bytes, bool one_node, bool blocking)
 {
     struct coll_where where = {.bytes = bytes, .one_node = one_node};
     return coll_select(&shape, &where, blocking).algorithm->name;
 }
 
-static void rules_name_algorithms(void)
+static void test_rules_name_algorithms(void)
 {
     for (size_t i = 0; i < coll_rules_count(); i++) {
         const struct coll_rule *rule = coll_rules_get(i);
@@ -31,10 +31,10 @@ static void rules_name_algorithms(void)
     }
 }
 
-static void every_call_finds_one(void)
+static void test_every_call_finds_algorithm(void)
 {
     static const uint64_t sizes[] = {0, 1, 100, 5000, 20000, 100000, 1000000, 100000000, 1ull << 40};
-    select_set("");
+    set_override("");
     for (int kind = 0; kind < COLL_KINDS; kind++)
         for (int size = 1; size <= 70; size++)
             for (int flags = 0; flags < 64; flags++) {
@@ -54,8 +54,9 @@ static void every_call_finds_one(void)
             }
 }
 
-/* Rules for sizes that nobody has measured come from the simulator: nothing whose steps are as many as ranks. */
-static void ten_thousand_ranks_have_rules(void)
+/* Rules for numbers of ranks that were not measured come from the simulator: they select no algorithm with
+ * as many steps as ranks. */
+static void test_rules_for_ten_thousand_ranks(void)
 {
     static const struct {
         enum coll_kind kind;
@@ -70,56 +71,56 @@ static void ten_thousand_ranks_have_rules(void)
         {COLL_SCAN, 1 << 20, "linear", "recursive_doubling"},
         {COLL_EXSCAN, 1 << 20, "linear", "recursive_doubling"},
     };
-    select_set("");
+    set_override("");
     for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
         struct coll_shape shape = {.kind = calls[i].kind, .size = 8, .count = 1 << 20, .commutative = true};
-        EXPECT_STR(select_chosen(shape, calls[i].bytes, false, true), calls[i].few);
+        EXPECT_STR(choose_algorithm(shape, calls[i].bytes, false, true), calls[i].few);
         shape.size = 10000;
-        EXPECT_STR(select_chosen(shape, calls[i].bytes, false, true), calls[i].many);
+        EXPECT_STR(choose_algorithm(shape, calls[i].bytes, false, true), calls[i].many);
     }
 }
 
-static void override_wins_where_it_fits(void)
+static void test_override_applies_if_supported(void)
 {
     struct coll_shape shape = {.kind = COLL_ALLREDUCE, .size = 4, .count = 1, .commutative = true};
-    EXPECT_EQ(select_set("allreduce=ring,bcast=chain:segment=32k:window=3"), 0);
-    EXPECT_STR(select_chosen(shape, 8, true, true), "ring");
+    EXPECT_EQ(set_override("allreduce=ring,bcast=chain:segment=32k:window=3"), 0);
+    EXPECT_STR(choose_algorithm(shape, 8, true, true), "ring");
     shape.commutative = false;
-    EXPECT(strcmp(select_chosen(shape, 8, true, true), "ring") != 0);
+    EXPECT(strcmp(choose_algorithm(shape, 8, true, true), "ring") != 0);
     shape = (struct coll_shape){.kind = COLL_BCAST, .size = 4, .count = 1};
     struct coll_where where = {.bytes = 8};
     struct coll_choice c = coll_select(&shape, &where, true);
     EXPECT_STR(c.algorithm->name, "chain");
     EXPECT_EQ(c.segment, 32768);
     EXPECT_EQ(c.window, 3);
-    EXPECT_EQ(select_set("barrier=mcs:release=3"), 0);
+    EXPECT_EQ(set_override("barrier=mcs:release=3"), 0);
     shape.kind = COLL_BARRIER;
     c = coll_select(&shape, &where, true);
     EXPECT_STR(c.algorithm->name, "mcs");
     EXPECT_EQ(c.parameter[0], 0);
     EXPECT_EQ(c.parameter[1], 3);
     EXPECT(!c.by_node);
-    EXPECT_EQ(select_set("barrier=node+fway:f=3"), 0);
+    EXPECT_EQ(set_override("barrier=node+fway:f=3"), 0);
     c = coll_select(&shape, &where, false);
     EXPECT_STR(c.algorithm->name, "fway");
     EXPECT(c.by_node);
     EXPECT_EQ(c.parameter[0], 3);
-    EXPECT_EQ(select_set("deterministic,barrier=rdma"), 0);
+    EXPECT_EQ(set_override("deterministic,barrier=rdma"), 0);
     shape = (struct coll_shape){
         .kind = COLL_ALLREDUCE, .size = 4, .count = 1, .commutative = true, .adjacent = true};
-    EXPECT_STR(select_chosen(shape, 8, true, true), select_chosen(shape, 8, false, false));
+    EXPECT_STR(choose_algorithm(shape, 8, true, true), choose_algorithm(shape, 8, false, false));
     shape.kind = COLL_BCAST;
-    EXPECT_STR(select_chosen(shape, 8, true, true), "shared");
-    EXPECT_EQ(select_set("determinist"), MPI_ERR_ARG);
-    EXPECT_EQ(select_set("barrier=node+rdma"), MPI_ERR_ARG);
-    EXPECT_EQ(select_set("bcast=node+chain"), MPI_ERR_ARG);
+    EXPECT_STR(choose_algorithm(shape, 8, true, true), "shared");
+    EXPECT_EQ(set_override("determinist"), MPI_ERR_ARG);
+    EXPECT_EQ(set_override("barrier=node+rdma"), MPI_ERR_ARG);
+    EXPECT_EQ(set_override("bcast=node+chain"), MPI_ERR_ARG);
     shape.kind = COLL_BCAST;
-    EXPECT_EQ(select_set(""), 0);
-    EXPECT_STR(select_chosen(shape, 8, true, true), "shared");
-    EXPECT_STR(select_chosen(shape, 8, true, false), "binomial");
+    EXPECT_EQ(set_override(""), 0);
+    EXPECT_STR(choose_algorithm(shape, 8, true, true), "shared");
+    EXPECT_STR(choose_algorithm(shape, 8, true, false), "binomial");
 }
 
-static void mistakes_are_named(void)
+static void test_mistakes_are_named(void)
 {
     static const struct {
         const char *text, *hint;
@@ -136,7 +137,7 @@ static void mistakes_are_named(void)
         {"barrier=zzzzzzzz", "it has"},
     };
     for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++) {
-        EXPECT_EQ(select_set(mistakes[i].text), MPI_ERR_ARG);
+        EXPECT_EQ(set_override(mistakes[i].text), MPI_ERR_ARG);
         if (!strstr(err_detail(MPI_ERR_ARG), mistakes[i].hint)) {
             printf("'%s' gives: %s\n", mistakes[i].text, err_detail(MPI_ERR_ARG));
             test_failures++;
@@ -144,8 +145,8 @@ static void mistakes_are_named(void)
     }
 }
 
-/* Writes a file of rules and names it; *path is where it was. */
-static int set_file(const char *text, const char *more, char path[64])
+/* Writes a file of rules and selects it; `path` gets its name. */
+static int set_rule_file(const char *text, const char *more, char path[64])
 {
     char setting[128];
     snprintf(path, 64, "/tmp/fishplate-test-select-XXXXXX");
@@ -153,12 +154,12 @@ static int set_file(const char *text, const char *more, char path[64])
     fputs(text, f);
     fclose(f);
     snprintf(setting, sizeof(setting), "@%s%s", path, more);
-    int rc = select_set(setting);
+    int rc = set_override(setting);
     unlink(path);
     return rc;
 }
 
-static const char *chosen_on(int kind, int ranks, int nodes, uint64_t bytes)
+static const char *choose_on_nodes(int kind, int ranks, int nodes, uint64_t bytes)
 {
     const struct coll_shape shape = {
         .kind = (enum coll_kind)kind, .size = ranks, .count = 1, .commutative = true, .adjacent = true};
@@ -166,43 +167,44 @@ static const char *chosen_on(int kind, int ranks, int nodes, uint64_t bytes)
     return coll_select(&shape, &where, true).algorithm->name;
 }
 
-static void file_of_rules(void)
+static void test_rule_file(void)
 {
     char path[64];
-    EXPECT_EQ(set_file("# a remark\n\n"
-                       "allreduce ranks=4-8 nodes=2 bytes=1k-16k ring:segment=32k # fast\n"
-                       "allreduce ranks=3 rabenseifner\r\n"
-                       "bcast\tbytes=64k- chain:segment=1m:window=3\n"
-                       "barrier nodes=2- nway:n=3",
-                       "", path),
+    EXPECT_EQ(set_rule_file("# a remark\n\n"
+                            "allreduce ranks=4-8 nodes=2 bytes=1k-16k ring:segment=32k # fast\n"
+                            "allreduce ranks=3 rabenseifner\r\n"
+                            "bcast\tbytes=64k- chain:segment=1m:window=3\n"
+                            "barrier nodes=2- nway:n=3",
+                            "", path),
               0);
     EXPECT_EQ(coll_site_count(), 4);
     EXPECT_EQ(coll_site_get(1)->line, 4);
-    EXPECT_STR(chosen_on(COLL_ALLREDUCE, 4, 2, 1024), "ring");
-    EXPECT_STR(chosen_on(COLL_ALLREDUCE, 8, 2, 16384), "ring");
-    EXPECT_STR(chosen_on(COLL_ALLREDUCE, 8, 2, 16385), "rabenseifner"); /* the built-in rule */
-    EXPECT_STR(chosen_on(COLL_ALLREDUCE, 8, 2, 1023), "recursive_doubling");
-    EXPECT_STR(chosen_on(COLL_ALLREDUCE, 9, 2, 1024), "recursive_doubling");
-    EXPECT_STR(chosen_on(COLL_ALLREDUCE, 8, 3, 1024), "recursive_doubling");
-    EXPECT_STR(chosen_on(COLL_ALLREDUCE, 8, 0, 1024), "recursive_doubling"); /* nodes not known */
-    EXPECT_STR(chosen_on(COLL_ALLREDUCE, 3, 0, 8), "rabenseifner");
-    EXPECT_STR(chosen_on(COLL_BCAST, 3, 1, 1 << 20), "chain");
-    EXPECT_STR(chosen_on(COLL_BARRIER, 8, 2, 0), "nway");
+    EXPECT_STR(choose_on_nodes(COLL_ALLREDUCE, 4, 2, 1024), "ring");
+    EXPECT_STR(choose_on_nodes(COLL_ALLREDUCE, 8, 2, 16384), "ring");
+    EXPECT_STR(choose_on_nodes(COLL_ALLREDUCE, 8, 2, 16385), "rabenseifner"); /* the built-in rule */
+    EXPECT_STR(choose_on_nodes(COLL_ALLREDUCE, 8, 2, 1023), "recursive_doubling");
+    EXPECT_STR(choose_on_nodes(COLL_ALLREDUCE, 9, 2, 1024), "recursive_doubling");
+    EXPECT_STR(choose_on_nodes(COLL_ALLREDUCE, 8, 3, 1024), "recursive_doubling");
+    EXPECT_STR(choose_on_nodes(COLL_ALLREDUCE, 8, 0, 1024),
+               "recursive_doubling"); /* the number of nodes is unknown */
+    EXPECT_STR(choose_on_nodes(COLL_ALLREDUCE, 3, 0, 8), "rabenseifner");
+    EXPECT_STR(choose_on_nodes(COLL_BCAST, 3, 1, 1 << 20), "chain");
+    EXPECT_STR(choose_on_nodes(COLL_BARRIER, 8, 2, 0), "nway");
     /* Between two bounds the choice is the same. */
     EXPECT_EQ(coll_select_next(COLL_ALLREDUCE, 5), 1024);
     EXPECT_EQ(coll_select_next(COLL_ALLREDUCE, 1024), 16385);
 
-    /* What is named wins over the file; reductions that must give the same bits do not look at nodes. */
+    /* A named algorithm overrides the file; deterministic reductions do not depend on nodes. */
     const char *rule = "allreduce nodes=2 ring\n";
-    EXPECT_EQ(set_file(rule, ",allreduce=reduce_bcast", path), 0);
-    EXPECT_STR(chosen_on(COLL_ALLREDUCE, 4, 2, 8), "reduce_bcast");
-    EXPECT_EQ(set_file(rule, ",deterministic", path), 0);
-    EXPECT_STR(chosen_on(COLL_ALLREDUCE, 4, 2, 8), chosen_on(COLL_ALLREDUCE, 4, 4, 8));
-    EXPECT_EQ(select_set(""), 0);
+    EXPECT_EQ(set_rule_file(rule, ",allreduce=reduce_bcast", path), 0);
+    EXPECT_STR(choose_on_nodes(COLL_ALLREDUCE, 4, 2, 8), "reduce_bcast");
+    EXPECT_EQ(set_rule_file(rule, ",deterministic", path), 0);
+    EXPECT_STR(choose_on_nodes(COLL_ALLREDUCE, 4, 2, 8), choose_on_nodes(COLL_ALLREDUCE, 4, 4, 8));
+    EXPECT_EQ(set_override(""), 0);
     EXPECT_EQ(coll_site_count(), 0);
 }
 
-static void bad_files_are_refused(void)
+static void test_bad_rule_files(void)
 {
     static const struct {
         const char *text, *expected;
@@ -221,22 +223,22 @@ static void bad_files_are_refused(void)
     };
     char path[64];
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        EXPECT_EQ(set_file(bad[i].text, "", path), MPI_ERR_ARG);
+        EXPECT_EQ(set_rule_file(bad[i].text, "", path), MPI_ERR_ARG);
         const char *message = err_detail(MPI_ERR_ARG);
         if (!strstr(message, bad[i].expected) || !strstr(message, path)) {
             printf("'%s' gives: %s\n", bad[i].text, message);
             test_failures++;
         }
     }
-    EXPECT_EQ(select_set("@/nowhere/rules"), MPI_ERR_ARG);
+    EXPECT_EQ(set_override("@/nowhere/rules"), MPI_ERR_ARG);
     EXPECT(strstr(err_detail(MPI_ERR_ARG), "cannot read /nowhere/rules: No such file") != NULL);
-    EXPECT_EQ(select_set(""), 0);
+    EXPECT_EQ(set_override(""), 0);
 }
 
-/* Within a size class, which is measured as one, no rule may change. */
-static void classes_end_where_rules_do(void)
+/* Rules must not change within a size class, since a class is measured as a whole. */
+static void test_size_classes_match_rules(void)
 {
-    EXPECT_EQ(select_set(""), 0);
+    EXPECT_EQ(set_override(""), 0);
     for (int kind = COLL_BCAST; kind <= COLL_ALLREDUCE; kind++)
         for (int class = 0; class < TUNING_CLASSES; class ++) {
             const uint64_t first = class ? tuning_limit(class - 1) + 1 : 1;
@@ -248,8 +250,9 @@ static void classes_end_where_rules_do(void)
     EXPECT_EQ(tuning_class(tuning_limit(TUNING_CLASSES - 1) + 1), -1);
 }
 
-/* Algorithms with one message per rank are not tried among a thousand ranks, where a tree has ten rounds. */
-static void hopeless_ones_are_not_tried(void)
+/* Algorithms with one message per rank are not tried for a thousand ranks, for which a tree has ten
+ * rounds. */
+static void test_slow_algorithms_are_not_tried(void)
 {
     struct coll_shape shape = {
         .kind = COLL_BCAST, .size = 1024, .count = 1000, .commutative = true, .adjacent = true};
@@ -269,14 +272,14 @@ static void hopeless_ones_are_not_tried(void)
 
 int main(void)
 {
-    TEST_RUN(rules_name_algorithms);
-    TEST_RUN(every_call_finds_one);
-    TEST_RUN(ten_thousand_ranks_have_rules);
-    TEST_RUN(override_wins_where_it_fits);
-    TEST_RUN(mistakes_are_named);
-    TEST_RUN(file_of_rules);
-    TEST_RUN(bad_files_are_refused);
-    TEST_RUN(classes_end_where_rules_do);
-    TEST_RUN(hopeless_ones_are_not_tried);
+    TEST_RUN(test_rules_name_algorithms);
+    TEST_RUN(test_every_call_finds_algorithm);
+    TEST_RUN(test_rules_for_ten_thousand_ranks);
+    TEST_RUN(test_override_applies_if_supported);
+    TEST_RUN(test_mistakes_are_named);
+    TEST_RUN(test_rule_file);
+    TEST_RUN(test_bad_rule_files);
+    TEST_RUN(test_size_classes_match_rules);
+    TEST_RUN(test_slow_algorithms_are_not_tried);
     return test_result();
 }

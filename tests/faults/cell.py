@@ -74,11 +74,11 @@ class Cell:
         return env
 
     def fabric(self):
-        """Words for SOFTIB_FABRIC; none: mpiexec makes the fabric."""
+        """Settings for SOFTIB_FABRIC; empty: mpiexec creates the fabric."""
         return self.fault.fabric
 
     def timeout(self):
-        """mpiexec's own, in seconds."""
+        """mpiexec's -timeout in seconds."""
         return self.fault.timeout
 
     def program(self):
@@ -91,11 +91,11 @@ class Cell:
         return matrix.explained(self.fault, err)
 
     def meanwhile(self):
-        """What is done again and again while the job runs; returns in how many seconds it is to be done next."""
+        """A periodic action while the job runs; returns the seconds until its next execution."""
         return 0.2 if self.fault.resume else 0.05
 
     def all_right(self, out):
-        """Does the job say that every byte was right?"""
+        """True if the job's output states that every byte was correct."""
         return out.count("bytes right") == self.ranks
 
     def is_wrong(self, out):
@@ -128,7 +128,7 @@ class Cell:
             resource.setrlimit(getattr(resource, "RLIMIT_" + name), (value, value))
 
     def attend(self, job, deadline):
-        """Until the job ends. A rank that has stopped itself is let go on after a second, if the fault requires it (resume)."""
+        """Waits until the job ends. A rank that has stopped itself is continued after a second if the fault requires it (resume)."""
         stopped_since = {}
         while job.poll() is None and time.monotonic() < deadline:
             try:
@@ -144,7 +144,7 @@ class Cell:
         return job.poll() is not None
 
     def leftovers(self):
-        """Processes that do not go away by themselves, and files."""
+        """Processes that do not end by themselves, and files."""
         end = time.monotonic() + GRACE
         while (left := processes(self.mark)) and time.monotonic() < end:
             time.sleep(0.05)
@@ -177,7 +177,7 @@ class Cell:
         right = self.endings()
         detail = f"exit status {status}\n{out}{err}"
         sentence = self.explained(err)
-        # Of a job that had ended before its mpiexec was killed, only the exit status is lost.
+        # If the job ended before its mpiexec was killed, only the exit status is lost.
         complete = status in (0, -signal.SIGKILL if f.what == "front" else 0) and self.all_right(out)
         timed_out = status == 124 and f.timeout == 60
         if status == 77 and f.wrap:

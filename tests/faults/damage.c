@@ -1,13 +1,13 @@
-/* damage.c: the faults that a rank causes itself, at a point of its program that the seed decides.
+/* damage.c: the faults that a rank causes, at a point of its program that the seed selects.
  *
  *     kill        this rank dies of SIGKILL
  *     stop        this rank is stopped; faults.py continues it, or does not
  *     front       mpiexec's first process is killed: the one the user's shell knows
  *     worker      the process that started this rank is killed: mpiexec's worker, or the agent of this host
  *     port-down   the port of node 1 goes down
- *     port-flap   ... and comes up again
+ *     port-flap   the port of node 1 goes down and comes up again
  *     qp          a queue pair of this process goes into its error state (breaker.c)
- *     away        this rank makes no MPI call for a while
+ *     away        this rank makes no MPI call for some time
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "damage.h"
@@ -21,7 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static int damage_setting(const char *name)
+static int get_setting(const char *name)
 {
     const char *text = getenv(name);
     return text ? atoi(text) : -1;
@@ -29,12 +29,12 @@ static int damage_setting(const char *name)
 
 int damage_rank(void)
 {
-    return damage_setting("FAULTS_RANK");
+    return get_setting("FAULTS_RANK");
 }
 
 int damage_round(void)
 {
-    return damage_setting("FAULTS_ROUND");
+    return get_setting("FAULTS_ROUND");
 }
 
 static pid_t parent_of(pid_t pid)
@@ -50,20 +50,21 @@ static pid_t parent_of(pid_t pid)
     return parent;
 }
 
-static void damage_end(pid_t pid)
+static void kill_process(pid_t pid)
 {
     if (pid > 1)
         kill(pid, SIGKILL);
 }
 
-static bool damage_port(const char *state)
+static bool set_port_state(const char *state)
 {
     char command[512];
     snprintf(command, sizeof(command), "\"%s\" ctl port %s node1/hca0/1", getenv("SOFTIB"), state);
     return system(command) == 0;
 }
 
-/* At the start of a job there may be no queue pair yet: waits for one, not for ever. */
+/* Waits, with a limit, until a queue pair exists, since there may be none at the start of a job; then
+ * breaks it. */
 static void break_queue_pair(void)
 {
     void *library = dlopen(getenv("FISHPLATE_VERBS"), RTLD_NOW);
@@ -88,23 +89,23 @@ void damage_now(void)
     else if (strcmp(what, "stop") == 0)
         kill(getpid(), SIGSTOP);
     else if (strcmp(what, "front") == 0)
-        damage_end(parent_of(parent_of(getppid()))); /* behind the worker and the reaper */
+        kill_process(parent_of(parent_of(getppid()))); /* the parent of the worker and of the reaper */
     else if (strcmp(what, "worker") == 0)
-        damage_end(getppid());
+        kill_process(getppid());
     else if (strcmp(what, "port-down") == 0)
-        damage_port("down");
-    else if (strcmp(what, "port-flap") == 0 && damage_port("down"))
-        damage_port("up");
+        set_port_state("down");
+    else if (strcmp(what, "port-flap") == 0 && set_port_state("down"))
+        set_port_state("up");
     else if (strcmp(what, "qp") == 0)
         break_queue_pair();
     else if (strcmp(what, "away") == 0)
         usleep(300 * 1000);
 }
 
-static void *damage_delayed(void *unused)
+static void *cause_delayed_damage(void *unused)
 {
     (void)unused;
-    usleep((useconds_t)damage_setting("FAULTS_DELAY"));
+    usleep((useconds_t)get_setting("FAULTS_DELAY"));
     damage_now();
     return NULL;
 }
@@ -112,7 +113,7 @@ static void *damage_delayed(void *unused)
 void damage_soon(void)
 {
     pthread_t thread;
-    if (damage_setting("PMI_RANK") == damage_rank() && getenv("FAULTS_WHAT"))
-        if (pthread_create(&thread, NULL, damage_delayed, NULL) == 0)
+    if (get_setting("PMI_RANK") == damage_rank() && getenv("FAULTS_WHAT"))
+        if (pthread_create(&thread, NULL, cause_delayed_damage, NULL) == 0)
             pthread_detach(thread);
 }

@@ -1,4 +1,4 @@
-/* damage.h: what one rank of the fault matrix does to itself, to the launcher or to the network.
+/* damage.h: the faults that one rank of the fault matrix causes in itself, in the launcher or in the network.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FAULTS_DAMAGE_H
@@ -11,8 +11,8 @@ int damage_round(void);
 /* Causes the damage of FAULTS_WHAT; returns unless that ends this process. */
 void damage_now(void);
 
-/* The same from a thread after FAULTS_DELAY microseconds, in the chosen rank: while MPI_Init or MPI_Finalize run. The
- * rank is taken from the launcher's PMI_RANK. */
+/* In the selected rank, causes the damage from a thread after FAULTS_DELAY microseconds, while MPI_Init or
+ * MPI_Finalize runs. The rank number is the launcher's PMI_RANK. */
 void damage_soon(void);
 
 #endif

@@ -1,5 +1,5 @@
-/* deny.c: runs a program to which the kernel refuses process_vm_readv and process_vm_writev, as in a container
- * with a tight seccomp profile: faults_deny CMD...
+/* deny.c: runs a program for which the kernel refuses process_vm_readv and process_vm_writev, as in a
+ * container with a strict seccomp profile: faults_deny CMD...
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>

@@ -5,7 +5,7 @@
     faults.py --build build --only 'rank killed'    one fault, or one cell: 'rank killed/rput'
     faults.py --build build --sample 12 --seed 3    12 cells, chosen by the seed
 
-The seed decides which rank does the damage, in which round, or how soon. The same seed does the same again.
+The seed selects the rank that causes the fault, the round or the delay. The same seed repeats the same run.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -57,7 +57,7 @@ def progress(done, total, began, words):
 
 
 def run_all(args, cells):
-    """{(fault, situation): [result, ...]}; what is not right is shown at once."""
+    """{(fault, situation): [result, ...]}; bad results are printed at once."""
     results, began, done = {}, time.monotonic(), 0
     build = os.path.abspath(args.build)
     with ThreadPoolExecutor(args.jobs) as pool:
@@ -89,7 +89,7 @@ def table(results):
 
 
 def sentences(results):
-    """How the jobs that ended were explained: each sentence once for a fault, numbers and names aside."""
+    """The explanations of the jobs that ended: each sentence once per fault, ignoring numbers and names."""
     found = {}
     for (fault, _), several in results.items():
         for r in several:

@@ -1,4 +1,4 @@
-"""What the matrix consists of: the situations, the faults, and which endings are right for each pair.
+"""The fault matrix: the situations, the faults, and the correct endings of each pair.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -42,22 +42,22 @@ SITUATIONS = [
 @dataclass
 class Fault:
     name: str
-    what: str = ""  # FAULTS_WHAT of the rank that does it
-    right: tuple = (COMPLETES,)  # endings in the middle of traffic
-    explanation: str = ""  # what an ending must be explained by: a pattern in the job's standard error
+    what: str = ""  # FAULTS_WHAT of the rank that causes the fault
+    right: tuple = (COMPLETES,)  # correct endings of a fault in the middle of traffic
+    explanation: str = ""  # pattern in the job's standard error that explains an ending
     env: dict = field(default_factory=dict)
-    fabric: str = ""  # words for SOFTIB_FABRIC besides the number of nodes
+    fabric: str = ""  # settings for SOFTIB_FABRIC besides the number of nodes
     agents: bool = False  # hosts are reached through agents instead of virtual nodes
     limits: dict = field(default_factory=dict)  # of the resource module, by name without RLIMIT_
     wrap: str = ""  # "deny": no process_vm_readv; "full": /dev/shm without room
-    timeout: int = 60  # mpiexec's own, in seconds
-    within: str = ""  # what a shell does in each rank before the program
+    timeout: int = 60  # mpiexec's -timeout in seconds
+    within: str = ""  # shell commands of each rank before the program
     resume: bool = False  # a stopped rank is continued by the driver
-    kept: dict = field(default_factory=dict)  # env that a situation's own setting may not replace
+    kept: dict = field(default_factory=dict)  # environment that a situation's settings must not override
 
 
 NETWORK = r"the connection to rank \d+ .* failed|has been down for"
-NO_PORT = r"is active|DOWN"  # a job that starts just then
+NO_PORT = r"is active|DOWN"  # message of a job that starts while the port is down
 FAULTS = [
     Fault("nothing"),
     Fault("rank killed", "kill", (ENDS,), r"Rank \d+ .*(killed|signal 9|SIGKILL)"),
@@ -85,10 +85,10 @@ FAULTS = [
 
 
 def endings(fault, situation):
-    """Damage that comes when a job is nearly over, or before it has begun, may come too late or be harmless."""
+    """A fault at the end of a job, or before its start, may be too late or harmless."""
     late = fault.what and fault.right == (ENDS,) and situation.name in ("start", "finalize")
     no_port = fault.what == "port-flap" and situation.name == "start"
-    unknown = fault.what == "qp" and situation.name == "put"  # whether a last byte was seen
+    unknown = fault.what == "qp" and situation.name == "put"  # whether the receiver saw the last byte
     return (COMPLETES, ENDS) if late or no_port or unknown else fault.right
 
 

@@ -1,6 +1,7 @@
-/* patience.c: rank 1 is stopped inside MPI_Finalize (kill point ib_finishing, FISHPLATE_KILL_AT=ib_finishing:1:1:stop). Rank 0 must not
- * leave MPI_Finalize before rank 1 has been continued, whatever time its clock shows: from MPI_Finalize on, each time that rank 0's
- * main thread reads the clock inside the library, another second has passed. Rank 0 continues rank 1 after READS of them.
+/* patience.c: rank 1 is stopped inside MPI_Finalize (kill point ib_finishing,
+ * FISHPLATE_KILL_AT=ib_finishing:1:1:stop). Rank 0 must not leave MPI_Finalize before rank 1 has been
+ * continued, whatever its clock shows: in MPI_Finalize each reading of the clock by rank 0's main thread
+ * inside the library advances the clock by one second. Rank 0 continues rank 1 after READS readings.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -17,10 +18,10 @@
 enum { READS = 2000, BYTES = 3000 };
 
 static pthread_t main_thread;
-static int fast, reads; /* of the main thread */
+static int fast, reads; /* 1: the clock is fast; number of readings by the main thread */
 static pid_t peer;
 
-static int is_library(const void *caller)
+static int is_in_library(const void *caller)
 {
     Dl_info info;
     return dladdr(caller, &info) && info.dli_fname && strstr(info.dli_fname, "libmpi_abi");
@@ -29,7 +30,7 @@ static int is_library(const void *caller)
 int clock_gettime(clockid_t which, struct timespec *out)
 {
     const int rc = (int)syscall(SYS_clock_gettime, which, out);
-    if (!fast || !pthread_equal(pthread_self(), main_thread) || !is_library(__builtin_return_address(0)))
+    if (!fast || !pthread_equal(pthread_self(), main_thread) || !is_in_library(__builtin_return_address(0)))
         return rc;
     out->tv_sec += ++reads;
     if (reads == READS)

@@ -1,5 +1,6 @@
-/* points.c: the program of the kill points: every kind of communication that has points, each byte of it checked, in rounds. A rank may
- * die at any moment: the others go on with a communicator without it. A rank that gets through reports that in one line.
+/* points.c: the program of the kill point tests: rounds of every kind of communication that has kill
+ * points, with every byte checked. A rank may die at any moment; the others continue with a communicator
+ * without it. Each rank that finishes prints one line.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi-ext.h>
@@ -14,11 +15,11 @@ enum { ROUNDS = 4, RANKS = 8, MESSAGES = 6, BYTES = 70000, ELEMENTS = 600, FEW =
 
 static const int sizes[MESSAGES] = {0, 8, 200, 3000, 16000, BYTES};
 
-static MPI_Comm now; /* of the living */
+static MPI_Comm now; /* communicator of the living ranks */
 static int rank, size, round_number;
 static bool failed; /* a member of `now` has died */
 
-static void points_wrong_arguments(const char *format, ...)
+static void report_error_and_exit(const char *format, ...)
 {
     va_list list;
     va_start(list, format);
@@ -30,8 +31,8 @@ static void points_wrong_arguments(const char *format, ...)
     MPI_Abort(MPI_COMM_WORLD, 3);
 }
 
-/* Checks a call that may fail only because of a death. True: it succeeded. */
-static bool points_did(int rc, const char *what)
+/* Returns true if the call succeeded; a failure is accepted only if a rank has died. */
+static bool succeeded(int rc, const char *what)
 {
     int class = rc;
     if (rc)
@@ -40,59 +41,59 @@ static bool points_did(int rc, const char *what)
         char text[MPI_MAX_ERROR_STRING];
         int length;
         MPI_Error_string(rc, text, &length);
-        points_wrong_arguments("%s failed with %s", what, text);
+        report_error_and_exit("%s failed with %s", what, text);
     }
     failed = failed || class;
     return class == 0;
 }
 
-static unsigned char points_expected(int from, int to, int k, int i)
+static unsigned char expected_byte(int from, int to, int k, int i)
 {
     return (unsigned char)(from * 31 + to * 7 + k * 13 + round_number * 5 + i * 3 + (i >> 8));
 }
 
-/* Checks messages: one between two living ranks must arrive, whoever else dies. */
+/* Messages between two living ranks must arrive, even if other ranks die. */
 static void test_messages(void)
 {
     static unsigned char in[RANKS][MESSAGES][BYTES], out[RANKS][MESSAGES][BYTES];
     MPI_Request requests[2][RANKS][MESSAGES];
     bool arrived[RANKS] = {false};
-    MPI_Datatype pieces; /* one message is sent from pieces of memory */
+    MPI_Datatype pieces; /* the type of one message with gaps in memory */
     MPI_Type_vector(sizes[PIECES] / 100, 100, 200, MPI_BYTE, &pieces);
     MPI_Type_commit(&pieces);
     for (int peer = 0; peer < size; peer++)
         for (int k = 0; k < MESSAGES; k++) {
             requests[0][peer][k] = requests[1][peer][k] = MPI_REQUEST_NULL;
             for (int i = 0; i < sizes[k]; i++)
-                out[peer][k][k == PIECES ? i / 100 * 200 + i % 100 : i] = points_expected(rank, peer, k, i);
-            points_did(MPI_Irecv(in[peer][k], sizes[k], MPI_BYTE, peer, k, now, &requests[0][peer][k]),
-                       "MPI_Irecv");
+                out[peer][k][k == PIECES ? i / 100 * 200 + i % 100 : i] = expected_byte(rank, peer, k, i);
+            succeeded(MPI_Irecv(in[peer][k], sizes[k], MPI_BYTE, peer, k, now, &requests[0][peer][k]),
+                      "MPI_Irecv");
         }
     for (int k = 0; k < MESSAGES; k++)
         for (int peer = 0; peer < size; peer++)
-            points_did(MPI_Isend(out[peer][k], k == PIECES ? 1 : sizes[k], k == PIECES ? pieces : MPI_BYTE,
-                                 peer, k, now, &requests[1][peer][k]),
-                       "MPI_Isend");
+            succeeded(MPI_Isend(out[peer][k], k == PIECES ? 1 : sizes[k], k == PIECES ? pieces : MPI_BYTE,
+                                peer, k, now, &requests[1][peer][k]),
+                      "MPI_Isend");
     for (int peer = 0; peer < size; peer++) {
         arrived[peer] = true;
         for (int k = 0; k < MESSAGES; k++) {
             if (requests[0][peer][k] == MPI_REQUEST_NULL ||
-                !points_did(MPI_Wait(&requests[0][peer][k], MPI_STATUS_IGNORE), "MPI_Wait for a receive")) {
+                !succeeded(MPI_Wait(&requests[0][peer][k], MPI_STATUS_IGNORE), "MPI_Wait for a receive")) {
                 arrived[peer] = false;
                 continue;
             }
             for (int i = 0; i < sizes[k]; i++)
-                if (in[peer][k][i] != points_expected(peer, rank, k, i))
-                    points_wrong_arguments("message %d of rank %d has %u at byte %d, not %u", k, peer,
-                                           in[peer][k][i], i, points_expected(peer, rank, k, i));
+                if (in[peer][k][i] != expected_byte(peer, rank, k, i))
+                    report_error_and_exit("message %d of rank %d has %u at byte %d, not %u", k, peer,
+                                          in[peer][k][i], i, expected_byte(peer, rank, k, i));
         }
     }
     for (int peer = 0; peer < size; peer++)
         for (int k = 0; k < MESSAGES; k++)
             if (requests[1][peer][k] != MPI_REQUEST_NULL)
-                points_did(MPI_Wait(&requests[1][peer][k], MPI_STATUS_IGNORE), "MPI_Wait for a send");
+                succeeded(MPI_Wait(&requests[1][peer][k], MPI_STATUS_IGNORE), "MPI_Wait for a send");
     MPI_Type_free(&pieces);
-    /* The rank that did not arrive must be one that all can agree is dead. */
+    /* A rank whose message did not arrive must be dead by the agreement of all ranks. */
     MPI_Group dead;
     int at = 0, world, ndead;
     MPIX_Comm_failure_ack(now);
@@ -107,14 +108,15 @@ static void test_messages(void)
     MPI_Group_free(&all);
     MPI_Group_free(&dead);
     if (at)
-        points_wrong_arguments("messages of %d living ranks did not arrive", at);
+        report_error_and_exit("messages of %d living ranks did not arrive", at);
 }
 
-/* After a death a collective call may have succeeded at some members only. What was made is of use if it did at all; else it is left. */
-static bool all_did(int rc, const char *what)
+/* Returns true if the call succeeded at all members. After a death a collective call may succeed at some
+ * members only; its result is then not used. */
+static bool succeeded_everywhere(int rc, const char *what)
 {
-    int fine = points_did(rc, what);
-    points_did(MPIX_Comm_agree(now, &fine), "MPIX_Comm_agree");
+    int fine = succeeded(rc, what);
+    succeeded(MPIX_Comm_agree(now, &fine), "MPIX_Comm_agree");
     return fine;
 }
 
@@ -125,7 +127,8 @@ static void test_windows(void)
     double add[ELEMENTS], old[ELEMENTS];
     long whole[ELEMENTS], one = 1, before;
     const MPI_Aint bytes = ELEMENTS * (MPI_Aint)(sizeof(double) + sizeof(long));
-    if (!all_did(MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, now, &memory, &win), "MPI_Win_allocate"))
+    if (!succeeded_everywhere(MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, now, &memory, &win),
+                              "MPI_Win_allocate"))
         return;
     MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
     memset(memory, 0, (size_t)bytes);
@@ -133,36 +136,36 @@ static void test_windows(void)
         add[i] = 1;
         whole[i] = 2;
     }
-    if (points_did(MPI_Win_fence(0, win), "MPI_Win_fence")) {
+    if (succeeded(MPI_Win_fence(0, win), "MPI_Win_fence")) {
         for (int n = 0; n < 2 && !failed; n++)
             for (int to = 0; to < size; to++) {
                 const MPI_Aint second = ELEMENTS * (MPI_Aint)sizeof(double);
-                points_did(
+                succeeded(
                     MPI_Accumulate(add, ELEMENTS, MPI_DOUBLE, to, 0, ELEMENTS, MPI_DOUBLE, MPI_SUM, win),
                     "MPI_Accumulate of double");
-                points_did(
+                succeeded(
                     MPI_Accumulate(whole, ELEMENTS, MPI_LONG, to, second, ELEMENTS, MPI_LONG, MPI_SUM, win),
                     "MPI_Accumulate of long");
-                points_did(MPI_Accumulate(whole, FEW, MPI_LONG, to, second, FEW, MPI_LONG, MPI_SUM, win),
-                           "a short MPI_Accumulate");
-                points_did(MPI_Get_accumulate(add, ELEMENTS, MPI_DOUBLE, old, ELEMENTS, MPI_DOUBLE, to, 0,
-                                              ELEMENTS, MPI_DOUBLE, MPI_SUM, win),
-                           "MPI_Get_accumulate");
+                succeeded(MPI_Accumulate(whole, FEW, MPI_LONG, to, second, FEW, MPI_LONG, MPI_SUM, win),
+                          "a short MPI_Accumulate");
+                succeeded(MPI_Get_accumulate(add, ELEMENTS, MPI_DOUBLE, old, ELEMENTS, MPI_DOUBLE, to, 0,
+                                             ELEMENTS, MPI_DOUBLE, MPI_SUM, win),
+                          "MPI_Get_accumulate");
             }
         for (int to = 0; to < size && !failed; to++)
-            points_did(
+            succeeded(
                 MPI_Fetch_and_op(&one, &before, MPI_LONG, to, bytes - (MPI_Aint)sizeof(long), MPI_SUM, win),
                 "MPI_Fetch_and_op");
-        points_did(MPI_Win_fence(0, win), "MPI_Win_fence");
+        succeeded(MPI_Win_fence(0, win), "MPI_Win_fence");
     }
     const long *sums = (const long *)(memory + ELEMENTS);
     for (int i = 0; i < ELEMENTS && !failed; i++) {
         const long due = (i < FEW ? 8 : 4) * (long)size + (i == ELEMENTS - 1 ? size : 0);
         if (memory[i] != 4.0 * size || sums[i] != due)
-            points_wrong_arguments("element %d is %g and %ld, not %d and %ld", i, memory[i], sums[i],
-                                   4 * size, due);
+            report_error_and_exit("element %d is %g and %ld, not %d and %ld", i, memory[i], sums[i], 4 * size,
+                                  due);
     }
-    points_did(MPI_Win_free(&win), "MPI_Win_free");
+    succeeded(MPI_Win_free(&win), "MPI_Win_free");
 }
 
 static void test_files(const char *name)
@@ -170,22 +173,22 @@ static void test_files(const char *name)
     MPI_File file;
     MPI_Offset length = 0;
     int number = rank;
-    if (!all_did(MPI_File_open(now, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file),
-                 "MPI_File_open"))
+    if (!succeeded_everywhere(MPI_File_open(now, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file),
+                              "MPI_File_open"))
         return;
-    points_did(MPI_File_set_size(file, 0), "MPI_File_set_size");
+    succeeded(MPI_File_set_size(file, 0), "MPI_File_set_size");
     for (int n = 0; n < 3 && !failed; n++)
-        points_did(MPI_File_write_shared(file, &number, 1, MPI_INT, MPI_STATUS_IGNORE),
-                   "MPI_File_write_shared");
-    if (points_did(MPI_Barrier(now), "MPI_Barrier") &&
-        points_did(MPI_File_get_size(file, &length), "MPI_File_get_size") && !failed &&
+        succeeded(MPI_File_write_shared(file, &number, 1, MPI_INT, MPI_STATUS_IGNORE),
+                  "MPI_File_write_shared");
+    if (succeeded(MPI_Barrier(now), "MPI_Barrier") &&
+        succeeded(MPI_File_get_size(file, &length), "MPI_File_get_size") && !failed &&
         length != 3 * size * (MPI_Offset)sizeof(int))
-        points_wrong_arguments("the file has %lld bytes, not %d", (long long)length,
-                               3 * size * (int)sizeof(int));
-    points_did(MPI_File_close(&file), "MPI_File_close");
+        report_error_and_exit("the file has %lld bytes, not %d", (long long)length,
+                              3 * size * (int)sizeof(int));
+    succeeded(MPI_File_close(&file), "MPI_File_close");
 }
 
-static void comm_is(MPI_Comm c)
+static void use_communicator(MPI_Comm c)
 {
     now = c;
     MPI_Comm_set_errhandler(now, MPI_ERRORS_RETURN);
@@ -194,22 +197,22 @@ static void comm_is(MPI_Comm c)
     failed = false;
 }
 
-/* All living ranks agree whether a rank has died, and continue without it. */
+/* All living ranks agree whether a rank has died, and continue without the dead rank. */
 static void test_agree(void)
 {
     int fine = !failed;
     const int rc = MPIX_Comm_agree(now, &fine);
-    if (points_did(rc, "MPIX_Comm_agree") && fine)
+    if (succeeded(rc, "MPIX_Comm_agree") && fine)
         return;
     MPI_Comm next;
     MPIX_Comm_revoke(now);
-    if (!points_did(MPIX_Comm_shrink(now, &next), "MPIX_Comm_shrink"))
-        points_wrong_arguments("MPIX_Comm_shrink failed");
-    comm_is(next);
+    if (!succeeded(MPIX_Comm_shrink(now, &next), "MPIX_Comm_shrink"))
+        report_error_and_exit("MPIX_Comm_shrink failed");
+    use_communicator(next);
 }
 
-/* Rank 1 changes elements of rank 0 once; the others change them until rank 1 reports that it has. */
-static void points_hold(void)
+/* Rank 1 changes elements of rank 0 once; the other ranks change them until rank 1 reports its change. */
+static void test_change_exclusion(void)
 {
     double *memory, one[FEW] = {1, 1, 1};
     MPI_Win win;
@@ -236,10 +239,10 @@ int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
     MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN);
-    comm_is(MPI_COMM_WORLD);
+    use_communicator(MPI_COMM_WORLD);
     const int first = rank;
     if (argc > 1 && strcmp(argv[1], "hold") == 0)
-        points_hold();
+        test_change_exclusion();
     else
         for (round_number = 0; round_number < ROUNDS; round_number++) {
             test_messages();

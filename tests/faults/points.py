@@ -26,12 +26,12 @@ import cell
 RANKS = 4
 LIMIT = 60  # seconds that mpiexec gives a job
 LAYOUTS = {"shm": [], "nodes": ["-vnodes", "2"]}
-# Two parents spawn three children, and one of the parents or of the children dies.
+# Two parents spawn three children, and one parent or one child dies.
 PARENTS, CHILDREN = 2, 3
 SPAWN_LAYOUTS = {"parents": [], "children": [], "parents-nodes": ["-vnodes", "2"], "children-nodes": ["-vnodes", "2"]}
 SPAWN_MODES = ("killed", "recovered")
 MODES = ("killed", "recovered", "stopped", "held")
-# A point that is not on the way of every rank is tried at others: (count, rank).
+# A point that not every rank passes is tried at other places: (count, rank).
 PLACES = ((3, 1), (1, 1), (1, 0), (1, 2))
 SPAWN_PLACES = ((40, 1), (3, 1), (1, 1), (1, 0)) # the first: in the middle of the messages between parents and children
 # Programs that attack the library, and their argument. The death of a rank that changes elements under a window's lock is a cell of the points
@@ -84,7 +84,7 @@ class Job:
         return json.loads(done.stdout) if done.returncode in (0, 1) else {}
 
     def is_explained(self, pid):
-        """Does `fishplate why` show the stopped rank and, if it holds a lock, another rank that waits for that?"""
+        """True if `fishplate why` shows the stopped rank and, if that holds a lock, another rank that waits for the lock."""
         ranks = {r["rank"]: r for r in self.answer(pid).get("ranks", [])}
         if ranks.get(self.rank, {}).get("state") != "stopped":
             return False
@@ -92,7 +92,7 @@ class Job:
         return self.mode != "held" or any(i["kind"] == "lock" and i.get("peer") == self.rank for i in items)
 
     def attend(self, job):
-        """Until the job ends; a rank that has stopped goes on once it has been explained. Returns whether it was."""
+        """Waits until the job ends; a stopped rank is continued once `fishplate why` has explained it. Returns True if it was explained."""
         explained, end = False, time.monotonic() + LIMIT + cell.GRACE
         while job.poll() is None and time.monotonic() < end:
             try:
@@ -128,7 +128,7 @@ class Job:
         detail = f"exit status {status}\n{out}{err}"
         victim = ("parent" if self.layout.startswith("parents") else "child" if self.spawns else "rank") + f" {self.rank}"
         got_through = out.count("got through")
-        others = len(re.findall(rf"^(?!{victim} ).* got through", out, re.M)) # it may die in MPI_Finalize
+        others = len(re.findall(rf"^(?!{victim} ).* got through", out, re.M)) # the victim may die in MPI_Finalize
         if "WRONG BYTES" in out:
             return "WRONG", detail
         if not ended:
@@ -151,7 +151,7 @@ class Job:
     def judge_spawned(self, status, out, others, detail):
         if self.mode == "killed":
             return ("ok" if status != 0 else "BAD"), detail
-        if "without children" not in out: # the groups were connected: nobody else fails
+        if "without children" not in out: # the groups were connected: no other process fails
             good = others == PARENTS + CHILDREN - 1
         else:
             good = others == PARENTS - self.layout.startswith("parents")
@@ -177,7 +177,7 @@ def report(reached, count, seconds):
 
 
 def attack(build, name, ranks, program, argument):
-    """A program that attacks the library and checks the result itself."""
+    """Runs a program that attacks the library and checks the result itself."""
     env = {k: v for k, v in os.environ.items() if not k.startswith(("FISHPLATE_", "SOFTIB_", "PMI_"))}
     done = subprocess.run([f"{build}/bin/mpiexec", "-n", str(ranks), "-timeout", "300", f"{build}/tests/mpi/{program}", argument],
                           capture_output=True, text=True, env=env, errors="replace", check=False)

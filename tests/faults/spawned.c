@@ -1,8 +1,8 @@
-/* spawned.c: the program of the kill points for processes that were spawned: parents and children exchange messages with checked bytes
- * through the inboxes of their processes (net/shm/inbox.c), or over the network on virtual nodes. One process may die at any moment;
- * every message between two living processes arrives. A process that gets through reports that in one line.
- *
- *   faults_spawned PLACE    the children get FISHPLATE_KILL_AT=PLACE; the parents have what mpiexec was started with
+/* spawned.c: the program of the kill point tests with spawned processes: parents and children exchange
+ * messages with checked bytes through the inboxes of their processes (net/shm/inbox.c), or over the
+ * network on virtual nodes. One process may die at any moment; every message between two living processes
+ * must arrive. Each process that finishes prints one line.
+ *   faults_spawned PLACE    the children get FISHPLATE_KILL_AT=PLACE; the parents have mpiexec's environment
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi-ext.h>
@@ -17,14 +17,14 @@ static const int sizes[MESSAGES] = {0, 24, 800, 3000, BYTES};
 static int rank;
 static bool is_child, lost[PEERS];
 
-static unsigned char spawned_expected(bool from_child, int from, int to, int k, int round, int i)
+static unsigned char expected_byte(bool from_child, int from, int to, int k, int round, int i)
 {
     return (unsigned char)((from_child ? 101 : 0) + from * 31 + to * 7 + k * 13 + round * 5 + i * 3 +
                            (i >> 8));
 }
 
-/* Checks a call that may fail only because of the death of `peer`. */
-static bool spawned_did(int rc, int peer, const char *what)
+/* Returns true if the call succeeded; a failure is accepted only if `peer` has died. */
+static bool succeeded(int rc, int peer, const char *what)
 {
     int class = rc;
     if (rc)
@@ -38,21 +38,21 @@ static bool spawned_did(int rc, int peer, const char *what)
     return class == 0;
 }
 
-static void spawned_check(const unsigned char *in, int peer, int k, int round)
+static void check_message(const unsigned char *in, int peer, int k, int round)
 {
     for (int i = 0; i < sizes[k]; i++)
-        if (in[i] != spawned_expected(!is_child, peer, rank, k, round, i)) {
+        if (in[i] != expected_byte(!is_child, peer, rank, k, round, i)) {
             printf("WRONG BYTES: round %d, message %d of process %d: byte %d\n", round, k, peer, i);
             fflush(stdout);
             MPI_Abort(MPI_COMM_WORLD, 3);
         }
 }
 
-static void spawned_exchange(MPI_Comm others, int size, int round)
+static void exchange_messages(MPI_Comm others, int size, int round)
 {
     static unsigned char in[PEERS][MESSAGES][BYTES], out[PEERS][MESSAGES][BYTES];
     MPI_Request receives[PEERS][MESSAGES], sends[PEERS][MESSAGES];
-    MPI_Datatype pieces; /* one message is sent from pieces of memory */
+    MPI_Datatype pieces; /* the type of one message with gaps in memory */
     MPI_Type_vector(sizes[PIECES] / 100, 100, 200, MPI_BYTE, &pieces);
     MPI_Type_commit(&pieces);
     for (int peer = 0; peer < size; peer++)
@@ -60,30 +60,30 @@ static void spawned_exchange(MPI_Comm others, int size, int round)
             receives[peer][k] = sends[peer][k] = MPI_REQUEST_NULL;
             for (int i = 0; i < sizes[k]; i++)
                 out[peer][k][k == PIECES ? i / 100 * 200 + i % 100 : i] =
-                    spawned_expected(is_child, rank, peer, k, round, i);
+                    expected_byte(is_child, rank, peer, k, round, i);
             if (!lost[peer])
-                spawned_did(MPI_Irecv(in[peer][k], sizes[k], MPI_BYTE, peer, k, others, &receives[peer][k]),
-                            peer, "MPI_Irecv");
+                succeeded(MPI_Irecv(in[peer][k], sizes[k], MPI_BYTE, peer, k, others, &receives[peer][k]),
+                          peer, "MPI_Irecv");
         }
     for (int k = 0; k < MESSAGES; k++)
         for (int peer = 0; peer < size; peer++)
             if (!lost[peer])
-                spawned_did(MPI_Isend(out[peer][k], k == PIECES ? 1 : sizes[k],
-                                      k == PIECES ? pieces : MPI_BYTE, peer, k, others, &sends[peer][k]),
-                            peer, "MPI_Isend");
+                succeeded(MPI_Isend(out[peer][k], k == PIECES ? 1 : sizes[k], k == PIECES ? pieces : MPI_BYTE,
+                                    peer, k, others, &sends[peer][k]),
+                          peer, "MPI_Isend");
     for (int peer = 0; peer < size; peer++)
         for (int k = 0; k < MESSAGES; k++) {
             if (receives[peer][k] != MPI_REQUEST_NULL &&
-                spawned_did(MPI_Wait(&receives[peer][k], MPI_STATUS_IGNORE), peer, "MPI_Wait for a receive"))
-                spawned_check(in[peer][k], peer, k, round);
+                succeeded(MPI_Wait(&receives[peer][k], MPI_STATUS_IGNORE), peer, "MPI_Wait for a receive"))
+                check_message(in[peer][k], peer, k, round);
             if (sends[peer][k] != MPI_REQUEST_NULL)
-                spawned_did(MPI_Wait(&sends[peer][k], MPI_STATUS_IGNORE), peer, "MPI_Wait for a send");
+                succeeded(MPI_Wait(&sends[peer][k], MPI_STATUS_IGNORE), peer, "MPI_Wait for a send");
         }
     MPI_Type_free(&pieces);
 }
 
-/* MPI_COMM_NULL: a process died before the two groups were connected. */
-static MPI_Comm spawned_spawn(const char *program, const char *place)
+/* Returns MPI_COMM_NULL if a process died before the two groups were connected. */
+static MPI_Comm spawn_children(const char *program, const char *place)
 {
     MPI_Comm children;
     MPI_Info info;
@@ -107,7 +107,7 @@ int main(int argc, char **argv)
     MPI_Comm_get_parent(&others);
     is_child = others != MPI_COMM_NULL;
     if (!is_child)
-        others = spawned_spawn(argv[0], argc > 1 ? argv[1] : "");
+        others = spawn_children(argv[0], argc > 1 ? argv[1] : "");
     if (others == MPI_COMM_NULL) {
         printf("parent %d got through without children\n", rank);
         MPI_Finalize();
@@ -116,7 +116,7 @@ int main(int argc, char **argv)
     MPI_Comm_set_errhandler(others, MPI_ERRORS_RETURN);
     MPI_Comm_remote_size(others, &size);
     for (int round = 0; round < ROUNDS; round++)
-        spawned_exchange(others, size, round);
+        exchange_messages(others, size, round);
     for (int peer = 0; peer < size; peer++)
         dead += lost[peer];
     if (dead > 1)

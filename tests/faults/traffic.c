@@ -1,10 +1,10 @@
-/* traffic.c: the program of the fault matrix: traffic of one kind, every byte of it checked, during which one
- * rank does the damage. Each rank that gets through prints one line.
+/* traffic.c: the program of the fault matrix: traffic of one kind with every byte checked, during which
+ * one rank causes a fault. Each rank that finishes prints one line.
  *
  *     faults_traffic small|large|flood|collectives|start|finalize
  *
- * The environment selects the damage: FAULTS_WHAT (damage.c), FAULTS_RANK, FAULTS_ROUND and FAULTS_DELAY, the
- * microseconds after which it happens at the start and at the end of the job.
+ * The environment selects the damage: FAULTS_WHAT (damage.c), FAULTS_RANK, FAULTS_ROUND and FAULTS_DELAY,
+ * the microseconds after which it happens at the start and at the end of the job.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>
@@ -15,52 +15,52 @@
 
 #include "damage.h"
 
-enum { ROUNDS = 8, MOST = 8, RANKS = 8, LARGEST = 300001, FLOOD = 48 };
+enum { ROUNDS = 8, MESSAGES_MAX = 8, RANKS = 8, LENGTH_MAX = 300001, FLOOD = 48 };
 
 static const int small_sizes[] = {0, 8, 100, 1000, 2500, 7000};
-static const int large_sizes[] = {70000, LARGEST};
+static const int large_sizes[] = {70000, LENGTH_MAX};
 
 static int rank, size;
-static long long right;
+static long long right_bytes;
 
-static unsigned char traffic_expected(int seed, int i)
+static unsigned char expected_byte(int seed, int i)
 {
     return (unsigned char)(seed * 7 + i * 3 + (i >> 8));
 }
 
-static void traffic_fill(unsigned char *at, int length, int seed)
+static void fill_message(unsigned char *at, int length, int seed)
 {
     for (int i = 0; i < length; i++)
-        at[i] = traffic_expected(seed, i);
+        at[i] = expected_byte(seed, i);
 }
 
-static void traffic_check(const unsigned char *at, int length, int seed)
+static void check_message(const unsigned char *at, int length, int seed)
 {
     for (int i = 0; i < length; i++)
-        if (at[i] != traffic_expected(seed, i)) {
+        if (at[i] != expected_byte(seed, i)) {
             printf("WRONG BYTES: rank %d has %u at byte %d of %d, not %u\n", rank, at[i], i, length,
-                   traffic_expected(seed, i));
+                   expected_byte(seed, i));
             fflush(stdout);
             MPI_Abort(MPI_COMM_WORLD, 3);
         }
-    right += length;
+    right_bytes += length;
 }
 
-static int seed_of(int from, int to, int round, int k)
+static int message_seed(int from, int to, int round, int k)
 {
     return from + 5 * to + 11 * round + 31 * k;
 }
 
-static bool is_mine(int round)
+static bool causes_damage(int round)
 {
     return rank == damage_rank() && round == damage_round();
 }
 
-/* Every rank sends to every other at once; the damage is done while half of the messages are posted. */
-static void traffic_exchange(int round, const int *sizes, int kinds)
+/* Every rank sends to every other rank at once; the damage happens when half of the messages are posted. */
+static void exchange_all_to_all(int round, const int *sizes, int kinds)
 {
-    static unsigned char out[RANKS][MOST][LARGEST], in[RANKS][MOST][LARGEST];
-    MPI_Request requests[2 * RANKS * MOST];
+    static unsigned char out[RANKS][MESSAGES_MAX][LENGTH_MAX], in[RANKS][MESSAGES_MAX][LENGTH_MAX];
+    MPI_Request requests[2 * RANKS * MESSAGES_MAX];
     int n = 0;
     for (int peer = 0; peer < size; peer++)
         for (int k = 0; peer != rank && k < kinds; k++) {
@@ -68,54 +68,54 @@ static void traffic_exchange(int round, const int *sizes, int kinds)
             MPI_Irecv(in[peer][k], sizes[k], MPI_BYTE, peer, k, MPI_COMM_WORLD, &requests[n++]);
         }
     for (int k = 0; k < kinds; k++) {
-        if (k == kinds / 2 && is_mine(round))
+        if (k == kinds / 2 && causes_damage(round))
             damage_now();
         for (int peer = 0; peer < size; peer++) {
             if (peer == rank)
                 continue;
-            traffic_fill(out[peer][k], sizes[k], seed_of(rank, peer, round, k));
+            fill_message(out[peer][k], sizes[k], message_seed(rank, peer, round, k));
             MPI_Isend(out[peer][k], sizes[k], MPI_BYTE, peer, k, MPI_COMM_WORLD, &requests[n++]);
         }
     }
     MPI_Waitall(n, requests, MPI_STATUSES_IGNORE);
     for (int peer = 0; peer < size; peer++)
         for (int k = 0; peer != rank && k < kinds; k++)
-            traffic_check(in[peer][k], sizes[k], seed_of(peer, rank, round, k));
+            check_message(in[peer][k], sizes[k], message_seed(peer, rank, round, k));
 }
 
 static void exchange_small(int round)
 {
-    traffic_exchange(round, small_sizes, (int)(sizeof(small_sizes) / sizeof(small_sizes[0])));
+    exchange_all_to_all(round, small_sizes, (int)(sizeof(small_sizes) / sizeof(small_sizes[0])));
 }
 
 static void exchange_large(int round)
 {
-    traffic_exchange(round, large_sizes, (int)(sizeof(large_sizes) / sizeof(large_sizes[0])));
+    exchange_all_to_all(round, large_sizes, (int)(sizeof(large_sizes) / sizeof(large_sizes[0])));
 }
 
-/* Everybody sends to one, which has posted nothing: more than its queues hold. */
-static void traffic_flood(int round)
+/* All ranks send to one rank, which has posted no receives, more than its queues hold. */
+static void flood_one_rank(int round)
 {
     static unsigned char out[FLOOD][2048], in[2048];
     MPI_Request requests[FLOOD];
     int target = round % size;
     if (rank == target) {
-        if (is_mine(round))
+        if (causes_damage(round))
             damage_now();
         for (int i = 0; i < FLOOD * (size - 1); i++) {
             MPI_Status s;
             int count;
             MPI_Recv(in, sizeof(in), MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &s);
             MPI_Get_count(&s, MPI_BYTE, &count);
-            traffic_check(in, count, seed_of(s.MPI_SOURCE, rank, round, s.MPI_TAG));
+            check_message(in, count, message_seed(s.MPI_SOURCE, rank, round, s.MPI_TAG));
         }
         return;
     }
     for (int k = 0; k < FLOOD; k++) {
         int length = (k * 131) % (int)sizeof(in);
-        if (k == FLOOD / 2 && is_mine(round))
+        if (k == FLOOD / 2 && causes_damage(round))
             damage_now();
-        traffic_fill(out[k], length, seed_of(rank, target, round, k));
+        fill_message(out[k], length, message_seed(rank, target, round, k));
         MPI_Isend(out[k], length, MPI_BYTE, target, k, MPI_COMM_WORLD, &requests[k]);
     }
     MPI_Waitall(FLOOD, requests, MPI_STATUSES_IGNORE);
@@ -133,30 +133,30 @@ static void test_allreduce(int round, int count)
             fflush(stdout);
             MPI_Abort(MPI_COMM_WORLD, 3);
         }
-    right += count * (long long)sizeof(int);
+    right_bytes += count * (long long)sizeof(int);
 }
 
 static void test_collectives(int round)
 {
-    static unsigned char data[RANKS][3000], got[RANKS][3000], all[LARGEST];
+    static unsigned char data[RANKS][3000], got[RANKS][3000], all[LENGTH_MAX];
     test_allreduce(round, 1);
-    if (is_mine(round))
+    if (causes_damage(round))
         damage_now();
     test_allreduce(round, 700);
     for (int peer = 0; peer < size; peer++)
-        traffic_fill(data[peer], 3000, seed_of(rank, peer, round, 0));
+        fill_message(data[peer], 3000, message_seed(rank, peer, round, 0));
     MPI_Alltoall(data, 3000, MPI_BYTE, got, 3000, MPI_BYTE, MPI_COMM_WORLD);
     for (int peer = 0; peer < size; peer++)
-        traffic_check(got[peer], 3000, seed_of(peer, rank, round, 0));
+        check_message(got[peer], 3000, message_seed(peer, rank, round, 0));
     if (rank == round % size)
-        traffic_fill(all, LARGEST, round);
-    MPI_Bcast(all, LARGEST, MPI_BYTE, round % size, MPI_COMM_WORLD);
-    traffic_check(all, LARGEST, round);
+        fill_message(all, LENGTH_MAX, round);
+    MPI_Bcast(all, LENGTH_MAX, MPI_BYTE, round % size, MPI_COMM_WORLD);
+    check_message(all, LENGTH_MAX, round);
     test_allreduce(round, 40000);
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-static void test_rounds(void (*one)(int))
+static void run_rounds(void (*one)(int))
 {
     for (int round = 0; round < ROUNDS; round++)
         one(round);
@@ -169,7 +169,7 @@ int main(int argc, char **argv)
         void (*one)(int);
     } kinds[] = {{"small", exchange_small},
                  {"large", exchange_large},
-                 {"flood", traffic_flood},
+                 {"flood", flood_one_rank},
                  {"collectives", test_collectives}};
     const char *kind = argc > 1 ? argv[1] : "";
     if (strcmp(kind, "start") == 0)
@@ -181,12 +181,12 @@ int main(int argc, char **argv)
         MPI_Abort(MPI_COMM_WORLD, 2);
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
         if (strcmp(kind, kinds[i].name) == 0)
-            test_rounds(kinds[i].one);
+            run_rounds(kinds[i].one);
     if (strcmp(kind, "start") == 0 || strcmp(kind, "finalize") == 0) {
-        exchange_small(ROUNDS); /* a round that nobody damages */
+        exchange_small(ROUNDS); /* a round without damage */
         exchange_large(ROUNDS);
     }
-    printf("rank %d: %lld bytes right\n", rank, right);
+    printf("rank %d: %lld bytes right\n", rank, right_bytes);
     fflush(stdout);
     if (strcmp(kind, "finalize") == 0)
         damage_soon();

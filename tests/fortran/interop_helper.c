@@ -1,5 +1,5 @@
-/* interop_helper.c: the C half of interop.f90: a profiling tool of one function, and a user of Fortran's
- * attributes.
+/* interop_helper.c: the C part of interop.f90: a profiling tool for MPI_Send, and access to attributes
+ * that Fortran sets.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>
@@ -28,7 +28,7 @@ int c_ignores_(MPI_Fint *status, MPI_Fint *statuses)
     return status == MPI_F_STATUS_IGNORE && statuses == MPI_F_STATUSES_IGNORE;
 }
 
-/* What Fortran set, C finds a pointer to; what C sets, Fortran finds as a number. */
+/* C gets a pointer to an attribute value that Fortran set; Fortran gets a value that C set as a number. */
 void c_attributes_(MPI_Fint *comm, MPI_Fint *from_fortran, MPI_Fint *from_c)
 {
     MPI_Comm c = MPI_Comm_f2c(*comm);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# Every procedure that the modules declare must be in the library, since interfaces alone are never linked; and whatever is
-# there as mpi_x_ must be there as pmpi_x_ and in the other spellings. Arguments: the library, the folder of the modules.
+# Every procedure that the modules declare must be in the library, since interfaces alone are not linked; and every mpi_x_
+# must also exist as pmpi_x_ and in the other spellings. Arguments: the library, the folder of the modules.
 #
 # SPDX-License-Identifier: Apache-2.0
 import re

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""fresh: types the README's commands as a newcomer would, on a bare Debian with `git` and `make` and nothing else.
+"""fresh: runs the README's commands as a new user would, on a bare Debian with only `git` and `make`.
 
     fresh.py [--folder DIR] [--keep] [--compare BUILD] [COMMAND...]
 

@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 
-# Runs in the new namespaces, as their first process: what a machine has under /proc, /sys and /dev, then the command.
+# The first process of the new namespaces: mounts /proc, /sys and /dev as on a machine, then runs the command.
 ENTER = r"""set -e
 root=$1
 shift
@@ -30,7 +30,7 @@ exec chroot "$root" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bi
 
 
 class Missing(Exception):
-    """Why the root cannot be made here."""
+    """The reason why the root cannot be created on this machine."""
 
 
 def codename():
@@ -70,7 +70,7 @@ def apt_sources(suite, folder="/etc/apt"):
 
 
 def acquire_settings():
-    """How this machine reaches its sources: proxies, certificates, credentials of mirrors."""
+    """This machine's settings for access to its sources: proxies, certificates, credentials of mirrors."""
     done = subprocess.run(["apt-config", "dump"], capture_output=True, text=True, check=True)
     return "".join(line + "\n" for line in done.stdout.splitlines() if re.match(r"Acquire::https?::", line))
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# choice.sh: which library, adapter and port: FISHPLATE_VERBS, FISHPLATE_IB_DEVICES, FISHPLATE_REQUIRE.
+# choice.sh: the choice of library, adapter and port by FISHPLATE_VERBS, FISHPLATE_IB_DEVICES, FISHPLATE_REQUIRE.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 
@@ -14,7 +14,7 @@ refused() {
 
 # ---- the library ----
 for verbs in softib "$softib" auto; do
-    # a machine with InfiniBand uses that by itself
+    # a machine with InfiniBand uses it by default
     [ $verbs != auto ] || [ -z "$(ls /sys/class/infiniband 2>/dev/null)" ] || continue
     job 2 2 FISHPLATE_LOG=info "FISHPLATE_VERBS=$verbs" "$hello"
     expect_rc 0
@@ -51,7 +51,7 @@ for without in 0 1; do
 done
 
 # ---- one network for all ranks ----
-# Two rails that do not meet. Alone, node 1 would take its first port, which node 0 cannot reach: its own is down.
+# Two rails without a path between them. Alone, node 1 would use its first port, which node 0 cannot reach because its own port on that network is down.
 job 2 2 FISHPLATE_LOG=info "FISHPLATE_VERBS=$POOR" POOR_RAILS=1 \
     "SOFTIB_FABRIC=nodes=2 hcas=2 name=fp-choice-rails-$$ node0/hca0/1: down=0s" "$hello"
 expect_rc 0
@@ -59,7 +59,7 @@ expect_err "node 0 uses softib1 port 1"
 expect_err "node 1 uses softib1 port 1"
 expect_err "and softib0 port 1, softib in shared memory (software): a further rail to nodes that are on its subnet too"
 expect_err "the network of the job is softib in shared memory (software), subnet fe80:0000:0000:0031"
-# Adapters of different kinds and rates. linked NUMBER LINKS [NODE:ADAPTER that is not there]
+# Adapters of different kinds and rates. linked NUMBER LINKS [NODE:ADAPTER that is missing]
 linked() {
     job 2 2 FISHPLATE_LOG=info "FISHPLATE_VERBS=$POOR" POOR_RAILS=1 "POOR_LINKS=$2" "POOR_HIDE=${3:--1:none}" \
         "SOFTIB_FABRIC=nodes=2 hcas=3 name=fp-choice-linked-$1-$$" "$hello"
@@ -75,10 +75,10 @@ on_both "softib2 port 1"
 expect_err "not softib0 port 1, softib in shared memory (software): the job's network is that of softib2 port 1 (InfiniBand, 400 Gb/s against 25)"
 expect_err "and softib1 port 1, softib in shared memory (software): a further rail to nodes that are on its subnet too"
 expect_err "all nodes have it, the slowest with 400 Gb/s"
-linked 2 "eth25 ib100 ib400" 1:softib2 # the fastest is not there on node 1: nobody uses it
+linked 2 "eth25 ib100 ib400" 1:softib2 # the fastest adapter is missing on node 1: no node uses it
 on_both "softib1 port 1"
 expect_err "all nodes have it, the slowest with 100 Gb/s"
-linked 3 "ib100 ib400 eth25" 0:softib1 # nor when it is node 0 that decides
+linked 3 "ib100 ib400 eth25" 0:softib1 # the same with a missing adapter on node 0, which decides
 on_both "softib0 port 1"
 expect_err "all nodes have it, the slowest with 100 Gb/s"
 # Some ranks are set to use softib and some are not.
@@ -115,7 +115,7 @@ softib0,^softib0:1 softib0 port 2
 ^softib0:1,softib0 softib0 port 2
 none,softib0:2 softib0 port 2
 END
-# A port that is down is passed over, and the next in the list taken.
+# A port that is down is skipped, and the next port of the list is used.
 several softib0:1,softib1:2 " node0/hca0/1: down=0s node1/hca0/1: down=0s"
 expect_rc 0
 used "softib1 port 2"
@@ -143,7 +143,7 @@ job 2 1 FISHPLATE_LOG=info FISHPLATE_VERBS=softib FISHPLATE_REQUIRE=ib "SOFTIB_F
 expect_rc 0
 used "softib0 port 1"
 if [ -z "$(ls /sys/class/infiniband 2>/dev/null)" ]; then
-    job 2 2 FISHPLATE_REQUIRE=ib "$hello" # softib is there, but hardware was required
+    job 2 2 FISHPLATE_REQUIRE=ib "$hello" # softib is available, but hardware is required
     refused
     expect_err "FISHPLATE_REQUIRE=ib, but libibverbs.so.1"
     expect_err "MPI_ERR_UNSUPPORTED_OPERATION"

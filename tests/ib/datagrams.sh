@@ -1,5 +1,5 @@
 #!/bin/sh
-# datagrams.sh: handshakes over a fabric that loses, doubles and reorders datagrams, and among datagrams of strangers.
+# datagrams.sh: handshakes over a fabric that loses, duplicates and reorders datagrams, and with foreign datagrams.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 

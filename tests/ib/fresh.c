@@ -1,5 +1,6 @@
-/* fresh.c: large messages in memory that is new each time, then again and again in the same memory; every byte is
- * checked. Prints, from rank 0, how many of each went in a pipeline, by all ranks' counters.
+/* fresh.c: large messages in new memory each time, then repeatedly in the same memory; every byte is
+ * checked. Rank 0 prints how many messages of each kind used the pipeline protocol, by the counters of all
+ * ranks.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -22,7 +23,7 @@ static void start_counting(void)
     MPI_T_pvar_start(session, handle);
 }
 
-static unsigned long long fresh_counted(void)
+static unsigned long long count_pipelined(void)
 {
     unsigned long long mine = 0, all = 0;
     MPI_T_pvar_read(session, handle, &mine);
@@ -30,15 +31,15 @@ static unsigned long long fresh_counted(void)
     return all;
 }
 
-static char *fresh_memory(void)
+static char *map_new_memory(void)
 {
     char *p = mmap(NULL, BYTES + SHIFT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     EXPECT(p != MAP_FAILED);
     return p;
 }
 
-/* There and back; the sender's data is not at the beginning of a page. */
-static void fresh_exchange(char *out, char *in, int round)
+/* Exchanges a message in both directions; the sender's data is not at the beginning of a page. */
+static void exchange_message(char *out, char *in, int round)
 {
     const int other = 1 - mpitest_rank;
     int wrong = 0;
@@ -58,21 +59,21 @@ int main(int argc, char **argv)
 {
     start_counting();
     mpitest_begin(&argc, &argv);
-    const unsigned long long none = fresh_counted();
+    const unsigned long long none = count_pipelined();
     for (int round = 0; round < ROUNDS; round++) {
-        char *out = fresh_memory(), *in = fresh_memory();
-        fresh_exchange(out, in, round);
+        char *out = map_new_memory(), *in = map_new_memory();
+        exchange_message(out, in, round);
         munmap(out, BYTES + SHIFT);
         munmap(in, BYTES + SHIFT);
     }
-    const unsigned long long cold = fresh_counted();
-    char *out = fresh_memory(), *in = fresh_memory();
+    const unsigned long long cold = count_pipelined();
+    char *out = map_new_memory(), *in = map_new_memory();
     for (int round = 0; round < ROUNDS; round++)
-        fresh_exchange(out, in, round);
-    const unsigned long long warm = fresh_counted();
+        exchange_message(out, in, round);
+    const unsigned long long warm = count_pipelined();
     for (int round = 0; round < ROUNDS; round++)
-        fresh_exchange(out, in, round);
-    const unsigned long long late = fresh_counted();
+        exchange_message(out, in, round);
+    const unsigned long long late = count_pipelined();
     if (mpitest_rank == 0)
         printf("new %llu again %llu later %llu\n", cold - none, warm - cold, late - warm);
     MPI_T_pvar_session_free(&session);

@@ -1,6 +1,6 @@
 #!/bin/sh
-# killed.sh: a rank that is killed. The launcher ends the job; and where the launcher does not see it, because a shell
-# stays in the rank's place, the other rank notices by itself: its adapter, or the handshake, hears nothing any more.
+# killed.sh: a rank is killed. The launcher ends the job; if the launcher cannot detect the death, because a shell remains in
+# the rank's place, the other rank detects it: its adapter, or the handshake, gets no more answers.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 
@@ -24,7 +24,7 @@ expect_rc 1
 expect_err "waiting for rank 1 to open a connection over"
 [ "$(grep -c '(rank 0 on .*waiting for rank 1' "$T/err")" -eq 1 ] || fail "$last: rank 0 should say once whom it waits for"
 
-# Nobody is given up for making no MPI call.
+# A rank that makes no MPI call is not considered dead.
 job 2 2 FISHPLATE_STATS=1 "$IB_TESTS/ib_fault" strike
 expect_rc 0
 expect_counted ib_hellos_repeated

@@ -1,5 +1,5 @@
 # Helpers for the tests of faults on the software adapter, beside those of the launcher's tests. Sourced by each test.
-# BIN: the build's programs; IB_TESTS, MPI_TESTS: programs to run; POOR: the adapter that can do less.
+# BIN: the build's programs; IB_TESTS, MPI_TESTS: programs to run; POOR: the adapter with fewer features.
 # SPDX-License-Identifier: Apache-2.0
 MPIEXEC=$BIN/mpiexec
 SOFTIB=$BIN/softib
@@ -17,7 +17,7 @@ job() {
 $1"
         shift
     done
-    # one setting a line: some have spaces
+    # one setting per line, since values may contain spaces
     IFS='
 '
     set -f
@@ -28,7 +28,7 @@ $1"
     last="$settings $*"
 }
 
-# What all ranks counted together, of a job with FISHPLATE_STATS=1.
+# The sum of a counter over all ranks of a job with FISHPLATE_STATS=1.
 counted() {
     awk -v name="$1" '$1 == name { sum = $2 } END { print sum + 0 }' "$T/err"
 }

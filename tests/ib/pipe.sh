@@ -1,9 +1,9 @@
 #!/bin/sh
-# pipe.sh: messages that are registered in pieces, in new memory and in memory that is used again, arrive whole, and are counted.
+# pipe.sh: messages that are registered in pieces, in new and in reused memory, arrive completely and are counted.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 
-# fresh NAME=value...: leaves in new, again and later how many of 48 messages each went in pieces
+# fresh NAME=value...: sets new, again and later to the numbers of messages, of 48 each, that were sent in pieces
 fresh() {
     job 2 2 "$@" "$IB_TESTS/ib_fresh"
     expect_rc 0
@@ -11,7 +11,7 @@ fresh() {
     set -- $(sed -n 's/^new \([0-9]*\) again \([0-9]*\) later \([0-9]*\)$/\1 \2 \3/p' "$T/out")
     new=${1-none} again=${2-none} later=${3-none}
 }
-expect_pieces() { # new again later, each a number or a range
+expect_pieces() { # arguments: expected values of new, again and later, each a number or a range
     for pair in "$new:$1" "$again:$2" "$later:$3"; do
         value=${pair%%:*} range=${pair#*:}
         [ "$value" -ge "${range%-*}" ] && [ "$value" -le "${range#*-}" ] ||
@@ -19,7 +19,7 @@ expect_pieces() { # new again later, each a number or a range
     done
 }
 
-# Only when it is requested.
+# Only if the setting requests it.
 fresh SOFTIB_FABRIC=pin=2us
 expect_pieces 0 0 0
 fresh SOFTIB_FABRIC=pin=2us FISHPLATE_RENDEZVOUS=rput
@@ -28,7 +28,7 @@ fresh FISHPLATE_RENDEZVOUS=pipe
 expect_pieces 48 48 48
 fresh FISHPLATE_RENDEZVOUS=pipe FISHPLATE_REG_CACHE=0
 expect_pieces 48 48 48
-# Over two rails.
+# The same over two rails.
 fresh FISHPLATE_RENDEZVOUS=pipe "SOFTIB_FABRIC=hcas=2 pin=1us"
 expect_pieces 48 48 48
 finish

@@ -1,6 +1,6 @@
 #!/bin/sh
-# poor.sh: adapters that can do less than softib: small queues, nothing inline, no reads, no memory to register. Every
-# byte arrives all the same, or the job ends with a sentence that names the missing resource.
+# poor.sh: adapters with fewer features than softib: small queues, no inline data, no reads, no memory to register. Every
+# byte still arrives, or the job ends with an error message that names the missing resource.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 
@@ -29,18 +29,18 @@ poor POOR_READS=0 FISHPLATE_RENDEZVOUS=get
 expect_rc 0
 [ "$(counted ib_get_bytes)" -eq 0 ] || fail "$last: bytes were read by an adapter that cannot"
 
-# Memory for the first connection and no more: the sentence, and at once.
+# Memory for the first connection only: the error message appears at once.
 poor POOR_BUFFERS=4
 expect_rc 1
 expect_err "bytes for buffers (Cannot allocate memory)"
 expect_no_text "check the cable"
-# The reason that the system gives is in the sentence.
+# The error message contains the system's reason.
 poor POOR_CQS=0
 [ "$rc" -ne 0 ] || fail "$last: the job should fail"
 expect_err "entries: Too many open files"
 
-# Ranks with few descriptors, wherever the limit strikes: the job ends, and names the limit to raise. Handshakes were once
-# repeated for ever.
+# Ranks with few descriptors, with the limit reached at any place: the job ends and names the limit to raise. Handshakes were
+# once repeated forever.
 for n in 28 26 24 22 20 18 16 14; do
     job 8 4 sh -c 'ulimit -n $1; exec "$0"' "$MPI_TESTS/mpi_p2p_order" $n
     [ "$rc" -eq 0 ] || expect_err "ulimit -n"

@@ -1,6 +1,5 @@
 #!/bin/sh
-# port.sh: a port that goes down for good ends the job with a sentence; one that comes up again in time costs nothing but
-# time.
+# port.sh: a port that stays down ends the job with an error message; a port that comes up again in time only delays the job.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 
@@ -10,14 +9,14 @@ for receive in peer shared xrc; do
     grep -qE "port 1 has been down for 1 seconds|port 1 failed: transport retry counter exceeded .*did not come back in 1 seconds" \
         "$T/err" || fail "$last: no reason given"
 done
-# Without a connection no adapter gives up: the rank whose port is down does.
+# Without a connection no adapter reports an error: the rank whose port is down does.
 job 2 2 FISHPLATE_IB_RAIL_PATIENCE=1 "$IB_TESTS/ib_fault" down-early
 [ "$rc" -ne 0 ] && [ "$rc" -ne 124 ] || fail "$last: exit status $rc"
 expect_err "port 1 has been down for 1 seconds"
 job 2 2 FISHPLATE_IB_TIMEOUT=17 "$IB_TESTS/ib_fault" flap
 expect_rc 0
 expect_err "port 1 is up again"
-# Or when the adapter has given up: the connection is opened again and what was lost is sent again, in every protocol.
+# After the adapter has reported an error the connection is opened again and lost data is sent again, in every protocol.
 for way in auto get getcqe rput split r3; do
     job 2 2 FISHPLATE_RENDEZVOUS=$way FISHPLATE_IB_TIMEOUT=8 FISHPLATE_STATS=1 "$IB_TESTS/ib_fault" away
     expect_rc 0
@@ -28,13 +27,13 @@ for setting in FISHPLATE_IB_RECEIVE=shared FISHPLATE_IB_RECEIVE=xrc FISHPLATE_IB
     expect_rc 0
     expect_counted ib_frames_resent
 done
-# A receiver that polls the last byte of a write is queried whether it has seen it.
+# A receiver that polls the last byte of a write is queried whether the byte has arrived.
 for way in put putnr; do
     job 2 2 FISHPLATE_RENDEZVOUS=$way FISHPLATE_LAB=LAST_BYTE_POLL=always FISHPLATE_IB_TIMEOUT=8 FISHPLATE_STATS=1 "$IB_TESTS/ib_fault" away
     expect_rc 0
     expect_counted ib_connections_moved
 done
-# Words that are put into a window are put again.
+# Puts of words into a window are repeated.
 job 2 2 FISHPLATE_IB_TIMEOUT=8 FISHPLATE_STATS=1 "$IB_TESTS/ib_fault" window
 expect_rc 0
 expect_counted ib_connections_moved

@@ -1,22 +1,17 @@
-/* rails.c: what the tests of several rails run: every rank exchanges messages of every kind with every other and checks
- * all bytes, while a port may go down and up. The arguments are ports, as softib names them (node1/hca1/1): each goes down
- * in the middle of an exchange, and comes up again in the middle of another; with "dead" before it, it stays down. With
- * "home" before it, it carries the connections themselves, which go over another port of the adapter and come back.
- *
- * With "late" before it, it was down at the start and comes up: the rails of before are joined by one more.
- *
- * With "moved" the connections go over another adapter and come back; with "remove" before it, the name is that of an adapter
- * (node1/hca0), which is taken out. With "joined" it exchanges until further rails are in use.
- *
- * With "freed" before it, the port goes down when flags were written into memory that is given up since: nobody knows that they have
- * arrived, and they must not be missed.
- *
- * With "unseen" before it, the last rank finds the port down when frames have come in through it that it has not polled.
- *
- * With "notified" before two of them, the same for the second port, after rank 0 has reported that the first one, its own, is down.
- *
- * With "closed" before it, rank 1 agrees to close its connection to rank 0 while its port is down: that is lost, and rank 0 must find
- * out.
+/* rails.c: the program of the multi-rail tests: every rank exchanges messages of every kind with every
+ * other rank and checks all bytes, while ports go down and up. The arguments are names of ports in softib
+ * (node1/hca1/1): each port goes down in the middle of an exchange and comes up in the middle of another
+ * one. With "dead" before its name a port stays down. With "home" before its name it is the primary port
+ * of the connections, which move to another port of the adapter and return. With "late" before its name
+ * the port was down at the start and comes up: a further rail is joined. With "moved" the connections move
+ * to another adapter and return; with "remove" the name is that of an adapter (node1/hca0), which is
+ * removed. With "joined" the program exchanges messages until secondary rails are in use. With "freed" the
+ * port goes down after flags were written to memory that has been released since: no rank knows that the
+ * flags have arrived, and they must not be written again. With "unseen" the last rank detects that the
+ * port is down when frames have arrived through it that the rank has not polled. With "notified" before
+ * two names the same happens at the second port, after rank 0 has reported that its own port, the first
+ * one, is down. With "closed" rank 1 agrees to close its connection to rank 0 while its port is down: the
+ * agreement is lost, and rank 0 must detect that.
  *
  * The environment names the softib tool (SOFTIB).
  *
@@ -31,12 +26,12 @@ enum { LARGE = 1 << 20, SIZES = 6, RANKS_MAX = 8, ROUNDS = 2, PATIENCE = 4000, U
 static const int sizes[SIZES] = {8, 3000, 60000, LARGE, 70001, 200000};
 static unsigned char *out[RANKS_MAX][SIZES], *in[RANKS_MAX][SIZES];
 
-static unsigned char byte_of(int from, int to, int round, int i)
+static unsigned char message_byte(int from, int to, int round, int i)
 {
     return (unsigned char)(from * 31 + to * 17 + round * 7 + i * 3 + (i >> 8) + (i >> 16));
 }
 
-static void test_port(const char *state, const char *name)
+static void set_port_state(const char *state, const char *name)
 {
     char command[512];
     int remove = strcmp(state, "remove") == 0;
@@ -45,14 +40,14 @@ static void test_port(const char *state, const char *name)
     EXPECT_EQ(system(command), 0);
 }
 
-static int rails_begin(int round, MPI_Request *requests)
+static int start_exchange(int round, MPI_Request *requests)
 {
     int n = 0;
     for (int r = 0; r < mpitest_size; r++)
         for (int k = 0; k < SIZES && r != mpitest_rank; k++) {
             memset(in[r][k], 0, (size_t)sizes[k]);
             for (int i = 0; i < sizes[k]; i++)
-                out[r][k][i] = byte_of(mpitest_rank, r, round, i);
+                out[r][k][i] = message_byte(mpitest_rank, r, round, i);
             MPI_Irecv(in[r][k], sizes[k], MPI_BYTE, r, k, MPI_COMM_WORLD, &requests[n++]);
         }
     for (int k = 0; k < SIZES; k++)
@@ -63,63 +58,64 @@ static int rails_begin(int round, MPI_Request *requests)
 }
 
 /* Exchanges messages; in the middle rank 0 may change the state of a port. */
-static void rails_exchange(int round, const char *state, const char *name)
+static void exchange_messages(int round, const char *state, const char *name)
 {
     MPI_Request requests[2 * RANKS_MAX * SIZES];
-    int n = rails_begin(round, requests);
+    int n = start_exchange(round, requests);
     if (state && mpitest_rank == 0)
-        test_port(state, name);
+        set_port_state(state, name);
     MPI_Waitall(n, requests, MPI_STATUSES_IGNORE);
     for (int r = 0; r < mpitest_size; r++)
         for (int k = 0; k < SIZES && r != mpitest_rank; k++) {
             int wrong = 0;
             for (int i = 0; i < sizes[k]; i++)
-                wrong += in[r][k][i] != byte_of(r, mpitest_rank, round, i);
+                wrong += in[r][k][i] != message_byte(r, mpitest_rank, round, i);
             EXPECT_EQ(wrong, 0);
         }
 }
 
 /* The sum of a counter over all ranks since the start. */
-static long long rails_counted(MPI_T_pvar_handle handle)
+static long long sum_counter(MPI_T_pvar_handle handle)
 {
     long long value = (long long)counter(handle), sum = 0;
     MPI_Allreduce(&value, &sum, 1, MPI_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
     return sum;
 }
 
-/* Exchanges until the counter has grown: the rail is used again, or its loss was seen. */
-static void rails_poll_until(MPI_T_pvar_handle handle, long long before, int *round)
+/* Exchanges messages until the counter has grown: the rail is used again, or its loss was detected. */
+static void exchange_until_counted(MPI_T_pvar_handle handle, long long before, int *round)
 {
     int tries = 0;
-    while (rails_counted(handle) == before && tries++ < PATIENCE)
-        rails_exchange((*round)++, NULL, NULL);
+    while (sum_counter(handle) == before && tries++ < PATIENCE)
+        exchange_messages((*round)++, NULL, NULL);
     EXPECT(tries < PATIENCE);
 }
 
-/* Exchanges until this rank has noticed the loss of its port. */
-static void rails_lose(const char *name, MPI_T_pvar_handle losses)
+/* Takes the port down and polls until this rank has detected the loss. */
+static void take_port_down(const char *name, MPI_T_pvar_handle losses)
 {
     const unsigned long long before = counter(losses);
     const double end = MPI_Wtime() + 60;
     int flag;
-    test_port("down", name);
+    set_port_state("down", name);
     while (counter(losses) == before && MPI_Wtime() < end)
         MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
     EXPECT(counter(losses) > before);
 }
 
-/* The adapter of rank 0 has reported that the frames arrived, so rank 0 keeps no copies of them. If rank 0 loses a port first (`other`),
- * the last rank makes no call until frames and report are there, and handles the report first. */
+/* The adapter of rank 0 has acknowledged the frames, so rank 0 keeps no copies of them. If rank 0 loses a
+ * port first (`other`), the last rank makes no call until frames and report have arrived, and handles the
+ * report first. */
 static void test_unseen(const char *name, const char *other, MPI_T_pvar_handle losses)
 {
     int last = mpitest_size - 1, length = sizes[1];
     if (other) {
         MPI_Barrier(MPI_COMM_WORLD);
         if (mpitest_rank == 0)
-            rails_lose(other, losses);
+            take_port_down(other, losses);
         if (mpitest_rank == last) {
             sleep(1);
-            test_port("down", name);
+            set_port_state("down", name);
             usleep(100 * 1000);
         }
     }
@@ -131,13 +127,13 @@ static void test_unseen(const char *name, const char *other, MPI_T_pvar_handle l
         MPI_Recv(in[0][1], length, MPI_BYTE, 0, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         EXPECT(in[0][1][0] == i + 1 && in[0][1][length - 1] == i + 1);
         if (i == 0 && !other)
-            test_port("down", name);
+            set_port_state("down", name);
     }
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* The barrier sets flags by silent writes, which complete unseen. Nothing follows them that could tell: each rank looks on until
- * its connection has moved. */
+/* The barrier writes flags without completions, and no later message shows their arrival: each rank polls
+ * until its connection has moved. */
 static void test_freed(const char *name, MPI_T_pvar_handle moved)
 {
     MPI_Comm other;
@@ -149,13 +145,13 @@ static void test_freed(const char *name, MPI_T_pvar_handle moved)
         MPI_Barrier(other);
     MPI_Comm_free(&other);
     if (mpitest_rank == 0)
-        test_port("down", name);
+        set_port_state("down", name);
     while (counter(moved) == before && MPI_Wtime() < end)
         MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
     EXPECT(counter(moved) > before);
 }
 
-static void test_ping(int other)
+static void ping(int other)
 {
     int word = 0;
     if (mpitest_rank == 0)
@@ -168,25 +164,25 @@ static void test_ping(int other)
         MPI_Recv(&word, 1, MPI_INT, other, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-/* Rank 0 may have one connection: the connection to rank 2 replaces the one to rank 1, and rank 1 makes no call until the request to close has
- * been sent. */
+/* Rank 0 may have one connection: the connection to rank 2 replaces the one to rank 1, and rank 1 makes no
+ * call until the request to close has been sent. */
 static void test_closed(const char *name)
 {
     MPI_T_pvar_handle closes = counter_open("ib_connections_closed");
-    test_ping(1);
+    ping(1);
     if (mpitest_rank == 1) {
         const unsigned long long before = counter(closes);
         const double end = MPI_Wtime() + 60;
         int flag;
         sleep(1);
-        test_port("down", name);
+        set_port_state("down", name);
         while (counter(closes) == before && MPI_Wtime() < end)
             MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
         EXPECT(counter(closes) > before);
-        test_port("up", name);
+        set_port_state("up", name);
     }
-    test_ping(2);
-    test_ping(1);
+    ping(2);
+    ping(1);
 }
 
 int main(int argc, char **argv)
@@ -202,12 +198,12 @@ int main(int argc, char **argv)
             out[r][k] = malloc((size_t)sizes[k]);
             in[r][k] = malloc((size_t)sizes[k]);
         }
-    if (argc > 2 && strcmp(argv[1], "closed") == 0) { /* before there are other connections */
+    if (argc > 2 && strcmp(argv[1], "closed") == 0) { /* before other connections are opened */
         test_closed(argv[2]);
         return mpitest_end();
     }
     for (int i = 0; i < ROUNDS; i++)
-        rails_exchange(round++, NULL, NULL);
+        exchange_messages(round++, NULL, NULL);
     for (int a = 1; a < argc; a++) {
         if (strcmp(argv[a], "dead") == 0) {
             dead = 1;
@@ -228,21 +224,21 @@ int main(int argc, char **argv)
             continue;
         }
         if (strcmp(argv[a], "late") == 0) {
-            long long before = rails_counted(joins);
-            rails_exchange(round++, "up", argv[++a]);
+            long long before = sum_counter(joins);
+            exchange_messages(round++, "up", argv[++a]);
             if (a + 1 == argc)
-                rails_poll_until(joins, before, &round);
-            rails_exchange(round++, NULL, NULL);
+                exchange_until_counted(joins, before, &round);
+            exchange_messages(round++, NULL, NULL);
             continue;
         }
-        rails_poll_until(joins, 0, &round);
+        exchange_until_counted(joins, 0, &round);
         if (strcmp(argv[a], "joined") == 0) {
-            rails_exchange(round++, NULL, NULL);
+            exchange_messages(round++, NULL, NULL);
             continue;
         }
         if (strcmp(argv[a], "freed") == 0) {
             test_freed(argv[++a], again);
-            rails_exchange(round++, NULL, NULL);
+            exchange_messages(round++, NULL, NULL);
             continue;
         }
         if (strcmp(argv[a], "unseen") == 0) {
@@ -256,16 +252,16 @@ int main(int argc, char **argv)
         }
         if (home)
             losses = joins = moves;
-        long long failures = rails_counted(losses);
-        rails_exchange(round++, down, argv[a]);
-        rails_poll_until(losses, failures, &round);
-        rails_exchange(round++, NULL, NULL);
+        long long failures = sum_counter(losses);
+        exchange_messages(round++, down, argv[a]);
+        exchange_until_counted(losses, failures, &round);
+        exchange_messages(round++, NULL, NULL);
         if (dead)
             continue;
-        long long joined = rails_counted(joins);
-        rails_exchange(round++, "up", argv[a]);
-        rails_poll_until(joins, joined, &round);
-        rails_exchange(round++, NULL, NULL);
+        long long joined = sum_counter(joins);
+        exchange_messages(round++, "up", argv[a]);
+        exchange_until_counted(joins, joined, &round);
+        exchange_messages(round++, NULL, NULL);
     }
     return mpitest_end();
 }

@@ -1,18 +1,18 @@
 #!/bin/sh
-# rails.sh: large messages take every port that both ends have, of several adapters, ports and paths, in every protocol; where
-# the ends differ; and a port that goes down takes nothing with it.
+# rails.sh: large messages use every port of both ends, with several adapters, ports and paths, in every protocol, also if the
+# ends differ; and a port that goes down loses no data.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 rails=$IB_TESTS/ib_rails
 
-# Every kind of rail, and protocols by which a large message moves.
+# Every kind of rail, and the protocols of large messages.
 for hcas in 2x1GB/s 1GB/s,250MB/s,ports=2; do
     job 4 2 FISHPLATE_STATS=1 -hcas "$hcas" "$rails" joined
     expect_rc 0
     expect_counted ib_striped
     expect_counted ib_rail1_bytes
 done
-# By default frames of some length take all rails, unless each process is bound to one.
+# By default frames above a length use all rails, unless each process is bound to one rail.
 job 2 2 FISHPLATE_STATS=1 -hcas 2x1GB/s "$BIN/fishplate" bench --sizes 8k,64k --time 0.01 bw
 expect_rc 0
 expect_counted ib_frames_spread
@@ -64,8 +64,8 @@ expect_err "connects at most 2 processes"
 job 2 2 FISHPLATE_STATS=1 FISHPLATE_LAB=IB_STRIPE=local,IB_STRIPE_RATIO=0 -hcas 2x400MB/s "$rails" joined
 expect_rc 0
 [ "$(counted ib_striped)" = 0 ] || fail "messages were divided with a striping ratio of 0"
-# A transfer that has requested rails uses its home when the others go down: it must return what it is granted then. That takes
-# some luck to meet; a sanitizer has fewer turns.
+# A transfer that has requested rails uses the primary rail if the others go down, and must return rails granted later. This
+# case occurs only in some runs; with a sanitizer there are fewer runs.
 turns="1 2 3"
 [ -n "$SANITIZED" ] || turns="$turns 4 5 6 7 8 9 10 11 12"
 for turn in $turns; do
@@ -73,7 +73,7 @@ for turn in $turns; do
     expect_rc 0
 done
 
-# Small messages over all rails, in every way; with shared receive queues, and without rings.
+# Small messages over all rails, by every policy; with shared receive queues, and without rings.
 for way in turns shares window room; do
     job 2 2 FISHPLATE_STATS=1 FISHPLATE_LAB=IB_MESSAGES=$way -hcas 2x1GB/s "$rails" joined
     expect_rc 0
@@ -86,23 +86,23 @@ expect_rc 0
 expect_counted ib_frames_spread
 job 4 2 FISHPLATE_LAB=IB_MESSAGES=turns FISHPLATE_IB_MAX_CONNECTIONS=1 -hcas 2x1GB/s "$rails" joined
 expect_rc 0
-# Their rail fails: what it lost is sent again.
+# The rail of the small messages fails: lost messages are sent again.
 job 2 2 FISHPLATE_STATS=1 FISHPLATE_LAB=IB_MESSAGES=turns -hcas 2x400MB/s "$rails" node1/hca1/1
 expect_rc 0
 expect_counted ib_frames_spread
 
-# Frames that came in before the port went down are there, although nothing has polled them yet.
+# Frames that arrived before the port went down are delivered, although they were not polled yet.
 for way in turns auto; do
     job 2 2 "FISHPLATE_VERBS=$POOR" POOR_POLL=1 FISHPLATE_LAB=IB_SIGNAL_EVERY=1,IB_MESSAGES=$way FISHPLATE_IB_POLLSET=0 \
         -hcas 2x1GB/s "$rails" joined unseen node1/hca1/1
     expect_rc 0
 done
-# The same, and it receives the report about the peer's port before it checks its own.
+# The same, with the report about the peer's port received before the own port is checked.
 job 2 2 "FISHPLATE_VERBS=$POOR" POOR_POLL=1 FISHPLATE_LAB=IB_SIGNAL_EVERY=1,IB_MESSAGES=turns FISHPLATE_IB_POLLSET=0 \
     -hcas 3x1GB/s "$rails" joined notified node0/hca2/1 node1/hca1/1
 expect_rc 0
 
-# One end has one port, the other two; and two ends whose second ports do not meet.
+# One end has one port, the other two; and two ends whose second ports have no path between them.
 job 2 2 FISHPLATE_STATS=1 "SOFTIB_FABRIC=hcas=2 rate=1GB/s node1/hca1/1: down=0s" "$rails" joined
 expect_rc 0
 expect_counted ib_striped
@@ -111,7 +111,7 @@ job 2 2 FISHPLATE_LOG=info FISHPLATE_VERBS="$POOR" POOR_RAILS=1 POOR_HIDE=0:soft
 expect_rc 0
 expect_err "the two hosts have no other ports on a common network"
 
-# Ports go down and come up in the middle of it, on either side; one does not come up.
+# Ports go down and come up during the transfers, on either side; one port stays down.
 for ports in "node1/hca1/1" "dead node0/hca1/1"; do
     # shellcheck disable=SC2086
     job 2 2 FISHPLATE_STATS=1 -hcas 2x400MB/s "$rails" $ports
@@ -122,26 +122,26 @@ done
 job 4 4 FISHPLATE_RENDEZVOUS=put -hcas 3x400MB/s "$rails" node2/hca1/1 node0/hca2/1
 expect_rc 0
 
-# The port that carries the connections: they go over the other port of the adapter, and come back.
+# The primary port goes down: connections move to the other port of the adapter and return.
 job 2 2 -hcas 400MB/s,ports=2 "$rails" home node1/hca0/1
 expect_rc 0
 expect_err "softib0 port 1 went down; connections go over softib0 port 2"
 job 4 4 FISHPLATE_IB_RECEIVE=shared -hcas 2x400MB/s,ports=2 "$rails" dead home node2/hca0/1
 expect_rc 0
 
-# Where the adapter has no other port, and where it is taken out: they go over another adapter.
+# If the adapter has no other port, or is removed, connections move to another adapter.
 job 2 2 FISHPLATE_STATS=1 -hcas 2x400MB/s "$rails" moved node1/hca0/1
 expect_rc 0
 expect_err "the connection to rank 0 over softib0 port 1 failed: the port went down; it is opened again"
 expect_counted ib_connections_moved
 job 4 4 FISHPLATE_IB_RECEIVE=shared -hcas 2x400MB/s "$rails" remove moved node2/hca0
 expect_rc 0
-# A connection that is closed, of which one end does not hear: it is opened again when that end wants to send.
+# A connection is closed and one end is not notified: it is opened again when that end sends.
 job 3 3 FISHPLATE_STATS=1 FISHPLATE_IB_MAX_CONNECTIONS=1 FISHPLATE_IB_TIMEOUT=8 FISHPLATE_IB_RETRIES=1 -hcas 1 "$rails" closed node1/hca0/1
 expect_rc 0
 expect_counted ib_connections_moved
-# Flags of a barrier that may have to be set again, in memory that is not there any more. On a busy machine they may be known to have
-# come before the port goes down.
+# Flags of a barrier that may have to be written again, in memory that has been released. On a busy machine their arrival may be
+# known before the port goes down.
 for turn in 1 2 3 4 5; do
     job 2 2 FISHPLATE_STATS=1 FISHPLATE_COLL=barrier=rdma -hcas 2x400MB/s "$rails" freed node1/hca0/1
     expect_rc 0
@@ -155,7 +155,7 @@ for way in binding auto turns; do
     expect_err " 1 seconds"
 done
 
-# A port that is down at the start, of another adapter and of the same, at both ends or one, is a rail when it comes up.
+# A port that is down at the start, of another or of the same adapter, at both ends or at one, becomes a rail when it comes up.
 for late in "hcas=2 rate=1GB/s node0/hca1/1: down=0s node1/hca1/1: down=0s" "ports=2 rate=1GB/s node0/hca0/2: down=0s node1/hca0/2: down=0s"; do
     case $late in hcas*) port=hca1/1 ;; *) port=hca0/2 ;; esac
     job 2 2 FISHPLATE_STATS=1 FISHPLATE_IB_DEVICES=softib0,softib1 "SOFTIB_FABRIC=$late" \
@@ -165,7 +165,7 @@ for late in "hcas=2 rate=1GB/s node0/hca1/1: down=0s node1/hca1/1: down=0s" "por
     expect_counted ib_rail1_bytes
 done
 
-# What a user may get wrong.
+# Invalid settings of users.
 # XRC uses one rail and reports it.
 job 2 2 FISHPLATE_IB_RECEIVE=xrc FISHPLATE_IB_PATHS=2 -hcas 2x1GB/s,ports=2,lmc=1 "$rails"
 expect_rc 0

@@ -1,4 +1,4 @@
-/* real.h: for a libibverbs of a test that stands before softib's: the function of softib behind one of its own.
+/* real.h: for a libibverbs of a test that wraps softib's: finds the wrapped function of softib.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TESTS_IB_REAL_H
@@ -9,7 +9,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-static void *real(const char *name)
+static void *find_real_function(const char *name)
 {
     void *softib = dlopen(getenv("FISHPLATE_SOFTIB_LIB"), RTLD_NOW | RTLD_NOLOAD);
     void *found = softib ? dlsym(softib, name) : NULL;

@@ -1,6 +1,6 @@
 #!/bin/sh
-# storm.sh: more messages than a receiver that looks away has buffers for: adapters refuse (RNR) and try again, credits
-# run out, shared queues run dry. Nothing hangs, nothing is lost or out of order.
+# storm.sh: more messages than the buffers of a receiver that does not poll: adapters refuse messages (RNR) and retry, credits
+# and shared receive queues run out. Nothing hangs, nothing is lost or out of order.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 
@@ -12,7 +12,7 @@ job 8 8 STORM=refused FISHPLATE_IB_RECEIVE=shared FISHPLATE_LAB=IB_FLOW=hw,IB_SH
     FISHPLATE_IB_POLLSET=0 FISHPLATE_STATS=1 "$IB_TESTS/ib_fault" storm
 expect_rc 0
 expect_counted ib_shared_limit_events
-# Credits do not know how many others share the queue: eight buffers are fewer than seven senders may use.
+# Credits do not consider that other senders share the queue: eight buffers are fewer than seven senders may use.
 job 8 4 FISHPLATE_IB_RECEIVE=shared FISHPLATE_LAB=IB_SHARED_BASE=8,IB_SHARED_FACTOR=0 "$IB_TESTS/ib_fault" storm
 expect_rc 0
 job 4 4 FISHPLATE_LAB=IB_FLOW=static FISHPLATE_IB_BUFFERS=2 FISHPLATE_IB_POLLSET=0 FISHPLATE_STATS=1 "$IB_TESTS/ib_fault" storm

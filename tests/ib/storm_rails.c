@@ -1,9 +1,9 @@
-/* storm_rails.c: all ranks exchange messages of all sizes with all others, in the order they were sent and with every byte
- * checked, and use a window of each other, for a time or a number of rounds, while somebody else takes ports down and up (storm_rails.py). The sizes follow from
- * the seed, so that a run can be repeated. In every round, or every FAULTS_ROUND rounds, another rank does the damage that the
- * environment selects (../faults/damage.c).
- *
- *     storm_rails SECONDS ROUNDS SEED      whichever comes first; 0: no limit
+/* storm_rails.c: all ranks exchange messages of all sizes with all others, in the order they were sent and
+ * with every byte checked, and access each other's windows, for a time or a number of rounds, while
+ * storm_rails.py takes ports down and up. The sizes follow from the seed, so that a run can be repeated.
+ * In every round, or every FAULTS_ROUND rounds, another rank causes the fault that the environment selects
+ * (../faults/damage.c).
+ *     storm_rails SECONDS ROUNDS SEED      ends at the first of both limits; 0: no limit
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>
@@ -15,39 +15,39 @@
 
 #include "../faults/damage.h"
 
-enum { MESSAGES = 4, MOST = 512 * 1024, BLOCK = 128 * 1024 };
+enum { MESSAGES = 4, LENGTH_MAX = 512 * 1024, BLOCK = 128 * 1024 };
 
 static int rank, size;
 static unsigned long long wrong;
 
-static uint64_t storm_rails_mix(uint64_t x)
+static uint64_t mix_bits(uint64_t x)
 {
     x = (x ^ x >> 31) * 0x9e3779b97f4a7c15u;
     x = (x ^ x >> 29) * 0xd1b54a32d192ed03u;
     return x ^ x >> 32;
 }
 
-static uint64_t name_of(uint64_t seed, uint64_t round, int from, int to, int nth)
+static uint64_t message_seed(uint64_t seed, uint64_t round, int from, int to, int nth)
 {
-    return storm_rails_mix(
-        seed + storm_rails_mix(round * 4096 + (uint64_t)from * 64 + (uint64_t)to + ((uint64_t)nth << 40)));
+    return mix_bits(seed +
+                    mix_bits(round * 4096 + (uint64_t)from * 64 + (uint64_t)to + ((uint64_t)nth << 40)));
 }
 
 /* The length of a message: mostly small, some large enough for every protocol. */
-static int length_of(uint64_t name)
+static int message_length(uint64_t name)
 {
-    static const int most[] = {16, 1024, 16 * 1024, 64 * 1024, 128 * 1024, MOST};
-    return (int)(storm_rails_mix(name) % (uint64_t)most[name % 6]);
+    static const int most[] = {16, 1024, 16 * 1024, 64 * 1024, 128 * 1024, LENGTH_MAX};
+    return (int)(mix_bits(name) % (uint64_t)most[name % 6]);
 }
 
-static void storm_rails_fill(uint64_t *p, int bytes, uint64_t name)
+static void fill_message(uint64_t *p, int bytes, uint64_t name)
 {
     for (int i = 0; i < bytes / 8; i++)
         p[i] = name + (uint64_t)i * 0x9e3779b97f4a7c15u;
     memset((char *)p + bytes / 8 * 8, (int)(name & 0xff), (size_t)(bytes % 8));
 }
 
-static void storm_rails_check(const uint64_t *p, int bytes, uint64_t name, uint64_t round, int from)
+static void check_message(const uint64_t *p, int bytes, uint64_t name, uint64_t round, int from)
 {
     unsigned long long bad = 0;
     for (int i = 0; i < bytes / 8; i++)
@@ -60,8 +60,8 @@ static void storm_rails_check(const uint64_t *p, int bytes, uint64_t name, uint6
     wrong += bad;
 }
 
-/* The first to do it is FAULTS_RANK, in round FAULTS_ROUND. */
-static bool my_turn(uint64_t round)
+/* True if this rank causes the fault in this round; the first one is FAULTS_RANK in round FAULTS_ROUND. */
+static bool is_own_turn(uint64_t round)
 {
     const int every = damage_round();
     if (every <= 0 || round % (uint64_t)every != 0 || round == 0)
@@ -69,59 +69,62 @@ static bool my_turn(uint64_t round)
     return (uint64_t)rank == ((uint64_t)damage_rank() + round / (uint64_t)every - 1) % (uint64_t)size;
 }
 
-/* Several messages to every rank, whose order is theirs: each length and content belongs to one place in it. */
-static void storm_rails_exchange(uint64_t seed, uint64_t round, uint64_t **out, uint64_t **in)
+/* Sends several messages to every rank; length and contents of each message depend on its position, so
+ * that the order is checked. */
+static void exchange_messages(uint64_t seed, uint64_t round, uint64_t **out, uint64_t **in)
 {
     MPI_Request *requests = malloc(sizeof(*requests) * (size_t)(2 * size * MESSAGES));
     MPI_Status status;
     int n = 0;
     for (int r = 0; r < size; r++)
         for (int k = 0; k < MESSAGES; k++)
-            MPI_Irecv(in[r * MESSAGES + k], MOST, MPI_BYTE, r, 7, MPI_COMM_WORLD, &requests[n++]);
+            MPI_Irecv(in[r * MESSAGES + k], LENGTH_MAX, MPI_BYTE, r, 7, MPI_COMM_WORLD, &requests[n++]);
     for (int r = 0; r < size; r++)
         for (int k = 0; k < MESSAGES; k++) {
-            uint64_t name = name_of(seed, round, rank, r, k);
-            storm_rails_fill(out[r * MESSAGES + k], length_of(name), name);
-            MPI_Isend(out[r * MESSAGES + k], length_of(name), MPI_BYTE, r, 7, MPI_COMM_WORLD, &requests[n++]);
-            if (r == size / 2 && k == 0 && my_turn(round))
+            uint64_t name = message_seed(seed, round, rank, r, k);
+            fill_message(out[r * MESSAGES + k], message_length(name), name);
+            MPI_Isend(out[r * MESSAGES + k], message_length(name), MPI_BYTE, r, 7, MPI_COMM_WORLD,
+                      &requests[n++]);
+            if (r == size / 2 && k == 0 && is_own_turn(round))
                 damage_now();
         }
     for (int i = 0; i < size * MESSAGES; i++) {
         int from = i / MESSAGES, bytes;
-        uint64_t name = name_of(seed, round, from, rank, i % MESSAGES);
+        uint64_t name = message_seed(seed, round, from, rank, i % MESSAGES);
         MPI_Wait(&requests[i], &status);
         MPI_Get_count(&status, MPI_BYTE, &bytes);
-        if (bytes != length_of(name)) {
+        if (bytes != message_length(name)) {
             fprintf(stderr,
                     "rank %d: round %llu, from %d: %d bytes instead of %d: lost, twice or out of order\n",
-                    rank, (unsigned long long)round, from, bytes, length_of(name));
+                    rank, (unsigned long long)round, from, bytes, message_length(name));
             wrong++;
         } else {
-            storm_rails_check(in[i], bytes, name, round, from);
+            check_message(in[i], bytes, name, round, from);
         }
     }
     MPI_Waitall(n - size * MESSAGES, requests + size * MESSAGES, MPI_STATUSES_IGNORE);
     free(requests);
 }
 
-/* Exchanges a block with all ranks by the library's own collective. */
+/* Exchanges a block with all ranks by MPI_Alltoall. */
 static void test_collective(uint64_t seed, uint64_t round, uint64_t *out, uint64_t *in, int block)
 {
     for (int r = 0; r < size; r++)
-        storm_rails_fill(out + (size_t)r * (size_t)block / 8, block, name_of(seed, round, rank, r, 9));
+        fill_message(out + (size_t)r * (size_t)block / 8, block, message_seed(seed, round, rank, r, 9));
     MPI_Alltoall(out, block, MPI_BYTE, in, block, MPI_BYTE, MPI_COMM_WORLD);
     for (int r = 0; r < size; r++)
-        storm_rails_check(in + (size_t)r * (size_t)block / 8, block, name_of(seed, round, r, rank, 9), round,
-                          r);
+        check_message(in + (size_t)r * (size_t)block / 8, block, message_seed(seed, round, r, rank, 9), round,
+                      r);
 }
 
 static int put_length(uint64_t name)
 {
-    return length_of(name) % BLOCK;
+    return message_length(name) % BLOCK;
 }
 
-/* Everybody puts a block into everybody's memory, reads it back and counts; then all take the lock of one, which keeps a number that
- * is no atomic. In each window: a block for each rank, the count, the number. */
+/* Every rank puts a block into the memory of every rank, reads it back and adds to a counter; then all
+ * ranks take the lock of one rank and change a number there without atomics. Each window contains a block
+ * for each rank, the counter, and the number. */
 static void test_windows(uint64_t seed, uint64_t round, MPI_Win win, const char *memory, uint64_t **out,
                          uint64_t **in)
 {
@@ -129,21 +132,21 @@ static void test_windows(uint64_t seed, uint64_t round, MPI_Win win, const char 
     long one = 1, old, number;
     MPI_Win_lock_all(0, win);
     for (int r = 0; r < size; r++) {
-        uint64_t name = name_of(seed, round, rank, r, 10);
-        storm_rails_fill(out[r], put_length(name), name);
+        uint64_t name = message_seed(seed, round, rank, r, 10);
+        fill_message(out[r], put_length(name), name);
         MPI_Put(out[r], put_length(name), MPI_BYTE, r, (MPI_Aint)rank * BLOCK, put_length(name), MPI_BYTE,
                 win);
         MPI_Fetch_and_op(&one, &old, MPI_LONG, r, counts, MPI_SUM, win);
     }
     MPI_Win_flush_all(win);
     for (int r = 0; r < size; r++) {
-        int bytes = put_length(name_of(seed, round, rank, r, 10));
+        int bytes = put_length(message_seed(seed, round, rank, r, 10));
         MPI_Get(in[r], bytes, MPI_BYTE, r, (MPI_Aint)rank * BLOCK, bytes, MPI_BYTE, win);
     }
     MPI_Win_unlock_all(win);
     for (int r = 0; r < size; r++) {
-        uint64_t name = name_of(seed, round, rank, r, 10);
-        storm_rails_check(in[r], put_length(name), name, round, r);
+        uint64_t name = message_seed(seed, round, rank, r, 10);
+        check_message(in[r], put_length(name), name, round, r);
     }
     MPI_Win_lock(MPI_LOCK_EXCLUSIVE, (int)one_of, 0, win);
     MPI_Get(&number, 1, MPI_LONG, (int)one_of, counts + 8, 1, MPI_LONG, win);
@@ -153,14 +156,15 @@ static void test_windows(uint64_t seed, uint64_t round, MPI_Win win, const char 
     MPI_Win_unlock((int)one_of, win);
     MPI_Barrier(MPI_COMM_WORLD);
     for (int from = 0; from < size; from++) {
-        uint64_t name = name_of(seed, round, from, rank, 10);
-        storm_rails_check((const uint64_t *)(const void *)(memory + (size_t)from * BLOCK), put_length(name),
-                          name, round, from);
+        uint64_t name = message_seed(seed, round, from, rank, 10);
+        check_message((const uint64_t *)(const void *)(memory + (size_t)from * BLOCK), put_length(name), name,
+                      round, from);
     }
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* The two other kinds of synchronisation: every rank puts a block to the next one between fences, and between post and wait. */
+/* The two other kinds of synchronisation: every rank puts a block into the next rank's memory between
+ * fences, and between post and wait. */
 static void test_epochs(uint64_t seed, uint64_t round, MPI_Win win, const char *memory, uint64_t *out)
 {
     const int next = (rank + 1) % size, before = (rank + size - 1) % size;
@@ -169,9 +173,9 @@ static void test_epochs(uint64_t seed, uint64_t round, MPI_Win win, const char *
     MPI_Group_incl(all, 1, &next, &to);
     MPI_Group_incl(all, 1, &before, &from);
     for (int fences = 0; fences < 2; fences++) {
-        const uint64_t name = name_of(seed, round, rank, next, 11 + fences);
-        const uint64_t comes = name_of(seed, round, before, rank, 11 + fences);
-        storm_rails_fill(out, put_length(name), name);
+        const uint64_t name = message_seed(seed, round, rank, next, 11 + fences);
+        const uint64_t comes = message_seed(seed, round, before, rank, 11 + fences);
+        fill_message(out, put_length(name), name);
         if (fences) {
             MPI_Win_fence(MPI_MODE_NOPRECEDE, win);
         } else {
@@ -186,8 +190,8 @@ static void test_epochs(uint64_t seed, uint64_t round, MPI_Win win, const char *
             MPI_Win_complete(win);
             MPI_Win_wait(win);
         }
-        storm_rails_check((const uint64_t *)(const void *)(memory + (size_t)before * BLOCK),
-                          put_length(comes), comes, round, before);
+        check_message((const uint64_t *)(const void *)(memory + (size_t)before * BLOCK), put_length(comes),
+                      comes, round, before);
     }
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Group_free(&all);
@@ -221,8 +225,8 @@ int main(int argc, char **argv)
     uint64_t **out = calloc((size_t)n, sizeof(*out)), **in = calloc((size_t)n, sizeof(*in));
     uint64_t *all_out = malloc((size_t)size * 65536), *all_in = malloc((size_t)size * 65536);
     for (int i = 0; i < n; i++) {
-        out[i] = malloc(MOST);
-        in[i] = malloc(MOST);
+        out[i] = malloc(LENGTH_MAX);
+        in[i] = malloc(LENGTH_MAX);
     }
     char *memory;
     MPI_Win win;
@@ -231,8 +235,8 @@ int main(int argc, char **argv)
     MPI_Barrier(MPI_COMM_WORLD);
     double end = MPI_Wtime() + seconds;
     for (; more; round++) {
-        storm_rails_exchange(seed, round, out, in);
-        test_collective(seed, round, all_out, all_in, 8 << (storm_rails_mix(seed + round) % 14));
+        exchange_messages(seed, round, out, in);
+        test_collective(seed, round, all_out, all_in, 8 << (mix_bits(seed + round) % 14));
         test_windows(seed, round, win, memory, out, in);
         test_epochs(seed, round, win, memory, out[0]);
         more = (rounds == 0 || round + 1 < rounds) && (seconds <= 0 || MPI_Wtime() < end);

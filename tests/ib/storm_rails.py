@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Ports go down and up at random while all ranks exchange messages with all others: nothing is lost, twice, or out of order.
+"""Ports go down and up at random while all ranks exchange messages with all others: no message is lost, duplicated, or out of order.
 
     storm_rails.py --build build --seconds 60 [--seed 7] [--hcas 2] [--only hca1]
-    storm_rails.py --build build --seconds 20 --fault 'queue pair error'     and a fault of the fault matrix besides
-    storm_rails.py --build build --seconds 20 --faults                       each of them in turn
+    storm_rails.py --build build --seconds 20 --fault 'queue pair error'     with a fault of the fault matrix
+    storm_rails.py --build build --seconds 20 --faults                       each fault in turn
 
-Of each node one adapter is always up, so that there is a way; --only names the adapters that may go. The job checks every byte.
+One adapter of each node is always up, so that a path exists; --only names the adapters that may go down. The job checks every byte.
 Faults (tests/faults/matrix.py) that a job survives happen again and again, each time to another rank; of the others the job must
 end soon, with a sentence. The times between changes follow from the seed; what the traffic does then depends on the machine. Exit
 status 77: this library uses one rail.
@@ -45,12 +45,12 @@ def arguments():
 
 
 class Ports:
-    """Which adapters are away, and which may go next."""
+    """The state of all ports: which are down, and which may go down next."""
 
     def __init__(self, args, fault):
         self.args, self.changes, self.away = args, 0, set()
         names = args.only or [f"hca{i}" for i in range(args.hcas)]
-        # The port that goes down for good is that of node 1, whose other adapter must then stay.
+        # The port of node 1 stays down, so its other adapter must stay up.
         nodes = [n for n in range(args.nodes) if n != 1 or fault.what != "port-down"]
         self.all = [(node, name) for node in nodes for name in names]
 
@@ -66,7 +66,7 @@ class Ports:
         return sum(1 for p in self.away if p[0] == port[0]) + 1 < self.args.hcas
 
     def change(self, env, rng):
-        if self.softib(env, "stat") != 0:  # nobody is there
+        if self.softib(env, "stat") != 0:  # the fabric has no members
             return
         port = rng.choice(self.all)
         if port in self.away:
@@ -76,7 +76,7 @@ class Ports:
 
 
 class Storm(cell.Cell):
-    rounds = 4  # a rank does the damage in every such round, or in every second or third
+    rounds = 4  # a rank causes the fault in every such round, or in every second or third
 
     def __init__(self, args, fault, seed):
         super().__init__(args.build, fault, matrix.Situation("storm", "", {"FISHPLATE_IB_TIMEOUT": "10"}), seed)
@@ -133,7 +133,7 @@ def run(args, fault):
     print(f"{fault.name}: {storm.ports.changes} changes of ports, {r.rounds} rounds, {r.verdict}, {r.seconds:.0f} s, seed {args.seed}",
           r.sentence or "", flush=True)
     if not r.good:
-        lines = r.detail.splitlines()  # warnings tell of every port
+        lines = r.detail.splitlines()  # warnings mention every port
         print("\n".join([line for line in lines if "fishplate warning" not in line][:40] + ["..."] + lines[-10:]), flush=True)
     return r.good
 

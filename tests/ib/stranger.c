@@ -1,8 +1,8 @@
-/* stranger.c: datagrams that are none of the transport's business arrive at its handshake queue pair: noise
- * of every length up to the largest packet, and greetings of another job. They are dropped and counted, and
- * the ranks go on. The senders are the ranks themselves, with a verbs device of their own. Nobody can guess
- * the numbers of the queue pairs; the ranks tell each other the one of their own, and the transport's are the
- * ones before it.
+/* stranger.c: foreign datagrams arrive at the transport's handshake queue pair: random bytes of every
+ * length up to the largest packet, and HELLOs of another job. They are dropped and counted, and the ranks
+ * continue. The ranks themselves send them, each with its own verbs device. Queue pair numbers cannot be
+ * guessed; the ranks exchange the numbers of their own queue pairs, and those of the transport are the
+ * preceding numbers.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 enum { LIDS = 4, RANKS = 64, QPS = 12, PACKET = 4096 };
 
-/* As in net/ib/hello.c. */
+/* The values of net/ib/hello.c. */
 #define QKEY  0x11110000u
 #define MAGIC 0x46504942u
 
@@ -73,7 +73,7 @@ static void send_packet(struct ibv_ah *ah, uint32_t qpn, uint32_t length)
     EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
 }
 
-static void stranger_disturb(struct ibv_ah *ah, uint32_t qpn)
+static void send_foreign_datagrams(struct ibv_ah *ah, uint32_t qpn)
 {
     static const uint32_t lengths[] = {1, 40, 136, 137, 176, 1000, PACKET};
     uint32_t words[] = {MAGIC, 1};
@@ -85,7 +85,7 @@ static void stranger_disturb(struct ibv_ah *ah, uint32_t qpn)
     }
 }
 
-static void molest_everybody(void)
+static void disturb_all_ranks(void)
 {
     uint32_t last[RANKS];
     EXPECT(mpitest_size <= RANKS);
@@ -95,13 +95,13 @@ static void molest_everybody(void)
         struct ibv_ah *ah = ibv_create_ah(pd, &route);
         for (int rank = 0; ah && rank < mpitest_size; rank++)
             for (uint32_t k = 1; k <= QPS; k++)
-                stranger_disturb(ah, last[rank] - k);
+                send_foreign_datagrams(ah, last[rank] - k);
         if (ah)
             ibv_destroy_ah(ah);
     }
 }
 
-static unsigned long long stranger_dropped(void)
+static unsigned long long count_dropped(void)
 {
     static MPI_T_pvar_session session;
     static MPI_T_pvar_handle handle;
@@ -123,15 +123,15 @@ int main(int argc, char **argv)
     int provided;
     MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
     mpitest_begin(&argc, &argv);
-    EXPECT_EQ(stranger_dropped(), 0);
+    EXPECT_EQ(count_dropped(), 0);
     open_device();
-    molest_everybody();
+    disturb_all_ranks();
     for (int round = 0; round < 20; round++) {
         int sum = 0, one = 1;
         MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
         EXPECT_EQ(sum, mpitest_size);
     }
-    EXPECT(stranger_dropped() > 0);
+    EXPECT(count_dropped() > 0);
     close_device();
     MPI_T_finalize();
     return mpitest_end();

@@ -1,12 +1,12 @@
 #!/bin/sh
 # suspected.sh: with -enable-recovery one node becomes unreachable although its rank lives: its only port goes down, its only
-# adapter is taken out, or its process has ended and a shell in its place hides the end from the launcher. The launcher ends
+# adapter is removed, or its process has ended and a shell in its place hides the end from the launcher. The launcher ends
 # that rank, whichever rank reports it first; all other ranks get MPIX_ERR_PROC_FAILED for that rank only, and continue.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 pipes
 
-# lose command...: runs it when four ranks on as many nodes have met; $victim is the process of rank 1.
+# lose command...: runs the command after the first barrier of four ranks on four nodes; $victim is the process of rank 1.
 lose() {
     begin -timeout 120 -enable-recovery -genv FISHPLATE_IB_TIMEOUT 14 -genv FISHPLATE_IB_RAIL_PATIENCE 1 -n 4 -vnodes 4 \
         sh -c "$how" "$LOST" "$T/up" "$T/go" 1

@@ -1,5 +1,5 @@
 #!/bin/sh
-# without.sh: adapters that lack a feature: every byte arrives another way, or the job ends with a sentence that names the setting.
+# without.sh: adapters that lack a feature: every byte arrives by another path, or the job ends with a message that names the setting.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 
@@ -7,14 +7,14 @@ refused() {
     [ "$rc" -ne 0 ] && [ "$rc" -ne 124 ] || fail "$last: exit status $rc"
 }
 
-# without FEATURES [NAME=value ...] program: on adapters that lack them.
+# without FEATURES [NAME=value ...] program: runs the program on adapters that lack these features.
 without() {
     features=$1
     shift
     job 4 4 "SOFTIB_FABRIC=without=$features" FISHPLATE_STATS=1 "$@"
 }
 
-# All that the library can do without: each feature for itself where it has a use for it, the others together.
+# All optional features: those that the library uses one by one, the others together.
 for features in inline apm atomics mw,odp,dm,cq_ex,qp_ex,import,counters,tm,xrc inline,atomics,apm,srq,mcast,mw,odp,dm,cq_ex,qp_ex,import,counters,tm,xrc; do
     without "$features" "$MPI_TESTS/mpi_ib_sizes"
     expect_rc 0
@@ -26,14 +26,14 @@ expect_rc 0
 # Broadcasts by messages.
 without mcast FISHPLATE_COLL=bcast=multicast:max=4m "$MPI_TESTS/mpi_coll_short"
 expect_rc 0
-# What the user requires and the adapter lacks.
+# Features that the user requires and the adapter lacks.
 without srq FISHPLATE_IB_RECEIVE=shared "$MPI_TESTS/mpi_ib_sizes"
 refused
 expect_err "FISHPLATE_IB_RECEIVE=peer does not need one"
 without xrc FISHPLATE_IB_RECEIVE=xrc "$MPI_TESTS/mpi_ib_sizes"
 refused
 expect_err "FISHPLATE_IB_RECEIVE=xrc, but softib0 port 1 has no extended reliable connections"
-# A word that is none.
+# An unknown feature name.
 without srqs "$MPI_TESTS/mpi_ib_sizes"
 refused
 expect_err "did you mean srq?"

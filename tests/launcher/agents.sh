@@ -1,4 +1,4 @@
-# Other hosts, through a remote shell that stays here: everything that works locally works through agents.
+# Other hosts, simulated by a remote shell that stays on this machine: everything that works locally works through agents.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 make_shell
@@ -15,8 +15,8 @@ remote -l sh -c 'echo $PMI_RANK on $FISHPLATE_HOST'
 expect_out "[0] 0 on a" "[1] 1 on a" "[2] 2 on b" "[3] 3 on b"
 remote head -c 2000000 /dev/zero
 [ "$(wc -c <"$T/out")" -eq 8000000 ] || fail "$last: output was lost"
-# Who reads slowly makes mpiexec tell the agents to pause and to go on. An agent that ends with such words unread must not
-# take with it what mpiexec has not read.
+# A slow reader makes mpiexec send pause and continue messages to the agents. An agent that ends before it reads such a message
+# must not lose output that mpiexec has not read.
 slowly() {
     total=0
     while n=$(head -c 65536 | wc -c) && [ "$n" -gt 0 ]; do
@@ -46,7 +46,7 @@ remote -timeout 1 sleep 1000
 expect_rc 124
 expect_err "ranks 0-1 on host a; ranks 2-3 on host b"
 
-# A host that cannot be reached, a command that is not there, an agent without its secret.
+# A host that cannot be reached, a missing command, an agent without its secret.
 run -launcher-exec false -hosts a,localhost -n 2 sleep 1000
 expect_rc 1
 expect_err "Host a, with 1 rank, was lost"
@@ -55,7 +55,7 @@ expect_rc 1
 expect_err "$T/nowhere"
 "$MPIEXEC" --fishplate-agent 127.0.0.1 1 0 </dev/null >"$T/out" 2>"$T/err" && fail "an agent ran without a secret"
 
-# An agent that is killed takes its ranks with it, and the job.
+# The death of an agent ends its ranks and the job.
 cat >"$T/agent-kill" <<'END'
 #!/bin/sh
 # The rank's parent is the agent's worker.

@@ -1,8 +1,8 @@
 """Attacks on the connection between mpiexec and an agent, over loopback, with a second implementation of the protocol.
 
-    attack.py agent MPIEXEC FOLDER          strangers answer an agent's call
-    attack.py crowd|files HOST WORDS...     a remote shell whose host sends strangers to mpiexec's door first
-    attack.py between KIND HOST WORDS...    a remote shell that puts a listener between agent and mpiexec
+    attack.py agent MPIEXEC FOLDER          foreign processes answer an agent's connection
+    attack.py crowd|files HOST WORDS...     a remote shell that first opens foreign connections to mpiexec's port
+    attack.py between KIND HOST WORDS...    a remote shell that puts a relay between agent and mpiexec
 
 Prints what went wrong and exits 1. The remote shells exit 1 too, which ends the job.
 """
@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 
-# The numbers of frames, as launcher/remote/link.h counts them.
+# The kinds of frames, with the numbers of launcher/remote/link.h.
 LINK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "launcher", "remote", "link.h")
 FRAMES = re.findall(r"^ +FRAME_(\w+)(?: = 1)?,", open(LINK).read(), re.M)
 HELLO, PROOF, CHALLENGE, TREE, PLAN = (FRAMES.index(name) + 1 for name in ("HELLO", "PROOF", "CHALLENGE", "TREE", "PLAN"))
@@ -71,7 +71,7 @@ def listen():
     return server
 
 
-# Strangers who answer an agent.
+# Foreign processes that answer an agent.
 
 def answer(sock, kind, cookie, hello, mark):
     """Answers HELLO in one of several forms, and always tries to have `touch mark` run."""
@@ -146,7 +146,7 @@ def attack_agents(mpiexec, folder):
     return 1 if problems else 0
 
 
-# Strangers at mpiexec's door. This process is a remote shell: its parent is mpiexec's worker.
+# Foreign connections to mpiexec's port. This process is a remote shell: its parent is mpiexec's worker.
 
 def status(name):
     with open(f"/proc/{os.getppid()}/status") as file:
@@ -174,7 +174,7 @@ def is_sent_away(sock):
 
 
 def says(port, *frames):
-    """Sends these; true when mpiexec hangs up before the time is over."""
+    """Sends these frames; true if mpiexec closes the connection in time."""
     with call(port) as sock:
         try:
             for each in frames:
@@ -185,7 +185,7 @@ def says(port, *frames):
 
 
 def becomes_quiet():
-    """Some half second passes in which mpiexec uses no more than two ticks."""
+    """Waits for half a second in which mpiexec uses at most two clock ticks."""
     for _ in range(40):
         before = ticks()
         time.sleep(0.5)
@@ -212,14 +212,14 @@ def crowd(words, few_files):
                        [b"GET / HTTP/1.0\r\n\r\n"], [struct.pack(">IIII", 1 << 30, HELLO, 0, 0)],
                        [frame(HELLO, hello)] * 3):
             says(port, *frames)
-        # Nobody reads the answers; what is sent is as much as mpiexec takes.
+        # The answers are not read; as much is sent as mpiexec accepts.
         flood = frame(HELLO, hello) * 4096
         for _ in range(30):
             says(port, flood)
     grown = status("VmRSS") - before
     if grown > 8192:
         return f"mpiexec grew by {grown} KB"
-    # Every caller that waits is disconnected in the end, the last one included.
+    # Every waiting caller is finally disconnected, the last one included.
     is_sent_away(waiting[-1])
     return None
 
@@ -229,13 +229,13 @@ def shell_crowd(words, few_files):
     if problem:
         print(problem, file=sys.stderr)
         return 1
-    # Some stay while the agent calls.
+    # Some connections remain open while the agent connects.
     for _ in range(5):
         os.set_inheritable(call(int(words[3])).detach(), True)
     os.execvp(words[0], words)
 
 
-# Somebody between mpiexec and its agent.
+# A relay between mpiexec and its agent.
 
 def relay(server, port, kind, cookie):
     agent, _ = server.accept()

@@ -1,4 +1,4 @@
-# Binding: one core a rank when there are enough, none when not, never outside the mask mpiexec was given.
+# Binding: one core per rank if there are enough cores, else no binding; never outside mpiexec's own processor mask.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 command -v taskset >/dev/null || skip "taskset is not installed"
@@ -16,7 +16,7 @@ expect_rc 0
 last="inside taskset -c $first"
 taskset -c "$first" "$MPIEXEC" -n 2 -bind-to core -oversubscribe sh -c "$mask" >"$T/out"
 expect_out "$first" "$first"
-# More ranks than cores: as elsewhere it is an error to request a core for each.
+# More ranks than cores: as with other launchers it is an error to request a core per rank.
 if taskset -c "$first" "$MPIEXEC" -n 2 -bind-to core true 2>"$T/err"; then
     fail "$last: two ranks were bound to one core without -oversubscribe"
 fi
@@ -27,7 +27,7 @@ for what in none core l3 socket numa hwthread; do
 done
 run -n 2 -bind-to none sh -c "$mask"
 expect_out "$all" "$all"
-# Ranks for each socket, and so on: without -n as many as there are; each stays in its own.
+# Ranks per socket and other units: without -n as many ranks as units; each rank is bound within its unit.
 sockets=$(cat /sys/devices/system/cpu/cpu[0-9]*/topology/package_cpus_list | sort -u | wc -l)
 for unit in socket numa l3 core; do
     run -map-by ppr:2:$unit -bind-to none sh -c 'echo $FISHPLATE_LOCAL_SIZE'
@@ -43,7 +43,7 @@ run -n 5000 true
 expect_rc 2
 expect_err "5000 ranks on one node: shared memory connects at most 4096"
 [ "$cores" -ge 2 ] || finish
-# A rank file names cores by their number among those that are allowed.
+# A rank file numbers cores among the permitted ones.
 printf 'rank 0=localhost slot=1\nrank 1=localhost slot=0:0\nrank 2=localhost slot=0-1\nrank 3=localhost\n' >"$T/ranks"
 run -rankfile "$T/ranks" -prepend-pattern '%r ' sh -c "$mask"
 expect_rc 0

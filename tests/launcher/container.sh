@@ -1,10 +1,10 @@
-# As in a container: a tiny /dev/shm, and the kernel refuses to let processes read each other's memory. Everything works,
-# only large messages within the node are copied twice.
+# Conditions of a container: a tiny /dev/shm, and processes may not read each other's memory. Everything works; only large
+# messages within the node are copied twice.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 command -v python3 >/dev/null || skip "python3, to refuse system calls, is not installed"
 
-# Runs a command with process_vm_readv, process_vm_writev and ptrace refused, as Docker's default rules do.
+# Runs a command for which process_vm_readv, process_vm_writev and ptrace are refused, as by Docker's default rules.
 cat >"$T/confine" <<'END'
 import ctypes, errno, os, platform, struct, sys
 calls = {"aarch64": (0xC00000B7, (270, 271, 117)), "x86_64": (0xC000003E, (310, 311, 101))}
@@ -49,7 +49,7 @@ if unshare --pid --fork --mount-proc true 2>/dev/null; then
     run -timeout 60 -n 1 "$SPAWNER" guess "$$"
     expect_rc 0
     expect_out refused
-    run -timeout 60 -n 1 "$SPAWNER" ask "$$" # its memory cannot be opened from here: both sides report that and end
+    run -timeout 60 -n 1 "$SPAWNER" ask "$$" # the other process's memory cannot be opened: both sides report an error and end
     wait
     exec 4<&-
 fi

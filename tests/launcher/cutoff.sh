@@ -3,7 +3,7 @@
 . "$TESTS/lib.sh"
 . "$TESTS/netns_up.sh"
 guarded
-export FISHPLATE_SPIN_US=0 # these hosts share their processors and do not know it
+export FISHPLATE_SPIN_US=0 # the simulated hosts share the processors without knowing it
 own_client
 pipes
 words="-timeout 200 -heartbeat 3 -launcher-exec $T/shell"
@@ -29,7 +29,7 @@ has_softib || {
     finish
     exit 0
 }
-# With it the others go on; the ranks of the lost host are ended by their own agent, which hears nothing either.
+# With recovery the others continue; the lost host's agent, which receives nothing either, ends its ranks.
 begin $words -hosts $id-n0:2,$id-n1:2,$id-n2:2 -enable-recovery "$LOST" "$T/up" "$T/go" 4 5
 victims=
 for i in 0 1 2 3 4 5; do

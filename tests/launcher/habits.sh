@@ -1,5 +1,5 @@
-# Habits from other launchers: what has a meaning works, the rest is one line that names ours; programs and variables of
-# other MPI libraries are noticed.
+# Options of other launchers: options with an equivalent work, others print one line that names the equivalent of this launcher;
+# programs and variables of other MPI libraries are detected.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 make_shell
@@ -7,19 +7,19 @@ for name in $(env | sed -n 's/^\(\(UCX\|OMPI_MCA\|MV2\|MPIR_CVAR\|I_MPI\|HYDRA\)
     unset "$name"
 done
 
-# What works.
+# Options with an equivalent.
 hosts="-launcher-exec $T/shell -hosts a:4,b:4"
 run $hosts -N 1 -n 2 -prepend-pattern '<%r of %h> ' echo text
 expect_out "<0 of a> text" "<1 of b> text"
 expect_no_err
 run $hosts -pernode -n 2 -l sh -c 'echo $FISHPLATE_HOST'
 expect_out "[0] a" "[1] b"
-# Two ranks a host, numbered host by host or in turn, however they were mapped.
+# Two ranks per host, numbered host by host or in turn, for every mapping.
 run $hosts -n 4 --map-by ppr:2:node --rank-by node -l sh -c 'echo $FISHPLATE_HOST'
 expect_out "[0] a" "[1] b" "[2] a" "[3] b"
 run $hosts -n 5 --map-by node --rank-by slot -l sh -c 'echo $FISHPLATE_HOST'
 expect_out "[0] a" "[1] a" "[2] a" "[3] b" "[4] b"
-# Two cores a rank: a host of four slots takes two ranks, each bound to two cores where there are two.
+# Two cores per rank: a host with four slots gets two ranks, each bound to two cores if there are enough.
 run $hosts --map-by slot:PE=2 -l sh -c 'echo $FISHPLATE_HOST $(nproc)'
 cores=$(nproc)
 [ "$cores" -lt 2 ] || cores=2
@@ -48,7 +48,7 @@ A=1 run -x A -x B='two words' -n 1 sh -c 'echo $A $B'
 expect_out "1 two words"
 run --mca plm_rsh_agent "$T/shell" -hosts a -n 1 echo text
 expect_out text
-# A value after an equals sign stays what it was.
+# A value after an equals sign is passed unchanged.
 run --outfile-pattern="$T/equals.%r" --timeout=100 -n 1 echo text
 [ "$(cat "$T/equals.0")" = text ] || fail "$last: the file is wrong"
 
@@ -78,7 +78,7 @@ for name in --quiet --allow-run-as-root; do
     expect_no_err
 done
 
-# Variables of others.
+# Variables of other launchers.
 UCX_NET_DEVICES=mlx5_0:1 run -n 1 true
 expect_rc 0
 expect_err "Note: a variable of other MPI libraries is set and has no effect here: UCX_NET_DEVICES (here FISHPLATE_IB_DEVICES)."
@@ -91,7 +91,7 @@ expect_err "OMPI_MCA_opal_cuda_support (here FISHPLATE_GPU; GPU memory is accept
 run -n 1 true
 expect_no_err
 
-# Programs of others: found by the library they need.
+# Programs of other MPI libraries, detected by the library that they need.
 if command -v cc >/dev/null; then
     echo 'int MPI_Init(void) { return 0; }' >"$T/lib.c"
     echo 'int MPI_Init(void); int main(void) { return MPI_Init(); }' >"$T/main.c"

@@ -1,4 +1,4 @@
-# A host whose agent does not answer any more, though its connection stands: by SIGSTOP, with a remote shell that stays here.
+# A host whose agent stops answering while its connection stays open: by SIGSTOP, with a remote shell that stays on this machine.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 make_shell
@@ -6,13 +6,13 @@ own_client
 pipes
 words="-timeout 200 -heartbeat 3 -launcher-exec $T/shell -hosts a,b,c"
 
-# stop_agent rank: the one above that rank.
+# stop_agent rank: stops the agent of that rank.
 stop_agent() {
     agent=$(ps -o ppid= -p "$1" | tr -d ' ')
     kill -STOP "$agent"
 }
 
-# Without recovery the job ends, and the host is named; also one behind another agent.
+# Without recovery the job ends and the host is named, also if it is reached through another agent.
 for fanout in 16 1; do
     begin $words -fanout $fanout "$CLIENT" stay "$T/up"
     pids=
@@ -37,7 +37,7 @@ has_softib || {
     finish
     exit 0
 }
-# With it the others hear that its ranks are dead. Once the agent runs again, it ends them.
+# With recovery the other ranks are notified that the host's ranks are dead. When the agent continues, it ends them.
 begin $words -enable-recovery "$LOST" "$T/up" "$T/go" 2
 for i in 0 1 2; do
     next_line

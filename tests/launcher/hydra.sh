@@ -1,4 +1,4 @@
-# The boot layer under MPICH's launcher, and MPICH's library under ours: one PMI-1 for both.
+# The boot module under MPICH's launcher Hydra, by PMI-1.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 command -v mpiexec.hydra >/dev/null || skip "mpiexec.hydra (package mpich) is not installed"
@@ -24,7 +24,7 @@ mpi_programs mpiexec.hydra -n 4
 hydra -n 2 "$SPAWNER" hello
 expect_rc 0
 [ "$(grep -c '^child [01] of 2$' "$T/out")" -eq 2 ] || fail "$last: the new ranks did not come through"
-# Our variables from an outer job do not confuse a job of Hydra's.
+# Variables of an outer job of this launcher do not affect a job of Hydra.
 run -n 1 mpiexec.hydra -n 2 "$CLIENT" exchange
 expect_rc 0
 finish

@@ -1,5 +1,5 @@
-/* independent.c: two jobs of different mpiexecs, connected by a port; a process of one of them dies while processes of the other wait
- * for it. tests/launcher/independent.sh runs it.
+/* independent.c: two jobs of different mpiexec commands, connected by a port; a process of one job dies
+ * while processes of the other job wait for it. tests/launcher/independent.sh runs the program.
  *
  *     serve NAME [fatal]    publishes a port and prints "published"; accepts a job and receives from its rank 1, which dies. Prints the
  *                           class of the error; fatal: with MPI_ERRORS_ARE_FATAL
@@ -28,7 +28,7 @@ static const char *class_name(int rc)
                                            : "another error";
 }
 
-/* The first message to a process that has ended. The library may not have polled for its death yet. */
+/* Sends the first message to a process that has ended; the library may not have detected its death yet. */
 static void send_to_ended(MPI_Comm inter, int pid)
 {
     int nothing = 0;
@@ -38,7 +38,7 @@ static void send_to_ended(MPI_Comm inter, int pid)
     printf("rank %d: first send: %s\n", rank, class_name(rc));
 }
 
-/* Only rank 0 sends to the victim while it lives: the others have exchanged no message with it. */
+/* Only rank 0 sends to the living victim: the other ranks have exchanged no message with it. */
 static void expect_death(MPI_Comm inter, int pid)
 {
     int nothing = 0;
@@ -65,7 +65,7 @@ static void expect_messages(MPI_Comm inter)
     printf("rank %d: %d messages, disconnect: %s\n", rank, sum, class_name(rc));
 }
 
-static void independent_serve(const char *name, int is_fatal)
+static void serve_jobs(const char *name, int is_fatal)
 {
     char port[MPI_MAX_PORT_NAME] = "";
     MPI_Comm client;
@@ -75,7 +75,7 @@ static void independent_serve(const char *name, int is_fatal)
         printf("published\n");
         fflush(stdout);
     }
-    for (int served = 0; served < 2; served++) { /* one that dies, one that leaves */
+    for (int served = 0; served < 2; served++) { /* one job with a victim, one that disconnects */
         int dies;                                /* 0, or the process number of the victim */
         MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &client);
         MPI_Recv(&dies, 1, MPI_INT, 0, TAG_KIND, client, MPI_STATUS_IGNORE);
@@ -89,7 +89,7 @@ static void independent_serve(const char *name, int is_fatal)
     }
 }
 
-static void independent_ask(const char *name, int dies)
+static void connect_and_end(const char *name, int dies)
 {
     char port[MPI_MAX_PORT_NAME] = "";
     MPI_Comm server;
@@ -126,9 +126,9 @@ int main(int argc, char **argv)
     if (argc < 3)
         MPI_Abort(MPI_COMM_WORLD, 9);
     if (strcmp(argv[1], "serve") == 0)
-        independent_serve(argv[2], argc > 3);
+        serve_jobs(argv[2], argc > 3);
     else
-        independent_ask(argv[2], strcmp(argv[1], "die") == 0);
+        connect_and_end(argv[2], strcmp(argv[1], "die") == 0);
     MPI_Finalize();
     return 0;
 }

@@ -1,10 +1,10 @@
-# Two jobs of different mpiexecs are connected. A process of one of them dies: calls of the other that wait for it return an error,
-# and that job goes on; a process that leaves is no failure.
+# Two jobs of different mpiexec commands are connected. A process of one job dies: calls of the other job that wait for it return
+# an error, and that job continues; a process that disconnects and ends is no failure.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 export FISHPLATE_NAME_DIR="$T/names"
 
-# serve SERVER-OPTIONS...: the server's job in the background, until it has published its name.
+# serve SERVER-OPTIONS...: starts the server's job in the background and waits until it has published its name.
 serve() {
     mkfifo "$T/published"
     exec 4<>"$T/published"
@@ -13,7 +13,7 @@ serve() {
     read -r line <&4
 }
 
-# served WORDS...: the server's output; then its exit status is rc.
+# served: waits for the server; leaves its exit status in rc, its output in $T/out and its errors in $T/err.
 served() {
     rc=0
     wait $server || rc=$?
@@ -31,7 +31,7 @@ client() {
     "$MPIEXEC" -timeout 60 -n 3 "$@" >"$T/client.out" 2>"$T/client.err" || true
 }
 
-# deaths CELL CLIENT-OPTIONS...: the first client loses a process, the second one leaves.
+# deaths CELL CLIENT-OPTIONS...: the first client loses a process, the second one disconnects.
 deaths() {
     last="$1"
     shift

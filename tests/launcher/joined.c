@@ -1,6 +1,7 @@
-/* joined.c: two jobs of different mpiexecs are joined in one communicator. A process of the second one dies, and the others continue:
- * windows, MPI_Comm_create_group and MPIX_Comm_revoke end with an error at every process that lives, and the window can be freed,
- * whether a job was started with -enable-recovery or not. tests/launcher/joined.sh runs it.
+/* joined.c: two jobs of different mpiexec commands are joined in one communicator. A process of the second
+ * job dies, and the others continue: window calls, MPI_Comm_create_group and MPIX_Comm_revoke return an
+ * error at every living process, and the window can be freed, whether a job was started with
+ * -enable-recovery or not. tests/launcher/joined.sh runs the program.
  *
  *     first NAME    publishes a port, prints "published" and accepts the second job
  *     second NAME   connects; its rank 1 is killed
@@ -40,7 +41,7 @@ static void report(const char *what, int rc)
     printf("rank %d: %s: %s\n", rank, what, class_name(rc));
 }
 
-static MPI_Comm join(const char *name, int accepts)
+static MPI_Comm join_jobs(const char *name, int accepts)
 {
     char port[MPI_MAX_PORT_NAME] = "";
     MPI_Comm inter;
@@ -76,7 +77,7 @@ static void create_group(MPI_Comm both)
     MPI_Group_free(&all);
 }
 
-static void use_window(MPI_Win win, int victim)
+static void test_window(MPI_Win win, int victim)
 {
     const int one = 1;
     MPI_Group partner, all;
@@ -108,7 +109,7 @@ static void revoke_joined(MPI_Comm both)
 
 static void join_two(const char *name, int is_first)
 {
-    MPI_Comm inter = join(name, is_first), both;
+    MPI_Comm inter = join_jobs(name, is_first), both;
     MPI_Win win;
     int place, victim = -1, *memory;
     MPI_Intercomm_merge(inter, !is_first, &both);
@@ -119,7 +120,7 @@ static void join_two(const char *name, int is_first)
         victim = place;
     MPI_Allreduce(MPI_IN_PLACE, &victim, 1, MPI_INT, MPI_MAX, both);
     MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL, both, &memory, &win);
-    MPI_Win_free(&win); /* while all live */
+    MPI_Win_free(&win); /* while all processes live */
     MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL, both, &memory, &win);
     MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
     MPI_Barrier(both);
@@ -127,7 +128,7 @@ static void join_two(const char *name, int is_first)
         raise(SIGKILL);
     wait_for_death(both, victim);
     create_group(both);
-    use_window(win, victim);
+    test_window(win, victim);
     report("free", MPI_Win_free(&win));
     revoke_joined(both);
     MPI_Comm_free(&both);
@@ -142,7 +143,7 @@ static void join_three(const char *name, const char *role)
     if (is_third) {
         char text[64];
         snprintf(text, sizeof(text), "%s-third", name);
-        third = join(text, 0);
+        third = join_jobs(text, 0);
         MPI_Intercomm_create(MPI_COMM_WORLD, 0, third, 0, TAG_INTER, &all);
         MPI_Barrier(all);
         if (rank == 1)
@@ -150,12 +151,12 @@ static void join_three(const char *name, const char *role)
         MPI_Comm_free(&all);
         return;
     }
-    inter = join(name, is_first);
+    inter = join_jobs(name, is_first);
     MPI_Intercomm_merge(inter, !is_first, &both);
     if (is_first) {
         char text[64];
         snprintf(text, sizeof(text), "%s-third", name);
-        third = join(text, 1);
+        third = join_jobs(text, 1);
     }
     MPI_Intercomm_create(both, 0, third, 0, TAG_INTER, &all);
     MPI_Comm_set_errhandler(all, MPI_ERRORS_RETURN);

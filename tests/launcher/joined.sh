@@ -1,10 +1,10 @@
-# Jobs of different mpiexecs are joined in one communicator, and a process of one of them dies: the others end their calls with an error
-# and continue, whichever of the jobs was started with -enable-recovery.
+# Jobs of different mpiexec commands are joined in one communicator, and a process of one job dies: calls of the others return an
+# error and the jobs continue, whichever of them was started with -enable-recovery.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 export FISHPLATE_NAME_DIR="$T/names"
 
-# serve MPIEXEC-ARGUMENTS...: a job in the background, until it has published a name.
+# serve MPIEXEC-ARGUMENTS...: starts a job in the background and waits until it has published a name.
 serve() {
     mkfifo "$T/published"
     exec 4<>"$T/published"
@@ -20,7 +20,7 @@ await_name() {
     done
 }
 
-# served: the server's output; then its exit status is rc.
+# served: waits for the server; leaves its exit status in rc, its output in $T/out and its errors in $T/err.
 served() {
     rc=0
     wait $server || rc=$?
@@ -41,7 +41,7 @@ calls() {
     done
 }
 
-# two OPTION: the first job is started with this option, the second one goes on after the death.
+# two OPTION: the first job is started with this option, the second one continues after the death.
 two() {
     last="first job: ${1-no option}"
     serve "$@" "$JOINED" first "$$"
@@ -65,7 +65,7 @@ expect_lines() {
 two
 two -enable-recovery
 
-# The second job has no connection of its own to the third one.
+# The second job has no direct connection to the third one.
 last="three jobs"
 serve "$JOINED" broker "$$"
 "$MPIEXEC" -timeout 60 -n 2 "$JOINED" watcher "$$" >"$T/watcher.out" 2>"$T/watcher.err" &

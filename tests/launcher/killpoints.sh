@@ -1,4 +1,4 @@
-# A rank is killed between the steps of spawn, accept and connect: every job ends, and nothing of it stays.
+# A rank is killed between the steps of spawn, accept and connect: every job ends and leaves no processes or files.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 kill_lib=$(dirname "$(dirname "$MPIEXEC")")/lib/kill
@@ -12,7 +12,7 @@ gone() {
     done
 }
 
-# A rank of the parents, of the children, or of both.
+# A parent, a child, or one of each is killed.
 cells=0
 for point in spawn_port_open spawn_requested spawn_accepted port_caller_proved port_connector_proved meet_verdict_sent \
     meet_cards_learned meet_settled; do
@@ -23,7 +23,7 @@ for point in spawn_port_open spawn_requested spawn_accepted port_caller_proved p
     cells=$((cells + 1))
 done
 
-# Of a server and its client, one dies. A server whose client died before it was accepted waits for the next one.
+# The server or its client is killed. A server whose client died before it was accepted waits for the next client.
 for who in serve ask; do
     for point in port_caller_proved port_connector_proved meet_verdict_sent meet_cards_learned meet_settled; do
         last="kill point $point of $who"

@@ -1,4 +1,4 @@
-# Where each rank runs: hosts, slots, files of hosts, -ppn, -map-by, virtual nodes; what ranks learn of it.
+# The placement of ranks: hosts, slots, host files, -ppn, -map-by, virtual nodes; and the placement as ranks see it.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 make_shell
@@ -16,7 +16,7 @@ remote -hosts a,b -ppn 2 -n 4
 expect_out "0 a 0/2" "1 a 1/2" "2 b 0/2" "3 b 1/2"
 remote -hosts a:2,b:2 -map-by node -n 4
 expect_out "0 a 0/2" "1 b 0/2" "2 a 1/2" "3 b 1/2"
-remote -hosts a,b -n 4 # more ranks than slots: around again
+remote -hosts a,b -n 4 # more ranks than slots: the hosts are used again
 expect_out "0 a 0/2" "1 b 0/2" "2 a 1/2" "3 b 1/2"
 printf '# hosts\nc slots=2\n\nd:1   # one\nc\n' >"$T/hosts"
 for name in -f -hostfile --hostfile -machinefile; do
@@ -33,7 +33,7 @@ run -hosts=-oProxyCommand=true true
 expect_rc 2
 expect_err "not a host name"
 
-# Rank files: host and processors of each rank; the hosts come from the file unless there is a list.
+# Rank files: host and processors of each rank; the hosts come from the file unless a host list is given.
 printf '# two\nrank 1=c slot=0\nrank 0=d slot=*\n\nrank 2 = d slots = 0:0\nrank 3=c\n' >"$T/ranks"
 remote -rankfile "$T/ranks"
 expect_out "0 d 0/2" "1 c 0/2" "2 d 1/2" "3 c 1/2"
@@ -105,7 +105,7 @@ expect_out "0 0 0/2 0/2" "1 1 0/2 0/2" "2 0 1/2 1/2" "3 1 1/2 1/2"
 run -n 2 sh -c 'echo ${FISHPLATE_VNODE-none} $FISHPLATE_WORLD_RANK/$FISHPLATE_WORLD_SIZE $FISHPLATE_NODE_MAP'
 expect_out "none 0/2 (vector,(0,1,2))" "none 1/2 (vector,(0,1,2))"
 
-# The library sees the same, and the segment of a node belongs to its ranks alone.
+# The library gets the same placement, and only the ranks of a node share its segment.
 run -n 4 -vnodes 2 "$CLIENT" place
 host=$(hostname)
 expect_out "rank 0 of 4 node 0 of 2 local 0 of 2 vnode 0 appnum 0 host $host-v0 launcher mpiexec" \
@@ -119,7 +119,7 @@ expect_rc 0
 run -launcher-exec "$T/shell" -hosts a:2,b:2,localhost:2 "$CLIENT" segment
 expect_rc 0
 
-# More ranks than the user has counted slots: one line, unless that is meant.
+# More ranks than the user's slots: one line reports it, unless oversubscription was requested.
 printf 'localhost slots=1\n' >"$T/few"
 run -f "$T/few" -n 3 true
 expect_rc 0
@@ -130,7 +130,7 @@ run -f "$T/few" -n 3 --oversubscribe true
 run -hosts localhost -n 3 true
 expect_no_err
 
-# More ranks than cores: the same line in a log, which run writes into a file.
+# More ranks than cores: the line appears in a log, since `run` writes to a file.
 one_core() {
     launch taskset -c "$(taskset -pc $$ | sed 's/.*[:,-] *//')" "$MPIEXEC" "$@"
     expect_rc 0
@@ -145,7 +145,7 @@ if command -v taskset >/dev/null; then
     [ ! -s "$T/err" ] || fail "$last: one rank has its core alone"
 fi
 
-# A job inside a rank is a job of its own.
+# A job started by a rank is a separate job.
 run -n 1 -vnodes 1 "$MPIEXEC" -n 2 sh -c 'echo $PMI_SIZE ${FISHPLATE_VNODE-none}'
 expect_out "2 none" "2 none"
 

@@ -1,10 +1,10 @@
-# Whichever process is killed, nothing stays: not the ranks, not what they started, not a file. Every process of the job, mpiexec
-# included, holds one end of a pipe open; reading its other end returns when the last of them is gone.
+# After any process is killed nothing remains: no ranks, no processes that they started, no files. Every process of the job,
+# mpiexec included, holds one end of a pipe open; a read at the other end returns when the last of them has ended.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 mkfifo "$T/up" "$T/alive"
 make_shell
-# Other programs of the machine come and go there; ours would carry one of these names.
+# Other programs of the machine also use /dev/shm; files of this library have one of these names.
 ours_in_shm() {
     find /dev/shm -maxdepth 1 \( -name '*fishplate*' -o -name '*softib*' -o -name 'fp*' \) 2>/dev/null | sort
 }
@@ -20,7 +20,7 @@ exec sleep 1000
 END
 chmod +x "$T/rank"
 
-# Ranks can open the pipe while we hold it; we let go, and wait until nobody holds it any more.
+# Ranks can open the pipe while this script holds it; then the script closes it and waits until no process holds it.
 hold() {
     exec 6<>"$T/up" 7<>"$T/alive"
 }
@@ -75,7 +75,7 @@ kill_and_look front -n 2 -launcher-exec "$T/shell" -hosts a,b
 kill_and_look worker -n 2 -launcher-exec "$T/shell" -hosts a,b
 kill_and_look rank -n 2 -launcher-exec "$T/shell" -hosts a,b
 
-# A job that goes well also takes what its ranks left running.
+# A successful job also ends the processes that its ranks left running.
 hold
 run -n 1 sh -c "exec 5>'$T/alive' 6>&- 7>&-; setsid sleep 1000 >/dev/null 2>&1 & exit 0"
 expect_rc 0

@@ -1,5 +1,5 @@
-# Helpers for the launcher's tests: run mpiexec, look at its status, output and errors. Sourced by each test.
-# A test goes on after a failed check and exits 1 at the end; 77 means that it could not run here.
+# Helpers for the launcher's tests: run mpiexec, check its status, output and errors. Sourced by each test.
+# A test continues after a failed check and exits 1 at the end; 77 means that it cannot run on this machine.
 # SPDX-License-Identifier: Apache-2.0
 set -u
 T=${GUARDED_T:-$(mktemp -d)}
@@ -7,8 +7,8 @@ trap 'rm -rf "$T"' EXIT
 trap 'exit 1' HUP INT TERM
 failures=0
 
-# guarded: the script runs again under mpiexec, which ends every process that descends from it, whatever happens: for
-# tests that start daemons. Under it, nothing of that mpiexec's is seen by the jobs of the test.
+# guarded: runs the script again under mpiexec, which always ends every descendant process: for tests that start daemons. The
+# jobs of the test see nothing of that mpiexec.
 guarded() {
     if [ "${GUARDED-}" = yes ]; then
         unset PMI_FD PMI_RANK PMI_SIZE PMI_APPNUM PMI_UNIVERSE_SIZE MPI_LOCALNRANKS MPI_LOCALRANKID
@@ -45,7 +45,7 @@ run() {
     "$MPIEXEC" "$@" >"$T/out" 2>"$T/err" || rc=$?
 }
 
-# launch words...: the same for another launcher.
+# launch words...: runs another launcher; leaves rc, $T/out and $T/err.
 launch() {
     rc=0
     last="$*"
@@ -58,7 +58,7 @@ pipes() {
     exec 6<>"$T/up" 7<>"$T/go"
 }
 
-# begin mpiexec-arguments...: the same as run in the background, until end_of_job.
+# begin mpiexec-arguments...: starts mpiexec as `run` does, in the background, until end_of_job.
 begin() {
     last="mpiexec $*"
     {
@@ -69,7 +69,7 @@ begin() {
     } &
 }
 
-# A line of the programs, as line; when the job has ended instead, the test has failed.
+# Reads a line of the programs into $line; fails if the job has ended instead.
 next_line() {
     read -r line <&6
     [ "$line" != ended ] || {
@@ -85,8 +85,8 @@ end_of_job() {
     rc=$(cat "$T/rc")
 }
 
-# mpi_programs launcher-words...: MPI programs run under it, point-to-point and collective. With a sanitizer they are slow: once a
-# script all of them run, then the first, for the way in which the ranks find each other.
+# mpi_programs launcher-words...: runs point-to-point and collective MPI programs under the launcher. They are slow with a
+# sanitizer: then a script runs all of them once, and later only the first, which tests how the ranks find each other.
 programs="mpi_p2p_order mpi_p2p_sendrecv mpi_coll_chosen"
 mpi_programs() {
     for program in $programs; do
@@ -96,12 +96,12 @@ mpi_programs() {
     [ -z "${SANITIZED:-}" ] || programs=mpi_p2p_order
 }
 
-# Is the software adapter there, so that ranks on different nodes can talk?
+# True if the software adapter was built, so that ranks on different nodes can communicate.
 has_softib() {
     [ -e "$(dirname "$MPIEXEC")/../lib/softib/libibverbs.so.1" ]
 }
 
-# Waits a while for the end of a process that is not our child; one that nobody has collected counts as ended.
+# Waits for some time for the end of a process that is not a child of this script; a zombie counts as ended.
 expect_gone() {
     tries=0
     while kill -0 "$1" 2>/dev/null && ! grep -q '^State:.Z' "/proc/$1/status" 2>/dev/null; do
@@ -115,7 +115,7 @@ expect_gone() {
     done
 }
 
-# own_client: a client with a path of its own, so that its processes can be distinguished from those of other tests.
+# own_client: copies the client to a private path, so that its processes can be distinguished from those of other tests.
 own_client() {
     cp "$CLIENT" "$T/client"
     CLIENT=$T/client
@@ -145,7 +145,7 @@ expect_err() {
     grep -qF -- "$1" "$T/err" || fail "$last: standard error does not say: $1"
 }
 
-# Nothing but the note on shared cores, which depends on the machine.
+# Expects no output except the notice about shared cores, which depends on the machine.
 expect_no_err() {
     ! grep -qv '^mpiexec: Note: [0-9]* ranks share the ' "$T/err" || fail "$last: nothing was expected on standard error"
 }

@@ -1,4 +1,4 @@
-# Programs that were not linked by our mpicc, and have no path to the library, find it under mpiexec; others keep their own.
+# Programs that were not linked by this mpicc and have no path to the library find it under mpiexec; others keep their own library.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 command -v cc >/dev/null || skip "there is no C compiler"
@@ -40,7 +40,7 @@ expect_rc 0
 run -n 1 sh -c "'$T/plain'"
 expect_rc 0
 
-# Those that find a library by themselves.
+# Programs that find a library without mpiexec.
 compile own "-Wl,--enable-new-dtags,-rpath,$build/lib"
 run -n 1 "$T/own"
 expect_out "size 1 path none"

@@ -1,5 +1,5 @@
-# Where files are few, and where there is no /proc: every job ends, with a sentence, and leaves nothing behind. Every process
-# of a job holds one end of a pipe open; reading its other end returns when the last of them is gone.
+# With few file descriptors, and without /proc: every job ends with an error message and leaves nothing behind. Every process
+# of a job holds one end of a pipe open; a read at the other end returns when the last of them has ended.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 mkfifo "$T/alive"
@@ -21,7 +21,7 @@ wait_until_gone() {
     wait $reader || fail "$last: a process was left behind"
 }
 
-# within words...: mpiexec with these words, in a shell where something is missing; ended by KILL if it does not end.
+# within words...: runs mpiexec with these arguments in a shell with limits; ends it by KILL if it does not end.
 within() {
     setting=$1
     shift
@@ -33,7 +33,7 @@ within() {
     wait_until_gone
 }
 
-# Too few files for all ranks, wherever the limit strikes.
+# Too few descriptors for all ranks, with the limit reached at any place.
 for n in 6 9 12 15 18 19 20 24; do
     within "ulimit -n $n" -n 12 "$T/rank"
     expect_rc 1
@@ -60,11 +60,11 @@ if [ -z "${SANITIZED:-}" ]; then
     done
 fi
 
-# Just enough is enough.
+# The smallest sufficient limit.
 within "ulimit -n 32" -n 3 true
 expect_rc 0
 
-# Files that were there at the start and are not when the job has to be ended.
+# Descriptors that are available at the start but not when the job must be ended.
 start() {
     exec 7<>"$T/alive" 6<>"$T/up"
     "$MPIEXEC" -n 2 "$T/rank" >&6 2>"$T/err" 5>"$T/alive" 6>&- 7>&- &
@@ -83,7 +83,7 @@ if command -v prlimit >/dev/null; then
     for whom in rank worker; do
         last="KILL to the $whom while mpiexec may open no file"
         start
-        # The child of the child; the first one alone: the children file ends with a blank.
+        # The first grandchild only; the children file ends with a blank.
         reaper=$(cat /proc/$pid/task/$pid/children)
         reaper=${reaper%% *}
         worker=$(cat /proc/$reaper/task/$reaper/children)
@@ -102,7 +102,7 @@ if command -v prlimit >/dev/null; then
     done
 fi
 
-# Without /proc, which hides who descends from whom.
+# Without /proc descendants cannot be found.
 hide='mount -t tmpfs none /proc 2>/dev/null || exit 77'
 if unshare -m sh -c "$hide" 2>/dev/null; then
     hidden="unshare -m"

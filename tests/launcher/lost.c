@@ -1,8 +1,10 @@
-/* lost.c: what the tests of lost hosts and adapters run under -enable-recovery. All ranks meet in barriers until some of them
- * cannot be reached any more. The remaining ranks must all get MPIX_ERR_PROC_FAILED, name the same failed ranks, and continue.
- *
- *     lost UP GO LOST...    UP: a pipe for "RANK PID HOST" of each rank, once all have met, and "on SIZE" of the first one
- *                           that goes on; GO: a pipe from which that one reads a line before the end; LOST: ranks
+/* lost.c: the program of the tests of lost hosts and adapters, under -enable-recovery. All ranks run
+ * barriers until some ranks become unreachable. All remaining ranks must get MPIX_ERR_PROC_FAILED, report
+ * the same failed ranks, and continue.
+ *     lost UP GO LOST...
+ *         UP: a pipe for "RANK PID HOST" of each rank after the first barrier, and "on SIZE" of the first remaining rank
+ *         GO: a pipe from which that rank reads a line before the end
+ *         LOST: ranks
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fcntl.h>
@@ -21,7 +23,7 @@ static int class_of(int rc)
 }
 
 /* Prints with one write, so that lines of several ranks do not mix. */
-static void lost_report(const char *line)
+static void write_line(const char *line)
 {
     int fd = open(up, O_WRONLY);
     EXPECT(fd >= 0 && write(fd, line, strlen(line)) == (ssize_t)strlen(line));
@@ -55,8 +57,9 @@ static void expect_failed(int argc, char **argv)
     MPI_Group_free(&world);
 }
 
-/* The remaining ranks; a rank lost during the first attempt is missing in the second. */
-static MPI_Comm lost_shrunk(int size)
+/* Returns a communicator of the remaining ranks; a second attempt excludes ranks that were lost during the
+ * first one. */
+static MPI_Comm shrink_twice(int size)
 {
     MPI_Comm left = MPI_COMM_WORLD;
     int n;
@@ -82,16 +85,16 @@ int main(int argc, char **argv)
     EXPECT_EQ(MPI_Barrier(MPI_COMM_WORLD), MPI_SUCCESS);
     snprintf(host, sizeof(host), "%s", getenv("FISHPLATE_HOST") ? getenv("FISHPLATE_HOST") : "-");
     snprintf(line, sizeof(line), "%d %d %s\n", mpitest_rank, (int)getpid(), host);
-    lost_report(line);
+    write_line(line);
     while ((rc = MPI_Barrier(MPI_COMM_WORLD)) == MPI_SUCCESS) {
     }
     EXPECT_EQ(class_of(rc), MPIX_ERR_PROC_FAILED);
-    MPI_Comm left = lost_shrunk(mpitest_size - (argc - 3));
+    MPI_Comm left = shrink_twice(mpitest_size - (argc - 3));
     expect_failed(argc, argv);
     MPI_Comm_rank(left, &rank);
     if (rank == 0) {
         snprintf(line, sizeof(line), "on %d\n", mpitest_size - (argc - 3));
-        lost_report(line);
+        write_line(line);
         wait_for_line();
     }
     EXPECT_EQ(MPI_Barrier(left), MPI_SUCCESS);

@@ -31,7 +31,7 @@ expect_out "$(cd "$T/one" && pwd -P)" "$(cd "$T/two" && pwd -P)"
 cd "$T" || exit 1
 run -n 1 -wdir one pwd
 expect_out "$(cd "$T/one" && pwd -P)"
-# A program by its bare name in the current folder, as people type it.
+# A program in the current folder, given without a path.
 printf '#!/bin/sh\necho found\n' >"$T/my-program"
 chmod +x "$T/my-program"
 run -n 1 my-program

@@ -3,7 +3,7 @@
 . "$TESTS/lib.sh"
 . "$TESTS/netns_up.sh"
 guarded
-export FISHPLATE_SPIN_US=0 # these hosts share their processors and do not know it
+export FISHPLATE_SPIN_US=0 # the simulated hosts share the processors without knowing it
 own_client
 per_host=$(echo $hosts | sed 's/,/:2,/g'):2
 
@@ -36,7 +36,7 @@ expect_out "[0] $id-n0" "[1] $id-n1" "[2] $id-n2"
 towards=$(printf '01%02X%02X%02X\n' "$(echo $net | cut -d. -f3)" "$(echo $net | cut -d. -f2)" "$(echo $net | cut -d. -f1)")
 [ "$(cut -d: -f1 "$LISTENING" | sort -u | tr '\n' ' ')" = "0100007F $towards " ] || fail "$last: listens at $(cat "$LISTENING")"
 
-# MPI between hosts that have no InfiniBand: over TCP, and one line reports it.
+# MPI between hosts without InfiniBand runs over TCP, and one line reports it.
 has_softib || {
     echo "without softib: no messages between hosts"
     finish
@@ -47,16 +47,16 @@ expect_err "the 4 nodes are connected by software over TCP"
 [ "$(grep -c 'connected by software' "$T/err")" -eq 1 ] || fail "$last: said more than once"
 run -launcher-exec "$T/shell" -hosts $per_host -genv FISHPLATE_STATS 1 "$MPI_TESTS/mpi_p2p_order"
 expect_rc 0
-# What a rank publishes does not grow with the job; rank 0 adds the list of nodes.
+# The data that a rank publishes does not grow with the job; rank 0 adds the list of nodes.
 awk '/start_put_bytes/ { exit !($3 <= 64) }' "$T/err" || fail "$last: $(grep start_ "$T/err")"
 
-# The same under Hydra, which knows nothing of it.
+# The same under Hydra.
 if command -v mpiexec.hydra >/dev/null; then
     mpi_programs mpiexec.hydra -launcher ssh -launcher-exec "$T/shell" -hosts $hosts -ppn 1 -n 4
     expect_err "the 4 nodes are connected by software over TCP"
 fi
 
-# And under orterun, whose PMIx server describes the nodes in another form than Slurm's.
+# The same under orterun, whose PMIx server describes the nodes in another form than Slurm's.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 TMPDIR="$T"
 orterun="orterun --mca plm_rsh_agent $T/shell --mca oob_tcp_if_include $net.0/24 --host $per_host"
 if command -v orterun >/dev/null && timeout 60 $orterun true >/dev/null 2>&1; then
@@ -72,7 +72,7 @@ else
     echo "without orterun"
 fi
 
-# A host that falls silent in the middle of the job ends it, and is named.
+# A host that stops answering in the middle of the job ends the job and is named.
 mkfifo "$T/up"
 exec 6<>"$T/up"
 "$MPIEXEC" -launcher-exec "$T/shell" -hosts $hosts "$CLIENT" stay "$T/up" >"$T/out" 2>"$T/err" 6>&- &

@@ -1,9 +1,9 @@
 # Four hosts on this machine, for as long as the test runs: network namespaces $id-n0 to $id-n3 on a bridge, with addresses
-# and names of their own, reached by the script $T/shell, which plays the remote shell. Sourced after lib.sh.
+# and names of their own, reached by the script $T/shell, the remote shell of the tests. Sourced after lib.sh.
 # SPDX-License-Identifier: Apache-2.0
 [ "$(id -u)" -eq 0 ] || skip "network namespaces need root"
 command -v ip >/dev/null || skip "ip (package iproute2) is not installed"
-# The hosts are made and unmade outside of the guard (lib.sh), where no timeout ends the script too early.
+# The hosts are created and removed outside of the guard (lib.sh), so that no timeout ends the script too early.
 id=${NETNS_ID:-fp$$}
 net=${NETNS_NET:-10.77.$(($$ % 250))}
 bridge=$id-br
@@ -32,7 +32,7 @@ for i in 0 1 2 3; do
     mkdir -p "/etc/netns/$id-n$i"
     printf '127.0.0.1 localhost\n%s\n' "$names" >"/etc/netns/$id-n$i/hosts"
 done
-# Options are for ssh; real remote shells hand their words to a shell.
+# Skips the options for ssh; like a real remote shell, it passes the command to a shell.
 cat >"$T/shell" <<'END'
 #!/bin/sh
 while [ "${1#-}" != "$1" ]; do

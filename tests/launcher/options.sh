@@ -1,4 +1,4 @@
-# The command line: help that teaches, mistakes that are named with what was probably meant.
+# The command line: the help text, and error messages that suggest the probably intended option.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 
@@ -74,7 +74,7 @@ expect_err "describe the same adapters"
 run -vnodes 2 -hcas 2 -env SOFTIB_FABRIC "rate=1GB/s" true
 expect_rc 2
 
-# Two dashes, an equals sign, the end of options, the other MPIs' habits.
+# Two dashes, an equals sign, the end of options, spellings of other launchers.
 run --np=2 --tag-output -- echo text
 expect_out "[0] text" "[1] text"
 run --allow-run-as-root --oversubscribe -np 3 echo many

@@ -38,12 +38,12 @@ orterun -n 3 "$CLIENT" crash 1
 [ "$rc" -ne 0 ] || fail "$last: a crash went unnoticed"
 expect_no_client
 
-# A program that a rank starts has the variables but no place in the job; neither does one whose launcher is gone.
+# A program started by a rank has the variables but is not part of the job; nor is a program whose launcher has ended.
 PMIX_NAMESPACE=nobody PMIX_RANK=0 launch "$CLIENT" place
 [ "$rc" -ne 0 ] || fail "$last: a job without a launcher ran"
 expect_err "unset PMIX_NAMESPACE to run it alone"
 
-# A killed orterun cannot end its ranks: they notice by themselves.
+# A killed orterun cannot end its ranks: they detect its death themselves.
 mkfifo "$T/up"
 exec 6<>"$T/up"
 "$orte" --oversubscribe -n 2 "$CLIENT" stay "$T/up" >"$T/out" 2>"$T/err" 6>&- &

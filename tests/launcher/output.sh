@@ -1,4 +1,4 @@
-# Output: nothing is lost without a word, lines stay whole, a prefix begins each of them, a reader who leaves ends the job.
+# Output: nothing is lost silently, lines stay complete, a prefix begins each line, and a reader that closes the pipe ends the job.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 
@@ -14,13 +14,13 @@ expect_out "[0] ab" "[0] " "[0] c" "[1] ab" "[1] " "[1] c"
 run -n 1 printf 'no newline'
 printf 'no newline' | cmp -s - "$T/out" || fail "$last: output was changed"
 
-# Standard error is kept apart.
+# Standard error is separate.
 run -l -n 2 sh -c 'echo out; echo err >&2'
 expect_out "[0] out" "[1] out"
 expect_err "[0] err"
 expect_err "[1] err"
 
-# A line of a megabyte stays one line, with one prefix, whatever other ranks write meanwhile.
+# A line of a megabyte stays one line with one prefix, while other ranks write too.
 cat >"$T/long" <<'END'
 #!/bin/sh
 if [ $PMI_RANK = 0 ]; then
@@ -58,7 +58,7 @@ reader=$!
 wait $reader
 [ "$(cat "$T/out")" -eq 10000000 ] || fail "$last got $(cat "$T/out") bytes, expected 10000000"
 
-# A reader that leaves ends the job as a pipeline, silently, unless it is configured to continue. `yes` would never end.
+# A reader that closes the pipe ends the job silently, as in any pipeline, unless the job is configured to continue. `yes` would never end.
 last="a reader that left"
 {
     rc=0
@@ -110,7 +110,7 @@ expect_rc 0
 [ "$(cat "$T/out.1")" = "I am 1" ] || fail "$last: $T/out.1 is wrong"
 [ "$(cat "$T/err.$(hostname).0")" = "E" ] || fail "$last: the file for errors is wrong"
 [ ! -s "$T/out" ] || fail "$last: output went to both places"
-# What ranks print before a failure is shown, and before the message about the failure: on one host, on two, and through agents.
+# Output printed before a failure is shown before the message about the failure: on one host, on two, and through agents.
 make_shell
 nodes=""
 ! has_softib || nodes="-vnodes 2"

@@ -1,5 +1,5 @@
-/* printer.c: every rank prints a line and passes a barrier; then rank 0 ends the job in the manner that its argument names. tests/launcher/output.sh
- * looks for the lines.
+/* printer.c: every rank prints a line and passes a barrier; then rank 0 ends the job in the way that its
+ * argument names. tests/launcher/output.sh checks the lines.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void printer_end(const char *how)
+static void end_job(const char *how)
 {
     static volatile int *nowhere;
     if (strcmp(how, "abort") == 0)
@@ -30,7 +30,7 @@ int main(int argc, char **argv)
     printf("rank %d was here\n", rank);
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0)
-        printer_end(argc > 1 ? argv[1] : "");
+        end_job(argc > 1 ? argv[1] : "");
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Finalize();
     return 0;

@@ -1,31 +1,31 @@
-# Jobs that go on when ranks die: which ranks are notified, on this host and on others, and with which status the job ends.
+# Jobs that continue when ranks die: the ranks that are notified, on this host and on others, and the exit status of the job.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 make_shell
 program=$MPI_TESTS/mpi_ft_coll
 [ -x "$program" ] || exit 77
 
-# The status is that of the surviving ranks; one line names the dead.
+# The status is that of the surviving ranks; one line names the dead ranks.
 run -enable-recovery -n 3 "$program"
 expect_rc 0
 expect_err "the others went on without them"
 grep -q "rank 2 of 3 dies" "$T/out" || fail "$last: the last line of a rank that was killed is missing"
 run --with-ft ulfm -n 3 "$program"
 expect_rc 0
-# ... or of the first that failed.
+# If a surviving rank fails, the status is that of the first such rank.
 run -disable-auto-cleanup -n 3 "$program"
 expect_rc 137
-# Without it the job ends.
+# Without recovery the job ends.
 run -n 3 "$program"
 expect_rc 137
-# Agents tell their ranks.
+# Agents notify their ranks.
 run -enable-recovery -launcher-exec "$T/shell" -hosts a:1,b:1,c:1 -n 3 "$program"
 expect_rc 0
 expect_err "on host b"
 # A program that never called MPI_Init cannot go on.
 run -enable-recovery -n 2 sh -c 'if [ $PMI_RANK = 1 ]; then exit 5; fi'
 expect_rc 5
-# Nobody is left who could go on, of the job and of those that it spawned; or the death watchers end well.
+# No rank is left to continue, of the job and of the jobs that it spawned; or the death watchers end normally.
 run -enable-recovery -n 2 "$SPAWNER" die
 expect_rc 137
 expect_err "nobody was left to go on"

@@ -1,4 +1,4 @@
-# Without a launcher: alone when that is meant, an error that names the way out when it is not.
+# Without a launcher: a job of one rank if that is intended, else an error that names the remedy.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 client() {
@@ -23,7 +23,7 @@ expect_rc 0
 client PMIX_NAMESPACE=x "$CLIENT" place
 expect_rc 9
 expect_err "PMIx"
-# Launchers of others that offer nothing to talk to.
+# Other launchers without a PMI or PMIx server.
 client MV2_COMM_WORLD_RANK=0 MV2_COMM_WORLD_SIZE=2 "$CLIENT" place
 expect_rc 9
 expect_err "MVAPICH2's mpirun_rsh"
@@ -35,7 +35,7 @@ expect_err "unset OMPI_COMM_WORLD_RANK to run it alone"
 client PMI_FD=77 PMI_RANK=0 PMI_SIZE=2 "$CLIENT" place
 expect_rc 9
 expect_err "PMI_FD"
-# A mpiexec of another version is said, and still works.
+# An mpiexec of another version is reported, and still works.
 run -n 2 -genv X 1 sh -c "FISHPLATE_LAUNCHER=0.0.1 exec '$CLIENT' exchange"
 expect_rc 0
 expect_err "0.0.1"

@@ -1,4 +1,4 @@
-# Jobs of srun over four Slurm nodes, with each PMI server that srun has, and what a user sees without one.
+# Jobs of srun on four Slurm nodes, with each PMI server of srun, and the messages without one.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 guarded
@@ -34,18 +34,18 @@ for kind in $kinds; do
             expect_rc 0
         done
     fi
-    # One rank fails in MPI_Init, where the other waits for it.
+    # One rank fails in MPI_Init while the other waits for it there.
     launch timeout 60 srun -N1 -n2 --mpi=$kind sh -c 'FISHPLATE_SHM_RING=$((65536 << SLURM_PROCID)) exec "$0"' "$MPI_TESTS/mpi_p2p_order"
     [ "$rc" -ne 0 ] && [ "$rc" -ne 124 ] || fail "$last: exit status $rc"
     expect_err "disagree on the layout of shared memory"
-    # Two jobs at once do not meet.
+    # Two jobs at once do not affect each other.
     srun -N1 -n3 --mpi=$kind --overlap "$MPI_TESTS/mpi_p2p_order" >"$T/other" 2>&1 &
     other=$!
     launch timeout 60 srun -N1 -n3 --mpi=$kind --overlap "$MPI_TESTS/mpi_p2p_order"
     expect_rc 0
     wait $other || fail "the second of two jobs failed: $(tail -n 3 "$T/other")"
-    # Slurm's PMIx starts no more processes; its PMI-2 does, as a step that waits for free processors: that is said, and
-    # nobody waits for ever.
+    # Slurm's PMIx cannot spawn; its PMI-2 spawns by a step that waits for free processors: an error reports this, and no rank waits
+# forever.
     FISHPLATE_INIT_TIMEOUT=5 launch timeout 60 srun -N1 -n1 --mpi=$kind "$SPAWNER" hello
     [ "$rc" -ne 0 ] && [ "$rc" -ne 124 ] || fail "$last: exit status $rc"
     expect_err "MPI_ERR_SPAWN"
@@ -65,8 +65,8 @@ if has_softib && [ -x "$(dirname "$MPIEXEC")/fishplate" ]; then
     done
 fi
 
-# A rank that dies ends the job, without -K: one that shares its node with others, one that is alone there, one that was
-# killed, and one that left without MPI_Finalize.
+# A rank that dies ends the job without -K: a rank that shares its node, a rank alone on its node, a killed rank, and a rank that
+# exits without MPI_Finalize.
 for kind in $kinds; do
     for nodes in 1 2; do
         launch timeout 60 srun -N$nodes -n2 --mpi=$kind "$CLIENT" crash 1
@@ -111,7 +111,7 @@ printf '[0] n0\n[1] n0\n[2] n1\n' >"$T/wanted"
 grep '^\[' "$T/batch.out" | sort | cmp -s - "$T/wanted" || fail "$last: $(cat "$T/batch.out")"
 expect_no_client
 
-# Without a PMI server each task would be a job of its own.
+# Without a PMI server each task would be a separate job.
 launch timeout 60 srun -n2 --mpi=none "$CLIENT" place
 [ "$rc" -ne 0 ] || fail "$last: two singletons ran"
 expect_err "srun --mpi=pmix or srun --mpi=pmi2"
@@ -121,7 +121,7 @@ launch timeout 60 srun -n3 --mpi=none "$MPI_TESTS/mpi_p2p_order"
 launch timeout 60 srun -n1 --mpi=none "$CLIENT" place
 expect_rc 0
 
-# A killed slurmstepd cannot end its tasks: they notice by themselves.
+# A killed slurmstepd cannot end its tasks: they detect its death themselves.
 for kind in $kinds; do
     mkfifo "$T/up.$kind"
     exec 6<>"$T/up.$kind"

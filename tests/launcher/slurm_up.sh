@@ -14,7 +14,7 @@ slurm_down() {
     for file in "$T"/slurmd.*.pid "$T/ctld.pid" "$T/munge/pid"; do
         [ -s "$file" ] && kill "$(cat "$file")" 2>/dev/null
     done
-    # They write to $T until they are gone.
+    # The daemons write to $T until they have ended.
     for file in "$T"/slurmd.*.pid "$T/ctld.pid" "$T/munge/pid"; do
         tries=0
         while [ -s "$file" ] && kill -0 "$(cat "$file")" 2>/dev/null && [ $tries -lt 100 ]; do

@@ -1,10 +1,10 @@
-# Processes that start later belong to the job: their output, their failures, signals and time-outs. And jobs of two mpiexecs meet.
+# Spawned processes belong to the job: their output, failures, signals and timeouts. Also jobs of two mpiexec commands connect.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 cp "$SPAWNER" "$T/spawner"
 export FISHPLATE_NAME_DIR="$T/names"
 
-# gone: no process of the spawner's is left.
+# gone: no process of the spawner is left.
 gone() {
     for pid in $(pgrep -f "^$T/spawner" || true); do
         expect_gone "$pid"
@@ -15,7 +15,7 @@ run -n 2 "$T/spawner" hello
 expect_rc 0
 sort "$T/out" >"$T/sorted" && mv "$T/sorted" "$T/out"
 expect_out "child 0 of 2" "child 1 of 2"
-# The lines of the new ranks say which job they are of.
+# The output lines of spawned ranks name their job.
 run -l -n 1 "$T/spawner" hello
 expect_rc 0
 grep -q '^\[1\.1\] child 1 of 2$' "$T/out" || fail "$last: no line of job 1, rank 1"
@@ -26,8 +26,8 @@ run -launcher-exec "$T/shell" -hosts a:1,b:1 -n 1 "$T/spawner" hello b
 expect_rc 0
 sort "$T/out" >"$T/sorted" && mv "$T/sorted" "$T/out"
 expect_out "child 0 of 2 on b" "child 1 of 2 on b"
-# Parents on two hosts and children on two hosts: where there is no adapter each job has a software fabric of its own, and they
-# meet in this machine's memory.
+# Parents on two hosts and children on two hosts: without an adapter each job has its own software fabric, and the jobs connect
+# through this machine's memory.
 run -timeout 100 -launcher-exec "$T/shell" -hosts a:1,b:1 -n 2 "$T/spawner" hello
 expect_rc 0
 sort "$T/out" >"$T/sorted" && mv "$T/sorted" "$T/out"
@@ -38,12 +38,12 @@ run -n 1 "$T/spawner" secret
 expect_rc 0
 expect_out "child 0: 0 leaks" "child 1: 0 leaks"
 
-# One of them fails: the whole job ends, with its status.
+# A spawned process fails: the whole job ends with its status.
 run -n 2 "$T/spawner" fail
 expect_rc 7
 gone
 
-# A time-out and a signal reach them.
+# Timeouts and signals reach spawned processes.
 run -timeout 2 -n 1 "$T/spawner" stay /dev/null
 expect_rc 124
 gone
@@ -61,7 +61,7 @@ wait $pid || rc=$?
 [ "$rc" -ge 128 ] || fail "$last, ended by TERM: exit status $rc, expected 128 or more"
 gone
 
-# A server and its clients, started by different mpiexecs, of different numbers of ranks.
+# A server and its clients, started by different mpiexec commands, with different numbers of ranks.
 mkfifo "$T/said"
 exec 4<>"$T/said"
 "$MPIEXEC" -n 2 "$T/spawner" serve ocean >"$T/said" 2>"$T/err" 4>&- &
@@ -70,7 +70,7 @@ last="mpiexec -n 2 spawner serve ocean"
 read -r line <&4
 [ "$line" = published ] || fail "$last: it said '$line'"
 [ "$(stat -c %a "$T/names")" = 700 ] || fail "the folder of names has mode $(stat -c %a "$T/names")"
-# Who does not know the port's key is refused, and the server goes on waiting.
+# A client without the port's key is refused, and the server continues to wait.
 run -n 1 "$T/spawner" guess ocean
 expect_rc 0
 expect_out "refused"
@@ -85,7 +85,7 @@ run -n 1 "$T/spawner" ask ocean
 [ "$rc" -ne 0 ] || fail "$last: a name that was unpublished was found"
 gone
 
-# How many processes a program may expect to be able to start.
+# MPI_UNIVERSE_SIZE: the number of processes that a program may expect to start.
 run -usize 7 -n 1 "$T/spawner" universe : -n 1 "$T/spawner" universe
 expect_rc 0
 sort "$T/out" >"$T/sorted" && mv "$T/sorted" "$T/out"

@@ -1,17 +1,16 @@
-/* spawner.c: starts two more processes of itself, or connects to another job, as its argument selects. tests/launcher/spawn.sh checks what
- * the launcher makes of it.
- *
- *   hello          the children print a line and end well
- *   hello HOST     the same on that host, which they name
- *   fail           child 1 ends with status 7 after MPI_Init, while everybody else waits for it
- *   stay FIFO      everybody writes "up" to the fifo and waits for ever
- *   die            all parents are killed, then their children too
- *   leave          all parents are killed; the children end well
- *   leave HOST     the same with children on that host
- *   lose HOST      all children, which are on that host, are killed; the parents end well
- *   serve NAME     publishes a port, prints "published", accepts one client, sums what it sends
+/* spawner.c: spawns two processes of itself, or connects to another job, as its argument selects.
+ * tests/launcher/spawn.sh checks the behaviour of the launcher.
+ *   hello          the children print a line and end normally
+ *   hello HOST     the children run on that host and print its name
+ *   fail           child 1 ends with status 7 after MPI_Init, while all others wait for it
+ *   stay FIFO      all processes write "up" to the fifo and wait forever
+ *   die            all parents are killed, and then the launcher kills their children
+ *   leave          all parents are killed; the children end normally
+ *   leave HOST     as `leave`, with children on that host
+ *   lose HOST      all children, which run on that host, are killed; the parents end normally
+ *   serve NAME     publishes a port, prints "published", accepts one client, adds the numbers that it sends
  *   ask NAME       looks the name up, connects, sends
- *   guess NAME     knows where the port is and not its key: prints what MPI_Comm_connect makes of it
+ *   guess NAME     knows the address of the port but not its key: prints the result of MPI_Comm_connect
  *   secret         the children get a variable, SPAWNER_SECRET, and print which of the processes that started them, up
  *                  to the first, has it or the name of a port among its arguments, which every user can read
  *   universe       prints MPI_UNIVERSE_SIZE and MPI_APPNUM
@@ -28,13 +27,13 @@ enum { CHILDREN = 2 };
 
 static int rank, size;
 
-static void wait_for_ever(void)
+static void wait_forever(void)
 {
     int nothing;
     MPI_Recv(&nothing, 1, MPI_INT, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-static void say_up(const char *path)
+static void report_start(const char *path)
 {
     FILE *fifo = fopen(path, "w");
     if (!fifo)
@@ -48,8 +47,8 @@ static int is_spawned_child(char **argv)
     return strcmp(argv[0], "die") == 0 || strcmp(argv[0], "leave") == 0;
 }
 
-/* Under -enable-recovery: the receives fail when those of the other side are dead, one after the other. */
-static void test_survive(MPI_Comm comm)
+/* Under -enable-recovery: receives fail one after the other as the processes of the other side die. */
+static void expect_all_deaths(MPI_Comm comm)
 {
     int nothing, others;
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
@@ -59,9 +58,9 @@ static void test_survive(MPI_Comm comm)
         MPI_Recv(&nothing, 1, MPI_INT, i, 1, comm, MPI_STATUS_IGNORE);
 }
 
-static void spawner_inherit(char **argv, MPI_Comm parent)
+static void run_child_action(char **argv, MPI_Comm parent)
 {
-    test_survive(parent);
+    expect_all_deaths(parent);
     if (strcmp(argv[0], "die") == 0)
         raise(SIGKILL);
     printf("child %d of %d goes on\n", rank, size);
@@ -82,7 +81,7 @@ static MPI_Info spawn_info(char **argv)
     return info;
 }
 
-static void test_spawn(char **argv, const char *program)
+static void spawn_and_wait(char **argv, const char *program)
 {
     MPI_Comm children;
     MPI_Info info = spawn_info(argv);
@@ -90,24 +89,24 @@ static void test_spawn(char **argv, const char *program)
     if (info != MPI_INFO_NULL)
         MPI_Info_free(&info);
     if (strcmp(argv[0], "stay") == 0)
-        say_up(argv[1]);
+        report_start(argv[1]);
     if (is_spawned_child(argv)) {
         MPI_Barrier(children);
         raise(SIGKILL);
     }
     if (strcmp(argv[0], "lose") == 0) {
-        test_survive(children);
+        expect_all_deaths(children);
         printf("parent %d of %d goes on\n", rank, size);
         MPI_Comm_free(&children);
         return;
     }
     if (strcmp(argv[0], "hello") != 0 && strcmp(argv[0], "secret") != 0)
-        wait_for_ever();
+        wait_forever();
     MPI_Barrier(children);
     MPI_Comm_disconnect(&children);
 }
 
-/* Arguments as one text; false: the process cannot be read. */
+/* Reads the arguments of a process as one text; returns false if they cannot be read. */
 static int read_arguments(int pid, char *text, size_t size)
 {
     char path[64];
@@ -153,10 +152,10 @@ static void check_ancestors(void)
     printf("child %d: %d leaks%s\n", rank, leaks, launchers ? "" : ", and no mpiexec was found");
 }
 
-static void be_child(char **argv, MPI_Comm parent)
+static void run_child(char **argv, MPI_Comm parent)
 {
     if (is_spawned_child(argv)) {
-        spawner_inherit(argv, parent);
+        run_child_action(argv, parent);
         return;
     }
     if (strcmp(argv[0], "lose") == 0) {
@@ -164,13 +163,13 @@ static void be_child(char **argv, MPI_Comm parent)
         raise(SIGKILL);
     }
     if (strcmp(argv[0], "stay") == 0)
-        say_up(argv[1]);
+        report_start(argv[1]);
     if (strcmp(argv[0], "fail") == 0 && rank == 1)
         exit(7);
     if (strcmp(argv[0], "secret") == 0)
         check_ancestors();
     else if (strcmp(argv[0], "hello") != 0)
-        wait_for_ever();
+        wait_forever();
     else if (argv[1])
         printf("child %d of %d on %s\n", rank, size, getenv("FISHPLATE_HOST"));
     else
@@ -180,7 +179,7 @@ static void be_child(char **argv, MPI_Comm parent)
     MPI_Comm_disconnect(&parent);
 }
 
-static void spawner_serve(const char *name)
+static void serve_client(const char *name)
 {
     char port[MPI_MAX_PORT_NAME] = "";
     MPI_Comm client;
@@ -203,7 +202,7 @@ static void spawner_serve(const char *name)
     }
 }
 
-static void spawner_query(const char *name)
+static void connect_to_service(const char *name)
 {
     char port[MPI_MAX_PORT_NAME] = "";
     MPI_Comm server;
@@ -215,7 +214,7 @@ static void spawner_query(const char *name)
     MPI_Comm_disconnect(&server);
 }
 
-static void spawner_guess(const char *name)
+static void connect_without_key(const char *name)
 {
     char port[MPI_MAX_PORT_NAME], *key;
     MPI_Comm server;
@@ -228,7 +227,7 @@ static void spawner_guess(const char *name)
     printf("%s\n", class == MPI_ERR_PORT ? "refused" : "let in");
 }
 
-static void test_universe(void)
+static void print_universe(void)
 {
     int *value, flag;
     MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_UNIVERSE_SIZE, &value, &flag);
@@ -247,17 +246,17 @@ int main(int argc, char **argv)
     if (argc < 2)
         MPI_Abort(MPI_COMM_WORLD, 9);
     if (parent != MPI_COMM_NULL)
-        be_child(argv + 1, parent);
+        run_child(argv + 1, parent);
     else if (strcmp(argv[1], "serve") == 0)
-        spawner_serve(argv[2]);
+        serve_client(argv[2]);
     else if (strcmp(argv[1], "ask") == 0)
-        spawner_query(argv[2]);
+        connect_to_service(argv[2]);
     else if (strcmp(argv[1], "guess") == 0)
-        spawner_guess(argv[2]);
+        connect_without_key(argv[2]);
     else if (strcmp(argv[1], "universe") == 0)
-        test_universe();
+        print_universe();
     else
-        test_spawn(argv + 1, argv[0]);
+        spawn_and_wait(argv + 1, argv[0]);
     MPI_Finalize();
     return 0;
 }

@@ -1,4 +1,4 @@
-# Hosts reached by the real ssh: an sshd of our own on a free port, which answers for several names.
+# Hosts reached by ssh: an sshd of the test on a free port, which answers for several names.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 sshd=$(command -v sshd || echo /usr/sbin/sshd)
@@ -47,7 +47,7 @@ remote() {
 remote "$CLIENT" exchange
 expect_rc 0
 [ "$(grep -c 'exchange ok' "$T/out")" -eq 8 ] || fail "$last: not all ranks came through"
-remote -fanout 2 -l -genv A "two  words, 'quoted'" sh -c 'echo $FISHPLATE_HOST "$A"' # from host to host as well
+remote -fanout 2 -l -genv A "two  words, 'quoted'" sh -c 'echo $FISHPLATE_HOST "$A"' # also from host to host
 expect_out "[0] one two  words, 'quoted'" "[1] one two  words, 'quoted'" "[2] two two  words, 'quoted'" \
     "[3] two two  words, 'quoted'" "[4] three two  words, 'quoted'" "[5] three two  words, 'quoted'" \
     "[6] four two  words, 'quoted'" "[7] four two  words, 'quoted'"
@@ -58,7 +58,7 @@ run -launcher-exec "ssh -F $T/ssh_config -p 1" -hosts one,two sleep 1000
 expect_rc 1
 expect_err "was lost: its agent could not be started"
 
-# The connection to a host breaks: its ranks go, and the job.
+# The connection to a host breaks: its ranks and the job end.
 mkfifo "$T/up"
 exec 6<>"$T/up"
 "$MPIEXEC" -launcher-exec "ssh -F $T/ssh_config" -hosts one,two "$CLIENT" stay "$T/up" >"$T/out" 2>"$T/err" 6>&- &

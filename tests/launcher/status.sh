@@ -1,4 +1,4 @@
-# Exit statuses, and the sentence that goes with each way to fail.
+# Exit statuses, and the message of each kind of failure.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 
@@ -52,7 +52,7 @@ run -n 3 "$CLIENT" leaves 1
 expect_rc 1
 expect_err "Rank 1 on host"
 
-# The same where ranks wait without any request to mpiexec, whichever is first.
+# The same if ranks wait without a request to mpiexec, whichever event is first.
 run -n 2 sh -c '[ $PMI_RANK = 0 ] || exit 0; exec "$0" stay /dev/null' "$CLIENT"
 expect_rc 1
 expect_err "Rank 1 on host $(hostname) ended without calling MPI_Init, where other ranks wait for it."
@@ -87,7 +87,7 @@ run -n 2 -wdir "$T/nowhere" true
 expect_rc 1
 expect_err "$T/nowhere"
 
-# A rank that speaks nonsense to the server.
+# A rank that sends invalid requests to the PMI server.
 run -n 2 bash -c 'echo nonsense >&$PMI_FD; exec sleep 1000'
 expect_rc 1
 expect_err "PMI version 1"

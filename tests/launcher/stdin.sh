@@ -1,4 +1,4 @@
-# Standard input goes to rank 0, or to the rank that -stdin names; what is not read stays for others.
+# Standard input goes to rank 0, or to the rank that -stdin names; unread input remains for other programs.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 make_shell
@@ -17,7 +17,7 @@ expect_rc 2
 run -n 2 -stdin sometimes cat <"$T/in"
 expect_rc 2
 
-# Through agents, and more than pipes hold.
+# Through agents, with more data than pipes hold.
 head -c 2000000 /dev/zero >"$T/big"
 run -n 2 -launcher-exec "$T/shell" -hosts a,b wc -c <"$T/big"
 expect_out 2000000 0
@@ -26,12 +26,12 @@ expect_out 2000000 2000000
 run -n 2 -launcher-exec "$T/shell" -hosts a,b -stdin all wc -c <"$T/big"
 expect_out 2000000 2000000
 cat "$T/big" | run -n 2 wc -c
-run -n 2 true <"$T/big" # nobody reads
+run -n 2 true <"$T/big" # no rank reads
 expect_rc 0
 run -n 2 -stdin all true <"$T/big"
 expect_rc 0
 
-# A loop that reads from the same file is not robbed.
+# A shell loop that reads from the same file loses no input.
 printf '1\n2\n3\n' >"$T/list"
 while read -r line; do
     run -n 2 true

@@ -1,4 +1,5 @@
-/* test_loop.c: the event loop of mpiexec: a watch that a handler removes is not called any more in the same turn, and may be freed.
+/* test_loop.c: the event loop of mpiexec: a watch that a handler removes is not called again in the same
+ * turn and may be freed.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -8,40 +9,40 @@
 #include "../../launcher/core/loop.h"
 #include "test.h"
 
-struct end {
+struct watched_pipe {
     struct watch watch;
     int pipe[2];
 };
 
 static struct loop loop;
-static struct end *ends[2];
+static struct watched_pipe *ends[2];
 static int called;
 
-static void end_free(struct end *e)
+static void free_watched_pipe(struct watched_pipe *e)
 {
     loop_remove(&loop, &e->watch);
     close(e->pipe[0]);
     close(e->pipe[1]);
-    /* File 0 and no handler: touching it ends the test, with or without a sanitizer. */
+    /* File 0 and no handler: any use of the freed watch ends the test, with or without a sanitizer. */
     memset(e, 0, sizeof(*e));
     free(e);
 }
 
-/* Both are readable in the same turn: the first handler to be called removes the other watch. */
+/* Both pipes are readable in the same turn: the handler called first removes the other watch. */
 static void on_readable(void *ctx, uint32_t events)
 {
     const int other = ctx == ends[0];
     (void)events;
     called++;
     if (ends[other]) {
-        end_free(ends[other]);
+        free_watched_pipe(ends[other]);
         ends[other] = NULL;
     } else {
         loop.stop = true;
     }
 }
 
-static void removed_in_its_turn(void)
+static void test_watch_removed_in_its_turn(void)
 {
     loop_init(&loop);
     for (int i = 0; i < 2; i++) {
@@ -52,15 +53,15 @@ static void removed_in_its_turn(void)
         EXPECT(loop_add(&loop, &ends[i]->watch, ends[i]->pipe[0], EPOLLIN));
     }
     loop_run(&loop);
-    EXPECT_EQ(called, 2); /* the one that stayed, in two turns */
+    EXPECT_EQ(called, 2); /* the remaining watch, in two turns */
     for (int i = 0; i < 2; i++)
         if (ends[i])
-            end_free(ends[i]);
+            free_watched_pipe(ends[i]);
     close(loop.epoll);
 }
 
 int main(void)
 {
-    TEST_RUN(removed_in_its_turn);
+    TEST_RUN(test_watch_removed_in_its_turn);
     return test_result();
 }

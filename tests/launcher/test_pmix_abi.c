@@ -9,7 +9,7 @@
 #if __has_include(<pmix.h>)
 #include <pmix.h>
 
-#define SAME_PLACE(ours, theirs, member)                                        \
+#define EXPECT_SAME_MEMBER(ours, theirs, member)                                \
     do {                                                                        \
         EXPECT_EQ(offsetof(struct ours, member), offsetof(theirs, member));     \
         EXPECT_EQ(sizeof((struct ours){0}.member), sizeof((theirs){0}.member)); \
@@ -18,34 +18,34 @@
 static void test_layouts(void)
 {
     EXPECT_EQ(sizeof(struct px_proc), sizeof(pmix_proc_t));
-    SAME_PLACE(px_proc, pmix_proc_t, nspace);
-    SAME_PLACE(px_proc, pmix_proc_t, rank);
+    EXPECT_SAME_MEMBER(px_proc, pmix_proc_t, nspace);
+    EXPECT_SAME_MEMBER(px_proc, pmix_proc_t, rank);
     EXPECT_EQ(sizeof(struct px_value), sizeof(pmix_value_t));
-    SAME_PLACE(px_value, pmix_value_t, type);
-    SAME_PLACE(px_value, pmix_value_t, data.flag);
-    SAME_PLACE(px_value, pmix_value_t, data.string);
-    SAME_PLACE(px_value, pmix_value_t, data.size);
-    SAME_PLACE(px_value, pmix_value_t, data.integer);
-    SAME_PLACE(px_value, pmix_value_t, data.int32);
-    SAME_PLACE(px_value, pmix_value_t, data.int64);
-    SAME_PLACE(px_value, pmix_value_t, data.uint);
-    SAME_PLACE(px_value, pmix_value_t, data.uint16);
-    SAME_PLACE(px_value, pmix_value_t, data.uint32);
-    SAME_PLACE(px_value, pmix_value_t, data.uint64);
-    SAME_PLACE(px_value, pmix_value_t, data.bo.bytes);
-    SAME_PLACE(px_value, pmix_value_t, data.bo.size);
+    EXPECT_SAME_MEMBER(px_value, pmix_value_t, type);
+    EXPECT_SAME_MEMBER(px_value, pmix_value_t, data.flag);
+    EXPECT_SAME_MEMBER(px_value, pmix_value_t, data.string);
+    EXPECT_SAME_MEMBER(px_value, pmix_value_t, data.size);
+    EXPECT_SAME_MEMBER(px_value, pmix_value_t, data.integer);
+    EXPECT_SAME_MEMBER(px_value, pmix_value_t, data.int32);
+    EXPECT_SAME_MEMBER(px_value, pmix_value_t, data.int64);
+    EXPECT_SAME_MEMBER(px_value, pmix_value_t, data.uint);
+    EXPECT_SAME_MEMBER(px_value, pmix_value_t, data.uint16);
+    EXPECT_SAME_MEMBER(px_value, pmix_value_t, data.uint32);
+    EXPECT_SAME_MEMBER(px_value, pmix_value_t, data.uint64);
+    EXPECT_SAME_MEMBER(px_value, pmix_value_t, data.bo.bytes);
+    EXPECT_SAME_MEMBER(px_value, pmix_value_t, data.bo.size);
     EXPECT_EQ(sizeof(struct px_info), sizeof(pmix_info_t));
-    SAME_PLACE(px_info, pmix_info_t, key);
-    SAME_PLACE(px_info, pmix_info_t, flags);
-    SAME_PLACE(px_info, pmix_info_t, value);
+    EXPECT_SAME_MEMBER(px_info, pmix_info_t, key);
+    EXPECT_SAME_MEMBER(px_info, pmix_info_t, flags);
+    EXPECT_SAME_MEMBER(px_info, pmix_info_t, value);
     EXPECT_EQ(sizeof(struct px_app), sizeof(pmix_app_t));
-    SAME_PLACE(px_app, pmix_app_t, cmd);
-    SAME_PLACE(px_app, pmix_app_t, argv);
-    SAME_PLACE(px_app, pmix_app_t, env);
-    SAME_PLACE(px_app, pmix_app_t, cwd);
-    SAME_PLACE(px_app, pmix_app_t, maxprocs);
-    SAME_PLACE(px_app, pmix_app_t, info);
-    SAME_PLACE(px_app, pmix_app_t, ninfo);
+    EXPECT_SAME_MEMBER(px_app, pmix_app_t, cmd);
+    EXPECT_SAME_MEMBER(px_app, pmix_app_t, argv);
+    EXPECT_SAME_MEMBER(px_app, pmix_app_t, env);
+    EXPECT_SAME_MEMBER(px_app, pmix_app_t, cwd);
+    EXPECT_SAME_MEMBER(px_app, pmix_app_t, maxprocs);
+    EXPECT_SAME_MEMBER(px_app, pmix_app_t, info);
+    EXPECT_SAME_MEMBER(px_app, pmix_app_t, ninfo);
     EXPECT_EQ(sizeof(pmix_scope_t), sizeof(uint8_t));
     EXPECT_EQ(sizeof(pmix_rank_t), sizeof(uint32_t));
     EXPECT_EQ(sizeof(pmix_status_t), sizeof(int));

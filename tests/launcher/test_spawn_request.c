@@ -1,4 +1,4 @@
-/* test_spawn_request.c: requests to spawn, as a rank may send them: nothing of one request is found in the next.
+/* test_spawn_request.c: parsing of spawn requests of ranks: no value of one request appears in the next one.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -11,23 +11,23 @@
 
 static char *lines;
 
-static const char *spawn_request_spawn_request_parse(const char *text, struct spawn_request *r)
+static const char *parse_text(const char *text, struct spawn_request *r)
 {
     lines = xstrdup(text);
     return spawn_request_parse(lines, r);
 }
 
-static void spawn_request_drop(struct spawn_request *r)
+static void free_request(struct spawn_request *r)
 {
     spawn_request_free(r);
     memset(lines, '#', strlen(lines));
     free(lines);
 }
 
-static void whole_request(void)
+static void test_complete_request(void)
 {
     struct spawn_request r;
-    EXPECT(spawn_request_spawn_request_parse(
+    EXPECT(parse_text(
                "mcmd=spawn\nnprocs=2\nexecname=./a\nargcnt=1\narg1=-x\ninfo_num=2\ninfo_key_0=env\n"
                "info_val_0=NAME=value\ninfo_key_1=host\ninfo_val_1=far:2\npreput_num=1\npreput_key_0=port\n"
                "preput_val_0=here\nmcmd=spawn\nnprocs=1\nexecname=b\n",
@@ -40,41 +40,39 @@ static void whole_request(void)
     EXPECT_STR(r.programs[0].env.v[0], "NAME=value");
     EXPECT_STR(r.preputs.v[0], "port=here");
     EXPECT(r.programs[1].host == NULL && r.programs[1].env.n == 0);
-    spawn_request_drop(&r);
+    free_request(&r);
 }
 
-static void escaped_values(void)
+static void test_escaped_values(void)
 {
     struct spawn_request r;
-    EXPECT(spawn_request_spawn_request_parse(
+    EXPECT(parse_text(
                "escaped=1\nmcmd=spawn\nnprocs=1\nexecname=a%20b\ninfo_key_0=env\ninfo_val_0=A=1%0AB=2%0A=3\n",
                &r) == NULL);
     EXPECT_STR(r.programs[0].command, "a b");
     EXPECT_EQ(r.programs[0].env.n, 2);
     EXPECT_STR(r.programs[0].env.v[1], "B=2");
-    spawn_request_drop(&r);
+    free_request(&r);
 }
 
-/* A value without its key means nothing, whatever keys an earlier request or program had. */
-static void values_without_keys(void)
+/* A value without its key is ignored, also if an earlier request or program had a key. */
+static void test_values_without_keys(void)
 {
     struct spawn_request r;
-    EXPECT(spawn_request_spawn_request_parse(
-               "mcmd=spawn\nnprocs=1\nexecname=a\ninfo_key_0=env\ninfo_val_0=A=1\npreput_key_0=port\n"
-               "preput_val_0=first\n",
-               &r) == NULL);
-    spawn_request_drop(&r);
-    EXPECT(spawn_request_spawn_request_parse(
-               "mcmd=spawn\nnprocs=1\nexecname=a\ninfo_val_0=A=1\npreput_val_0=second\n"
-               "info_key_0=wdir\nmcmd=spawn\nnprocs=1\nexecname=b\ninfo_val_0=/tmp\n",
-               &r) == NULL);
+    EXPECT(parse_text("mcmd=spawn\nnprocs=1\nexecname=a\ninfo_key_0=env\ninfo_val_0=A=1\npreput_key_0=port\n"
+                      "preput_val_0=first\n",
+                      &r) == NULL);
+    free_request(&r);
+    EXPECT(parse_text("mcmd=spawn\nnprocs=1\nexecname=a\ninfo_val_0=A=1\npreput_val_0=second\n"
+                      "info_key_0=wdir\nmcmd=spawn\nnprocs=1\nexecname=b\ninfo_val_0=/tmp\n",
+                      &r) == NULL);
     EXPECT_EQ(r.preputs.n, 0);
     EXPECT_EQ(r.programs[0].env.n, 0);
     EXPECT(r.programs[1].wdir == NULL);
-    spawn_request_drop(&r);
+    free_request(&r);
 }
 
-static void incomplete_requests(void)
+static void test_incomplete_requests(void)
 {
     static const char *const bad[] = {"",
                                       "nprocs=1\nexecname=a\n",
@@ -84,16 +82,16 @@ static void incomplete_requests(void)
                                       "mcmd=spawn\nnprocs=1\nexecname=\n"};
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
         struct spawn_request r;
-        EXPECT(spawn_request_spawn_request_parse(bad[i], &r) != NULL);
-        spawn_request_drop(&r);
+        EXPECT(parse_text(bad[i], &r) != NULL);
+        free_request(&r);
     }
 }
 
 int main(void)
 {
-    TEST_RUN(whole_request);
-    TEST_RUN(escaped_values);
-    TEST_RUN(values_without_keys);
-    TEST_RUN(incomplete_requests);
+    TEST_RUN(test_complete_request);
+    TEST_RUN(test_escaped_values);
+    TEST_RUN(test_values_without_keys);
+    TEST_RUN(test_incomplete_requests);
     return test_result();
 }

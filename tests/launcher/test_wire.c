@@ -1,5 +1,5 @@
-/* test_wire.c: what travels between mpiexec and its agents: a plan survives the journey, and damaged bytes
- * are refused.
+/* test_wire.c: messages between mpiexec and its agents: an encoded plan decodes to the same plan, and
+ * damaged bytes are refused.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -29,7 +29,7 @@ static const struct plan plan = {.job = "job",
                                  .apps = apps,
                                  .ranks = ranks};
 
-static void round_trip(void)
+static void test_plan_round_trip(void)
 {
     struct buf bytes = {0};
     plan_encode(&plan, &bytes);
@@ -56,7 +56,7 @@ static void round_trip(void)
     buf_free(&bytes);
 }
 
-static void short_bytes(void)
+static void test_truncated_plan(void)
 {
     struct buf bytes = {0};
     plan_encode(&plan, &bytes);
@@ -68,7 +68,7 @@ static void short_bytes(void)
     buf_free(&bytes);
 }
 
-static void damaged_bytes(void)
+static void test_damaged_plan(void)
 {
     srand(11);
     for (int round = 0; round < 20000; round++) {
@@ -119,7 +119,7 @@ static void test_trees(void)
 }
 
 /* Checks host lists against the output of scontrol show hostnames. */
-static void host_lists(void)
+static void test_host_lists(void)
 {
     static const struct {
         const char *list, *names;
@@ -147,7 +147,7 @@ static void host_lists(void)
     }
 }
 
-/* A frame is returned when it is complete; an impossible one is refused when its head has arrived. */
+/* A frame is returned when it is complete; an invalid frame is refused as soon as its head has arrived. */
 static void test_frames(void)
 {
     struct buf bytes = {0};
@@ -165,7 +165,7 @@ static void test_frames(void)
     buf_free(&bytes);
 }
 
-static void wire_hello_frames(void)
+static void make_hello_frames(void)
 {
     struct hello h = {{1, 2, 3}, "17", "0.1.0"}, back;
     struct challenge c = {{4}, {5}}, c_back;
@@ -185,7 +185,7 @@ static void wire_hello_frames(void)
     buf_free(&bytes);
 }
 
-/* The proofs depend on everything that was exchanged, on the cookie, and on the side. */
+/* The proofs depend on all exchanged data, on the cookie, and on the side. */
 static void test_sessions(void)
 {
     const char *cookie = "0123456789abcdef0123456789abcdef", *other = "0123456789abcdef0123456789abcdee";
@@ -223,13 +223,13 @@ static void test_seals(void)
 
 int main(void)
 {
-    TEST_RUN(round_trip);
-    TEST_RUN(short_bytes);
-    TEST_RUN(damaged_bytes);
+    TEST_RUN(test_plan_round_trip);
+    TEST_RUN(test_truncated_plan);
+    TEST_RUN(test_damaged_plan);
     TEST_RUN(test_trees);
-    TEST_RUN(host_lists);
+    TEST_RUN(test_host_lists);
     TEST_RUN(test_frames);
-    TEST_RUN(wire_hello_frames);
+    TEST_RUN(make_hello_frames);
     TEST_RUN(test_sessions);
     TEST_RUN(test_seals);
     return test_result();

@@ -1,4 +1,4 @@
-# Deadlines: of the job, and of start-up. Both name who is to blame.
+# Time limits of the job and of its start. Both messages name the ranks that are responsible.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 make_shell
@@ -15,7 +15,7 @@ expect_rc 0
 MPIEXEC_TIMEOUT=1 run -n 1 sleep 1000
 expect_rc 124
 
-# Ranks that give up by themselves say whom they waited for; mpiexec may say it as well, if it is quicker than they are.
+# Ranks that stop waiting themselves report the rank that they waited for; mpiexec may report it too if it is faster.
 run -genv FISHPLATE_INIT_TIMEOUT 3 -n 4 "$CLIENT" absent 2
 expect_rc 9
 expect_err "not all ranks arrived: rank 2 on host $(hostname)"
@@ -23,7 +23,7 @@ FISHPLATE_INIT_TIMEOUT=5 run -launcher-exec "$T/shell" -hosts a,b -n 2 "$CLIENT"
 expect_rc 9
 expect_err "not all ranks arrived: rank 1 on host b"
 
-# mpiexec reports ranks that would wait for ever, and lets them wait.
+# mpiexec reports ranks that would wait forever, and lets them wait.
 mkfifo "$T/output"
 exec 6<>"$T/output"
 last="mpiexec with ranks that wait"

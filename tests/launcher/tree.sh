@@ -1,5 +1,5 @@
-# Many hosts: agents that start agents. Everything that works with one agent works through several, and whichever process is
-# killed, everything below goes too.
+# Many hosts: agents that start agents. Everything that works with one agent works through several, and after any process is
+# killed, all processes below it in the tree end too.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 own_client
@@ -35,7 +35,7 @@ tree 2 -timeout 1 sleep 1000
 expect_rc 124
 expect_err "rank 6 on host g"
 
-# The agents are started from their parents in the tree: 2 from here, the others from those.
+# Agents are started by their parents in the tree: two from this host, the others from those two.
 cat >"$T/counting" <<END
 #!/bin/sh
 echo "\$1 from \${COUNTED-here}" >>"$T/count"
@@ -62,7 +62,7 @@ run -fanout 2 -launcher-exec "$T/broken" -hosts $hosts sleep 1000
 expect_rc 1
 expect_err "Host d, with 1 rank, was lost: its agent could not be started: \`$T/broken d\` exited with status 9"
 
-# A job of ranks that stay; their process ids.
+# Starts a job whose ranks wait, and reads their process ids.
 mkfifo "$T/up"
 hold() {
     exec 6<>"$T/up"

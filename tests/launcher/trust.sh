@@ -1,5 +1,5 @@
-# Who may talk to whom: an agent obeys only the mpiexec that started it, mpiexec believes only agents that it started,
-# and strangers cost neither of them files, memory or time. All attacks go over loopback.
+# Authentication: an agent obeys only the mpiexec that started it, mpiexec accepts only agents that it started, and foreign
+# connections cannot exhaust descriptors, memory or processor time of either. All attacks use the loopback interface.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 command -v python3 >/dev/null || skip "python3, which attacks, is not installed"
@@ -8,7 +8,7 @@ attack="python3 $TESTS/attack.py"
 last="strangers who answer an agent"
 timeout 200 $attack agent "$MPIEXEC" "$T" >"$T/out" 2>&1 || fail "$last"
 
-# A crowd at the door: the job runs all the same. Then again where mpiexec has few files.
+# Many foreign connections: the job runs nevertheless. Then again with few descriptors for mpiexec.
 run -timeout 200 -launcher-exec "$attack crowd" -hosts a -n 2 "$CLIENT" exchange
 expect_rc 0
 expect_out "exchange ok" "exchange ok"
@@ -20,7 +20,7 @@ rc=0
 ) || rc=$?
 expect_rc 0
 
-# Somebody in between: he may listen (nothing is encrypted), but he never sees the cookie and cannot change anything.
+# A relay between agent and mpiexec can read everything (nothing is encrypted), but never sees the cookie and cannot change anything.
 run -timeout 100 -launcher-exec "$attack between listen" -hosts a -n 2 "$CLIENT" exchange
 expect_rc 0
 for kind in down twice up; do

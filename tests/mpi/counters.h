@@ -1,5 +1,5 @@
-/* counters.h: the library's counters as a test reads them through MPI_T. Opened before MPI_Init, so that what happens there is
- * counted.
+/* counters.h: reads the library's counters through MPI_T. A test opens them before MPI_Init, so that
+ * events during MPI_Init count.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TESTS_MPI_COUNTERS_H

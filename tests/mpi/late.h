@@ -1,13 +1,14 @@
-/* late.h: ranks that come late to a collective, and the clock that shows who left too early. The ranks must share a
- * machine.
+/* late.h: random delays of ranks before a collective call, and a clock that shows whether a rank left the
+ * call too early. All ranks must run on one machine.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TEST_LATE_H
 #define FP_TEST_LATE_H
 
+#include <mpi.h>
 #include <time.h>
 
-/* Seconds. */
+/* Returns the time in seconds. */
 static inline double now(void)
 {
     struct timespec t;
@@ -15,14 +16,24 @@ static inline double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Delays this rank: mostly not at all, sometimes by tens of microseconds. */
-static inline void be_late(unsigned *dice)
+/* Delays this rank by a random time: usually zero, sometimes tens of microseconds. */
+static inline void delay_randomly(unsigned *seed)
 {
-    *dice = *dice * 1103515245u + 12345u;
-    unsigned throw = *dice >> 16;
-    if (throw % 8 == 0)
-        for (double until = now() + 1e-6 * (throw % 60); now() < until;)
+    *seed = *seed * 1103515245u + 12345u;
+    unsigned number = *seed >> 16;
+    if (number % 8 == 0)
+        for (double until = now() + 1e-6 * (number % 60); now() < until;)
             ;
+}
+
+/* Returns how many of `n` barriers this rank left before the last rank of `comm` entered them. */
+static inline int count_early_departures(double *arrivals, const double *departures, int n, MPI_Comm comm)
+{
+    int early = 0;
+    MPI_Allreduce(MPI_IN_PLACE, arrivals, n, MPI_DOUBLE, MPI_MAX, comm);
+    for (int i = 0; i < n; i++)
+        early += departures[i] < arrivals[i];
+    return early;
 }
 
 #endif

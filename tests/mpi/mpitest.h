@@ -1,5 +1,5 @@
-/* mpitest.h: what MPI test programs share: a check that names rank, file and line, and an exit status that
- * mpiexec sees.
+/* mpitest.h: the framework of the MPI test programs: checks that print rank, file and line on failure, and
+ * the exit status of the program.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_MPITEST_H
@@ -37,7 +37,7 @@ static inline void mpitest_begin(int *argc, char ***argv)
     MPI_Comm_size(MPI_COMM_WORLD, &mpitest_size);
 }
 
-/* Every rank reports; the program's status is non-zero when any rank failed. */
+/* Collects the failures of all ranks; the exit status of every rank is non-zero if any rank failed. */
 static inline int mpitest_end(void)
 {
     int total = 0;

@@ -1,6 +1,6 @@
 #!/bin/sh
-# deb.sh BIN: CPack's Debian package says what it is and needs, is installed by dpkg in a root of its own, works there, and
-# leaves nothing behind when it is removed.
+# deb.sh BIN: CPack's Debian package has the right description and dependencies, is installed by dpkg in a separate root, works
+# there, and leaves nothing behind when it is removed.
 #
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.sh"
@@ -40,7 +40,7 @@ if [ "$(id -u)" = 0 ]; then
     mkdir -p "$root/var/lib/dpkg/updates" "$root/var/lib/dpkg/info"
     : >"$root/var/lib/dpkg/status"
     : >"$root/var/lib/dpkg/available"
-    # dpkg runs the scripts of the package inside of the root: a shell and update-alternatives have to be there.
+    # dpkg runs the scripts of the package inside the root, which therefore needs a shell and update-alternatives.
     mkdir -p "$root/usr/bin" "$root/etc/alternatives" "$root/var/lib/dpkg/alternatives" "$root/var/log" "$root/usr/share/man/man1"
     for directory in bin sbin lib lib64; do
         mkdir -p "$root/usr/$directory"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# dist.sh BIN: `make dist` packs what is committed, the same bytes each time, and CMake configures what was unpacked.
+# dist.sh BIN: `make dist` packs the committed files, with the same bytes each time, and CMake can configure the unpacked tree.
 #
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# lib.sh: what the tests of the packages share: a scratch folder that goes away, and tests/tools/lib.sh's checks.
+# lib.sh: helpers of the package tests: a scratch folder that is removed at the end, and the checks of tests/tools/lib.sh.
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/../tools/lib.sh"
 
@@ -8,7 +8,7 @@ skip() {
     exit 77
 }
 
-# run_ring PREFIX: a program is compiled and run with what is installed there, on one node and, with softib, on two.
+# run_ring PREFIX: compiles and runs a program with the installation in PREFIX, on one node and, with softib, on two.
 run_ring() {
     env -u LD_LIBRARY_PATH "$1/bin/mpicc" -Wall -Werror "$SOURCE/examples/ring.c" -o "$scratch/ring"
     env -u LD_LIBRARY_PATH "$1/bin/mpiexec" -n 3 "$scratch/ring" >"$scratch/out"

@@ -1,12 +1,12 @@
 #!/bin/sh
-# minimal.sh BIN: everything that can be left out is left out: the rest builds without libibverbs, and a job runs. The compiler
-# does not optimise here, to be quick.
+# minimal.sh BIN: builds without any optional part and without libibverbs, and runs a job. Compiles without optimisation, to save
+# time.
 #
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.sh"
 
 log=$scratch/log
-# A machine without rdma-core: the default must stop and say why.
+# On a machine without rdma-core the default configuration must fail with the reason.
 if cmake -S "$SOURCE" -B "$scratch/stops" -DCMAKE_IGNORE_PATH="/usr/include;/usr/local/include" -DFISHPLATE_FORTRAN=OFF >"$log" 2>&1; then
     fail "configured with InfiniBand, but without libibverbs"
 fi

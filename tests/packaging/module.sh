@@ -1,5 +1,5 @@
 #!/bin/sh
-# module.sh BIN: the installed modulefile puts the installed tree in the way of the shell, from wherever the tree lies.
+# module.sh BIN: the installed modulefile adds the installed tree to the shell's search paths, for any location of the tree.
 #
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.sh"

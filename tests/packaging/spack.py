@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""spack: runs Spack's recipe against a stand-in for Spack. Every option it passes must be one of CMake's, every variant must
-be used, and each choice must come out as the right value.
+"""spack: runs the Spack recipe with a substitute for Spack. Every option that the recipe passes must exist in CMake, every variant
+must be used, and each choice must result in the right value.
 
     spack.py SOURCE
 
@@ -14,7 +14,7 @@ import types
 
 
 class Package:
-    """What a recipe inherits from CMakePackage, as far as ours needs it."""
+    """The part of CMakePackage that the recipe uses."""
     run_tests = False
 
     def __init__(self, chosen):

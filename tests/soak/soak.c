@@ -1,12 +1,11 @@
 /* soak.c: mixed traffic for a given time: messages of all sizes between all pairs, floods, collectives,
- * communicators, datatypes and windows that come and go, buffers that are allocated anew. Every byte is checked. Now and
- * then rank 0 prints a line with the memory of every rank:
+ * communicators, datatypes and windows that are created and freed, newly allocated buffers. Every byte is
+ * checked. Rank 0 regularly prints a line with the memory of every rank:
  *
  *     soak SECONDS rounds bytes opened closed | of each rank: KiB resident, KiB of the heap in use, KiB of holes
  *
  *     soak SECONDS [LINES] [SEED]
- *
- * All ranks draw the same random numbers, so that they agree on what comes next.
+ * All ranks draw the same random numbers, so that they agree on the next operation.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <malloc.h>
@@ -15,27 +14,27 @@
 
 #include "mpitest.h"
 
-enum { LARGEST = 1 << 20, FLOOD = 40 };
+enum { LENGTH_MAX = 1 << 20, FLOOD = 40 };
 
-static uint64_t state;
-static unsigned long long bytes;
+static uint64_t random_state;
+static unsigned long long total_bytes;
 
-static uint32_t soak_draw(uint32_t below)
+static uint32_t random_below(uint32_t below)
 {
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return (uint32_t)((state >> 16) % below);
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return (uint32_t)((random_state >> 16) % below);
 }
 
-/* Draws a size: as many small ones as large ones. */
+/* Returns a random size; small and large sizes are equally probable. */
 static int draw_size(void)
 {
-    uint32_t size = 1u << soak_draw(21);
-    return (int)(size / 2 + soak_draw(size) / 2);
+    uint32_t size = 1u << random_below(21);
+    return (int)(size / 2 + random_below(size) / 2);
 }
 
-static unsigned char *soak_make(int length, int seed)
+static unsigned char *make_message(int length, int seed)
 {
     unsigned char *at = malloc((size_t)length + 1);
     if (!at)
@@ -45,40 +44,40 @@ static unsigned char *soak_make(int length, int seed)
     return at;
 }
 
-static void soak_check(const unsigned char *at, int length, int seed)
+static void check_message(const unsigned char *at, int length, int seed)
 {
     for (int i = 0; i < length; i++)
         if (at[i] != (unsigned char)(seed * 13 + i * 3 + (i >> 8))) {
             EXPECT_EQ(at[i], (unsigned char)(seed * 13 + i * 3 + (i >> 8)));
             MPI_Abort(MPI_COMM_WORLD, 3);
         }
-    bytes += (unsigned long long)length;
+    total_bytes += (unsigned long long)length;
 }
 
 /* Every rank sends to the rank at a random distance. */
 static void test_shift(int seed)
 {
-    int distance = 1 + (int)soak_draw((uint32_t)mpitest_size - 1), length = draw_size();
+    int distance = 1 + (int)random_below((uint32_t)mpitest_size - 1), length = draw_size();
     int to = (mpitest_rank + distance) % mpitest_size;
     int from = (mpitest_rank + mpitest_size - distance) % mpitest_size;
-    unsigned char *out = soak_make(length, seed + mpitest_rank), *in = soak_make(length, 0);
+    unsigned char *out = make_message(length, seed + mpitest_rank), *in = make_message(length, 0);
     MPI_Sendrecv(out, length, MPI_BYTE, to, 1, in, length, MPI_BYTE, from, 1, MPI_COMM_WORLD,
                  MPI_STATUS_IGNORE);
-    soak_check(in, length, seed + from);
+    check_message(in, length, seed + from);
     free(out);
     free(in);
 }
 
-/* All ranks send to one. The tag distinguishes messages of ranks that are a round ahead. */
-static void soak_flood(int seed)
+/* All ranks send to one rank. The tag distinguishes messages of ranks that are a round ahead. */
+static void test_flood(int seed)
 {
-    int target = (int)soak_draw((uint32_t)mpitest_size), length = draw_size() % 4096;
-    unsigned char *out = soak_make(length, seed), *in = soak_make(length, 0);
+    int target = (int)random_below((uint32_t)mpitest_size), length = draw_size() % 4096;
+    unsigned char *out = make_message(length, seed), *in = make_message(length, 0);
     MPI_Request requests[FLOOD];
     if (mpitest_rank == target)
         for (int i = 0; i < FLOOD * (mpitest_size - 1); i++) {
             MPI_Recv(in, length, MPI_BYTE, MPI_ANY_SOURCE, 10 + seed, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            soak_check(in, length, seed);
+            check_message(in, length, seed);
         }
     else {
         for (int i = 0; i < FLOOD; i++)
@@ -91,14 +90,14 @@ static void soak_flood(int seed)
 
 static void test_collective(int seed)
 {
-    int length = draw_size(), root = (int)soak_draw((uint32_t)mpitest_size), each = length / mpitest_size;
-    unsigned char *data = soak_make(length, mpitest_rank == root ? seed : 0);
+    int length = draw_size(), root = (int)random_below((uint32_t)mpitest_size), each = length / mpitest_size;
+    unsigned char *data = make_message(length, mpitest_rank == root ? seed : 0);
     int mine = mpitest_rank + seed, sum = 0;
     MPI_Bcast(data, length, MPI_BYTE, root, MPI_COMM_WORLD);
-    soak_check(data, length, seed);
+    check_message(data, length, seed);
     MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     EXPECT_EQ(sum, mpitest_size * seed + mpitest_size * (mpitest_size - 1) / 2);
-    unsigned char *out = soak_make(each * mpitest_size, 0), *in = soak_make(each * mpitest_size, 1);
+    unsigned char *out = make_message(each * mpitest_size, 0), *in = make_message(each * mpitest_size, 1);
     memset(out, mpitest_rank, (size_t)each * (size_t)mpitest_size);
     MPI_Alltoall(out, each, MPI_BYTE, in, each, MPI_BYTE, MPI_COMM_WORLD);
     for (int i = 0; i < each * mpitest_size; i += 97)
@@ -108,7 +107,7 @@ static void test_collective(int seed)
     free(in);
 }
 
-/* Communicators, and a datatype with holes. */
+/* Creates, uses and frees communicators and a datatype with gaps. */
 static void test_objects(int seed)
 {
     MPI_Comm part;
@@ -129,12 +128,13 @@ static void test_objects(int seed)
     MPI_Comm_free(&part);
 }
 
-/* A window that is made, written by the left neighbour and freed. */
+/* Creates a window, which the left neighbour writes, and frees it. */
 static void test_windows(int seed)
 {
     const int length = draw_size(), right = (mpitest_rank + 1) % mpitest_size;
-    const int left = (mpitest_rank + mpitest_size - 1) % mpitest_size, ours = (int)soak_draw(2);
-    unsigned char *out = soak_make(length, seed + mpitest_rank), *in = ours ? NULL : soak_make(length, 0);
+    const int left = (mpitest_rank + mpitest_size - 1) % mpitest_size, ours = (int)random_below(2);
+    unsigned char *out = make_message(length, seed + mpitest_rank),
+                  *in = ours ? NULL : make_message(length, 0);
     MPI_Win win;
     if (ours)
         MPI_Win_allocate(length, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &in, &win);
@@ -143,7 +143,7 @@ static void test_windows(int seed)
     MPI_Win_fence(MPI_MODE_NOPRECEDE, win);
     MPI_Put(out, length, MPI_BYTE, right, 0, length, MPI_BYTE, win);
     MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
-    soak_check(in, length, seed + left);
+    check_message(in, length, seed + left);
     MPI_Win_free(&win);
     free(out);
     if (!ours)
@@ -167,8 +167,8 @@ static void start_counting(void)
     }
 }
 
-/* Of all ranks together. */
-static unsigned long long soak_counted(int which)
+/* Returns the sum of a counter over all ranks. */
+static unsigned long long sum_counter(int which)
 {
     unsigned long long value = 0, sum = 0;
     MPI_T_pvar_read(session, counters[which], &value);
@@ -178,8 +178,8 @@ static unsigned long long soak_counted(int which)
 
 enum { RESIDENT, LIVE, HOLES, MEASURES };
 
-/* Resident memory of this process without what it shares with others, in KiB. */
-static long soak_resident(void)
+/* Returns the resident memory of this process in KiB, without shared memory. */
+static long resident_kib(void)
 {
     long pages = 0, shared = 0;
     FILE *f = fopen("/proc/self/statm", "r");
@@ -190,9 +190,9 @@ static long soak_resident(void)
     return (pages - shared) * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
-/* The heap, in KiB: what malloc has given out, and what was freed but cannot go back to the system, since something in
- * use lies behind it. 0 where the C library does not tell. */
-static void test_heap(long *live, long *holes)
+/* Heap in KiB: memory allocated by malloc, and freed memory that cannot be returned to the system because
+ * a later block is in use. 0 if the C library does not report it. */
+static void measure_heap(long *live, long *holes)
 {
     *live = *holes = 0;
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
@@ -202,15 +202,15 @@ static void test_heap(long *live, long *holes)
 #endif
 }
 
-/* Reports memory at a moment when no message is under way. */
-static void soak_report(double since, int rounds)
+/* Prints the memory of all ranks at a moment when no message is in flight. */
+static void print_report(double since, int rounds)
 {
     long mine[MEASURES], all[256 * MEASURES] = {0};
     MPI_Barrier(MPI_COMM_WORLD);
-    mine[RESIDENT] = soak_resident();
-    test_heap(&mine[LIVE], &mine[HOLES]);
-    unsigned long long total = 0, opened = soak_counted(OPENED), closed = soak_counted(CLOSED);
-    MPI_Reduce(&bytes, &total, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
+    mine[RESIDENT] = resident_kib();
+    measure_heap(&mine[LIVE], &mine[HOLES]);
+    unsigned long long total = 0, opened = sum_counter(OPENED), closed = sum_counter(CLOSED);
+    MPI_Reduce(&total_bytes, &total, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
     MPI_Gather(mine, MEASURES, MPI_LONG, all, MEASURES, MPI_LONG, 0, MPI_COMM_WORLD);
     if (mpitest_rank != 0)
         return;
@@ -224,20 +224,20 @@ static void soak_report(double since, int rounds)
 int main(int argc, char **argv)
 {
     static void (*const kinds[])(int) = {test_shift, test_shift,      test_shift,   test_shift,
-                                         soak_flood, test_collective, test_objects, test_windows};
+                                         test_flood, test_collective, test_objects, test_windows};
     double seconds = argc > 1 ? atof(argv[1]) : 60, lines = argc > 2 ? atof(argv[2]) : 60;
-    state = 88172645463325252ull ^ (uint64_t)(argc > 3 ? atoll(argv[3]) : 1) << 32;
+    random_state = 88172645463325252ull ^ (uint64_t)(argc > 3 ? atoll(argv[3]) : 1) << 32;
     start_counting();
     mpitest_begin(&argc, &argv);
     double began = MPI_Wtime(), next = seconds / lines, now = 0;
     for (int round = 0; now < seconds; round++) {
-        kinds[soak_draw(sizeof(kinds) / sizeof(kinds[0]))](round % 1000);
+        kinds[random_below(sizeof(kinds) / sizeof(kinds[0]))](round % 1000);
         if (round % 16 != 0)
             continue;
         now = MPI_Wtime() - began;
         MPI_Bcast(&now, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
         if (now >= next) {
-            soak_report(now, round);
+            print_report(now, round);
             next = now + seconds / lines;
         }
     }

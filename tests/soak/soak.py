@@ -5,14 +5,14 @@
 
 Three measures of each rank are sampled sixty times:
 
-- resident: memory that a rank has for itself (resident without shared).
-- live: what malloc has given out. A leak shows here first: nothing else moves it once buffers and caches are filled.
-- holes: memory of the heap that is free but lies before something that is in use. Small things that the library keeps
-  between buffers of the program that come and go show here.
+- resident: private memory of a rank (resident without shared).
+- live: memory allocated by malloc. A leak shows here first, since nothing else changes it once buffers and caches are filled.
+- holes: free memory of the heap below blocks in use. Small blocks that the library retains between short-lived buffers of the
+program show here.
 
 Memory may grow while buffers and caches fill. From the middle of the run on it must be flat: the mean of the last fifth may
-exceed the mean of the third fifth by 2 % and what LIMITS says, no more. A run of seconds is all warm-up: --short allows more.
-Holes may be HOLES_MAX at the end. Threads share one arena of malloc here: the free end of another would count as a hole.
+exceed the mean of the third fifth by 2 % plus LIMITS. A run of seconds consists of warm-up only: --short allows more.
+Holes may reach HOLES_MAX at the end. Threads share one malloc arena here, since the free end of another arena would count as a hole.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -26,7 +26,7 @@ BARS = "▁▂▃▄▅▆▇█"
 MEASURES = ("resident", "live", "holes")
 LIMITS = {"resident": 1024, "live": 256}  # KiB
 SHORT = {"resident": 16384, "live": 512}
-HOLES_MAX = 2560  # KiB at the end, mean of all ranks: one may be unlucky with a block of a pool that grew late
+HOLES_MAX = 2560  # KiB at the end, mean of all ranks: a single rank may have a block of a pool that grew late
 
 
 def arguments():
@@ -112,7 +112,7 @@ def svg(samples, path):
 
 
 def judge(samples, args):
-    """Prints the curves; the names of what grew."""
+    """Prints the curves and returns the names of the measures that grew."""
     limits, bad, rows = SHORT if args.short else LIMITS, [], []
     for r in range(args.ranks):
         cells = []

@@ -1,8 +1,8 @@
-/* replay.c: the code of lab/mechanisms/rails beside the model reserve.pml.
+/* replay.c: compares the code of lab/mechanisms/rails with the model reserve.pml.
  *
- *     replay count NODES RAILS MESSAGES BOUND TO0 TO1 TO2    prints how many states the code can reach, and how many ends
- *     replay follow NODES RAILS MESSAGES BOUND TO0 TO1 TO2   reads what `spin -T` prints of a run of the model: the code does the
- *                                                            same, and must be in the same state after every step
+ *     replay count NODES RAILS MESSAGES BOUND TO0 TO1 TO2    prints the numbers of reachable states and of final states
+ *     replay follow NODES RAILS MESSAGES BOUND TO0 TO1 TO2   reads a trace of the model printed by `spin -T`, executes the same
+ *                                                            steps, and compares the state after every step
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "lab/tests/unit/rails_all.h"
@@ -13,9 +13,9 @@ static const char *const state_names[] = {[RESERVE_FREE] = "FREE",
                                           [RESERVE_RECEIVING_OUT] = "RECEIVING_OUT",
                                           [RESERVE_SENDING] = "SENDING"};
 
-/* The adapter is as the model says. */
-static bool replay_agrees(const struct world *w, unsigned node, unsigned rail, const char *name, int priority,
-                          int granted_to)
+/* True if the adapter has the state that the model's trace contains. */
+static bool state_agrees(const struct world *w, unsigned node, unsigned rail, const char *name, int priority,
+                         int granted_to)
 {
     const struct world_nic *n = &w->nic[node][rail];
     int to = n->granted_to ? n->granted_to - 1 : 255;
@@ -26,14 +26,14 @@ static bool replay_agrees(const struct world *w, unsigned node, unsigned rail, c
     return false;
 }
 
-/* One line of the trace; what is not of the model is passed over. */
-static bool replay_step(struct world *w, const char *line, unsigned *events)
+/* Executes one line of the trace; lines that are not of the model are skipped. */
+static bool execute_line(struct world *w, const char *line, unsigned *events)
 {
     unsigned a, b, c, event = EVENTS;
     int priority, to;
     char name[32];
     if (sscanf(line, " state %u %u %31s %d %d", &a, &b, name, &priority, &to) == 5)
-        return a < NODES && b < RAILS && replay_agrees(w, a, b, name, priority, to);
+        return a < NODES && b < RAILS && state_agrees(w, a, b, name, priority, to);
     if (sscanf(line, " asks %u", &a) == 1 && a < NODES)
         event = ASK + a;
     else if (sscanf(line, " frame %u %u %u", &a, &b, &c) == 3 && a < RAILS && b < NODES && c < NODES)
@@ -51,14 +51,14 @@ static bool replay_step(struct world *w, const char *line, unsigned *events)
     return test_failures == 0;
 }
 
-static int replay_follow(const struct limits *limits)
+static int follow_trace(const struct limits *limits)
 {
     struct world w = world_begin(limits);
     unsigned events = 0, lines = 0;
     char line[256];
     while (fgets(line, sizeof(line), stdin)) {
         lines++;
-        if (!replay_step(&w, line, &events)) {
+        if (!execute_line(&w, line, &events)) {
             printf("at line %u: %s", lines, line);
             return 1;
         }
@@ -74,7 +74,7 @@ static int replay_follow(const struct limits *limits)
     return world_ended(&w) ? 0 : 1;
 }
 
-static int replay_count(const struct limits *limits)
+static int count_states(const struct limits *limits)
 {
     struct world begin = world_begin(limits);
     struct explore e;
@@ -97,5 +97,5 @@ int main(int argc, char **argv)
                        .to = {(uint8_t)atoi(argv[6]), (uint8_t)atoi(argv[7]), (uint8_t)atoi(argv[8])}};
     if (l.nodes > NODES || l.rails > RAILS)
         return 2;
-    return strcmp(argv[1], "count") == 0 ? replay_count(&l) : replay_follow(&l);
+    return strcmp(argv[1], "count") == 0 ? count_states(&l) : follow_trace(&l);
 }

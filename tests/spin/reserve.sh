@@ -1,7 +1,7 @@
 #!/bin/sh
-# reserve.sh REPLAY CC: the reservation of rails as a model (reserve.pml). `spin` looks at every interleaving of it: no standstill, no
-# circle without end under weak fairness, no rail kept for ever; and finds the circle of the tie-break that the paper prints. Model
-# and code are held against each other: both reach the same number of states, and the code follows runs of the model step by step.
+# reserve.sh REPLAY CC: the reservation of rails as a model (reserve.pml). `spin` visits every interleaving: no deadlock, no endless
+# cycle under weak fairness, no rail reserved forever; and it finds the cycle of the tie-break as printed in the paper. Model and code
+# are compared: both reach the same number of states, and the code follows runs of the model step by step.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -eu
@@ -39,7 +39,7 @@ errors() {
     sed -n 's/.*errors: \([0-9]*\).*/\1/p' "$1"
 }
 
-# The model has one state before its processes are started, and two behind each end.
+# The model has one state before its processes start, and two states after each final state.
 same_states() {
     name=$1
     shift

@@ -1,6 +1,6 @@
 #!/bin/sh
-# aborts.sh BIN: every error that ends a job ends all of it, with the right status and a sentence that gives the reason;
-# and mpiexec -initial-errhandler.
+# aborts.sh BIN: every fatal error ends all ranks of the job, with the right status and a message that gives the reason; and
+# mpiexec -initial-errhandler.
 #
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.sh"
@@ -23,7 +23,7 @@ expect_end() {
     fi
 }
 
-# class NAME: the number of an error class.
+# class NAME: prints the number of an error class.
 class() {
     grep -Eo "define $1 +\(?[0-9]+" "$BIN/../include/mpi.h" | grep -Eo '[0-9]+$'
 }
@@ -33,7 +33,7 @@ for ranks in 1 3; do
     expect_end $ranks self 8 'MPI_Abort was called on MPI_COMM_SELF with error code 8'
     expect_end $ranks part 9 'MPI_Abort was called on .*the last.* with error code 9'
 done
-# The cause first; then the call and the communicator; then why the job ends.
+# The message: first the cause, then the call and the communicator, then the reason why the job ends.
 expect_end 3 errors "$(class MPI_ERR_RANK)" '^mpiexec: Rank . .* code 6: dest is 99; .*\(MPI_ERR_RANK: .*\)\.$' \
     '^    MPI_Send failed on .*the last.*\.$' '^    The error handler in force is MPI_ERRORS_ABORT'
 expect_end 3 fatal "$(class MPI_ERR_COUNT)" 'MPI_Send failed on .*the last' 'MPI_ERRORS_ARE_FATAL'
@@ -41,7 +41,7 @@ expect_end 3 called "$(class MPI_ERR_IO)" 'MPI_Comm_call_errhandler failed on .*
 expect_end 3 session "$(class MPI_ERR_ARG)" 'MPI_Group_from_session_pset failed' 'MPI_ERRORS_ABORT'
 expect_end 3 alone "$(class MPI_ERR_ARG)" 'MPI_Group_from_session_pset failed' 'MPI_ERRORS_ABORT'
 
-# With debug information the line of the caller.
+# With debug information the message contains the line of the caller.
 if command -v addr2line >/dev/null; then
     # The program is not linked with a sanitizer's library, but the MPI library may be.
     export ASAN_OPTIONS="${ASAN_OPTIONS:-}:verify_asan_link_order=0"
@@ -63,7 +63,7 @@ END
     expect_line "$scratch/out" 'MPI_Abort was called on MPI_COMM_WORLD with error code 3, called by main at wrong.c:6'
 fi
 
-# The launcher's option is the variable, and what it does not know it refuses.
+# The launcher's option sets the variable, and refuses unknown values.
 for name in mpi_errors_are_fatal mpi_errors_abort mpi_errors_return; do
     "$BIN/mpiexec" -n 2 -initial-errhandler $name "$program" || fail "-initial-errhandler $name"
 done

@@ -1,5 +1,5 @@
 #!/bin/sh
-# bench.sh BIN RANKS: the benchmark runs, its data is right, all tests are in its report, and JSON parses.
+# bench.sh BIN RANKS: the benchmark runs, its data is correct, its report contains all tests, and its JSON parses.
 #
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.sh"
@@ -37,7 +37,7 @@ assert sizes == {0, 1, 8, 5000, 1 << 20}, sizes
 assert all(0 < row["best"] <= row["median"] <= row["p99"] for row in answer["results"]), answer
 PY
 
-# Over virtual nodes every form of the report names the adapter, and that it is a program.
+# Over virtual nodes every form of the report names the adapter and states that it is software.
 if [ "$ranks" -gt 1 ] && [ -e "$BIN/../lib/softib/libibverbs.so.1" ]; then
     export FISHPLATE_VERBS=softib
     named='softib0 port 1, softib in shared memory \(software\)'

@@ -1,7 +1,7 @@
 #!/bin/sh
-# bench_compare.sh BIN: `fishplate bench --forced` lays the choice of protocols beside each of them, and forces the right one;
-# `--compare` shows every algorithm of an operation that the ranks can use, and a
-# setting only where one is faster; an unknown operation is an error.
+# bench_compare.sh BIN: `fishplate bench --forced` compares the library's choice of protocols with each protocol, and forces the
+# right one; `--compare` shows every algorithm of an operation that the ranks can use, and suggests a setting only if an algorithm is
+# faster; an unknown operation is an error.
 #
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.sh"
@@ -17,11 +17,11 @@ expect_line "$scratch/table" '^ +5000 B( +[0-9]+\.[0-9]+\*?){4}'
 expect_line "$scratch/table" '^All data arrived as sent'
 expect_line "$scratch/table" 'leave FISHPLATE_COLL unset|export FISHPLATE_COLL=allreduce=[a-z_]+$'
 
-# Each algorithm is the one that runs, not the choice made before: only schedules have steps.
+# The named algorithm must run, not the earlier choice: only schedules have steps.
 FISHPLATE_STATS=1 run --sizes 8 --compare allreduce >"$scratch/table" 2>&1
 expect_line "$scratch/table" '^ +coll_steps +[0-9]+'
 
-# Some of these do not exist where ranks are on different nodes, and some not for three ranks.
+# Some algorithms do not exist for ranks on different nodes, and some not for three ranks.
 run --sizes 8,64k --json --calls back-to-back --compare bcast >"$scratch/json" 2>/dev/null
 python3 - "$scratch/json" <<'PY'
 import json, sys
@@ -45,7 +45,7 @@ if run --compare bcst >"$scratch/table" 2>&1; then
 fi
 expect_line "$scratch/table" "'bcst' is not a collective operation"
 
-# The library's own choice of protocols in turns with two forced ones, which the counters show, and a name that does not exist.
+# The library's own choice alternates with two forced protocols, as the counters show; and an unknown name is refused.
 FISHPLATE_STATS=1 "$BIN/mpiexec" -n 2 "$BIN/fishplate" bench --time 0.002 --sizes 64k --json --forced r3,split latency bw \
     >"$scratch/json" 2>"$scratch/stats"
 python3 - "$scratch/json" <<'PY'

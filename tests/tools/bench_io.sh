@@ -1,5 +1,5 @@
 #!/bin/sh
-# bench_io.sh BIN: files are measured; a run that is ended by a signal leaves no file behind; wrong words are refused.
+# bench_io.sh BIN: files are measured; a run that is ended by a signal leaves no file behind; invalid arguments are refused.
 #
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.sh"
@@ -9,7 +9,7 @@ expect_json "$scratch/rows.json"
 grep -q '"case": "nested all"' "$scratch/rows.json" || fail "a row is missing"
 if "$BIN/fishplate" bench io --nonsense >"$scratch/table" 2>&1; then fail "a wrong option was taken"; fi
 
-# Ended while the file is there: once the shared one, once the ranks' own.
+# Ended while the file exists: once with a shared file, once with one file per rank.
 mkdir "$scratch/files"
 for only in contiguous own; do
     for sig in TERM INT; do

@@ -1,6 +1,6 @@
 #!/bin/sh
-# bench_rma.sh BIN: one-sided operations are measured on both kinds of memory, on one node and over virtual nodes; wrong
-# words are refused.
+# bench_rma.sh BIN: one-sided operations are measured on both kinds of memory, on one node and over virtual nodes; invalid
+# arguments are refused.
 #
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.sh"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """bench/verdict.py, the budget of bench/peers and the turns of bench/beside.py: rows with known differences get the right verdict;
-libraries (here: programs that print a number) run in all orders, those that fail are left out, and runs that were kept are not made again.
+libraries (here: programs that print a number) run in all orders, failing ones are left out, and stored runs are not repeated.
 
     bench_verdict.py SOURCE
 """
@@ -25,11 +25,12 @@ def expect(what, found, wanted):
 
 
 def turns_of(count, rows, plain_noise):
-    """rows: {name: our times over those of the better peer, by turn}. Library C is always a tenth slower than B, except in plain rows."""
+    """rows: {name: this library's times divided by those of the better peer, by turn}. Library C is always 10 % slower than B, except
+in rows without a library."""
     chance = random.Random(1)
     turns = []
     for i in range(count):
-        machine = chance.uniform(0.5, 1.5)  # all libraries of a turn meet the same machine
+        machine = chance.uniform(0.5, 1.5)  # all libraries of a turn run under the same load
         turn = {"A": {}, "B": {}, "C": {}}
         for name, ratio in rows.items():
             turn["A"][name, "write"] = 1000 * machine / ratio(i)
@@ -58,7 +59,7 @@ def check_verdicts():
     expect("summary", (total["rows"], total["behind"], total["equal"], total["ahead"], total["unknown"]), (4, 1, 2, 1, 0))
     if not 1 < limits["write", "B"] < 1.04:
         sys.exit(f"spread: {limits}")
-    # What the machine does to rows without a library is more than the difference.
+    # The variation of rows without a library exceeds the difference.
     found, limits, _ = judged(turns_of(7, {"behind": lambda i: 1.02}, 0.3))
     expect("a noisy machine", found["behind"]["verdict"], "equal")
     found, _, total = judged(turns_of(5, {"behind": lambda i: 1.2}, 0.01))
@@ -77,7 +78,7 @@ def check_decisive():
 
 
 def check_turns():
-    """Ours works, B too, C fails in its second run."""
+    """This library and B work, C fails in its second run."""
     with tempfile.TemporaryDirectory() as folder:
         log = f"{folder}/log"
         program = f"{folder}/program"
@@ -101,7 +102,7 @@ def check_turns():
 
 
 def check_budget():
-    """Once the budget of bench/peers is spent, no program that it started goes on, whatever its own limit."""
+    """When the budget of bench/peers is spent, all programs that it started are ended, whatever their own limits."""
     peers = importlib.machinery.SourceFileLoader("peers", f"{sys.argv[1]}/bench/peers").load_module()
     peers.BUDGET.end = 0
     sleep = peers.Library("sleep", None, "env", [], [], before=["sh", "-c", "exec sleep 1000"])

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`fishplate check`: its report of this machine, of virtual nodes, of hosts that agents are started on, and of a host that is
-made slow; the JSON and the picture can be read.
+"""`fishplate check`: its report about this machine, virtual nodes, hosts with agents, and an artificially slow host; the JSON and
+the picture can be read.
 
     check.py BIN
 """

@@ -1,6 +1,6 @@
 #!/bin/sh
-# configure.sh: tools/configure runs CMake when the folder is new, packages or options changed, or the last attempt failed,
-# and at no other time. Programs that stand in for cmake and dpkg-query record the requests and answer what is installed.
+# configure.sh: tools/configure runs CMake only if the folder is new, packages or options changed, or the last attempt failed.
+# Scripts replace cmake and dpkg-query; they record the calls and report the installed packages.
 #
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.sh"
@@ -25,7 +25,7 @@ export CALLS="$scratch/calls" PATH="$scratch/bin:$PATH"
 : >"$CALLS"
 echo "gcc 12 install ok installed" >"$CALLS.packages"
 
-# expect_calls NUMBER WHAT [OPTION...]: after tools/configure with these options cmake has run so often.
+# expect_calls NUMBER WHAT [OPTION...]: runs tools/configure with these options; cmake must have run NUMBER times in all.
 expect_calls() {
     number=$1 what=$2
     shift 2
@@ -43,7 +43,7 @@ expect_calls 3 "an option was added" -DFISHPLATE_SANITIZE=thread
 expect_calls 3 "the same option" -DFISHPLATE_SANITIZE=thread
 expect_line "$CALLS" "-DFISHPLATE_SANITIZE=thread"
 
-# A failure shows why, keeps what somebody configured before, and is tried again.
+# A failure prints its reason, keeps the earlier configuration, and is tried again.
 : >"$CALLS.fail"
 if (cd "$tree" && tools/configure folder) >"$scratch/out" 2>&1; then
     fail "cmake failed and nobody noticed"
@@ -56,7 +56,7 @@ rm -r "$tree/folder"
 rm "$CALLS.fail"
 expect_calls 6 "after a failure"
 
-# tools/progress: silence when the command is quick, its end and its status when it fails; one line that is rewritten on a terminal.
+# tools/progress: no output for a fast command, the last lines and the status of a failing one; on a terminal one line that is updated.
 PATH=${PATH#*:}
 "$SOURCE/tools/progress" build echo ready >"$scratch/out" 2>&1
 [ ! -s "$scratch/out" ] || fail "a quick command: $(cat "$scratch/out")"

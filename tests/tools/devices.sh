@@ -1,6 +1,6 @@
 #!/bin/sh
-# devices.sh BIN: `fishplate info --devices` shows every port with what it is, whether it is used and why: alone, in a job,
-# with a port that is down, with ports that the user does not want, and where there is nothing.
+# devices.sh BIN: `fishplate info --devices` shows every port, its kind, whether it is used and the reason: alone, in a job, with a
+# port that is down, with ports that the user excludes, and without any port.
 #
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.sh"
@@ -50,7 +50,7 @@ for node in nodes:
     assert got == [("softib0", 1, 10), ("softib0", 2, 10), ("softib1", 1, 2.5), ("softib1", 2, 2.5)], node
 PY
 
-# A barrier network is a device of its own beside the adapters. It carries no data, so it is no rail, and the user may exclude it.
+# A barrier network is a separate device. It carries no data, so it is not a rail, and the user may exclude it.
 "$BIN/mpiexec" -n 2 -vnodes 2 -hcas 2,hub=1 "$BIN/fishplate" info --devices --json >"$scratch/json"
 FISHPLATE_IB_DEVICES=^softwire0 "$BIN/mpiexec" -n 2 -vnodes 2 -hcas 1,hub=1 "$BIN/fishplate" info --devices >"$scratch/excluded"
 "$BIN/mpiexec" -n 2 -vnodes 2 -hcas 1,hub=1 "$BIN/fishplate" info --devices >"$scratch/text"

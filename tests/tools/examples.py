@@ -19,7 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 KINDS = {"sh", "console", "text", "c", "fortran"}
-# What a reader is expected to have: the program and files of their own that pages speak of.
+# The user's program and files that the pages mention.
 PROGRAMS = {"program": "ring"}
 FILES = {"hostfile": "localhost:8\n", "mine.txt": "link_rate 25\n"}
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# gpus.sh BIN: `fishplate info --devices` describes the GPUs of this machine, and why there are none.
+# gpus.sh BIN: `fishplate info --devices` describes the GPUs of this machine, or the reason why none is used.
 #
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.sh"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# help.sh: the tool explains itself; the first line of `fishplate version` is stable, for packagers read it.
+# help.sh: the help texts of the tool; the first line of `fishplate version` is stable, since packagers parse it.
 #
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.sh"

@@ -29,7 +29,7 @@ expect_line "$scratch/hints.txt" "^romio_cb_write = automatic, enable, disable"
 $info --hints --json >"$scratch/hints.json"
 expect_json "$scratch/hints.json"
 
-# What a file needs: objects and libraries, damaged files, files that are none.
+# The MPI library that a file needs: objects and libraries, damaged files, other files.
 cat >"$scratch/needs.c" <<'C'
 #include <mpi.h>
 int MPI_Type_struct(int), MPIX_Query_rocm_support(int);
@@ -98,9 +98,9 @@ expect_line "$scratch/protocols.txt" '^  collectives: by flags in shared memory'
 "$BIN/mpiexec" -enable-recovery -n 2 "$BIN/fishplate" info --protocols >"$scratch/protocols.txt"
 expect_line "$scratch/protocols.txt" '^  collectives: made of the messages above'
 
-# The value in force, and where it comes from.
+# The effective value of a setting and its source.
 expect_line "$scratch/protocols.txt" '^    up to [0-9]+ bytes  eager \(sent at once\); the limit is '
-# What was learned from a short run, and nothing without the tuner.
+# The tuner's results of a short run, and no results without the tuner.
 "$BIN/mpiexec" -n 2 "$BIN/fishplate" info --tuned >"$scratch/tuned.txt"
 expect_line "$scratch/tuned.txt" 'shared memory, 64 KiB, isolated: .* us by cost'
 expect_line "$scratch/tuned.txt" 'shared memory, 256 KiB, bursts: .* us by cost'
@@ -112,14 +112,14 @@ if [ -e "$BIN/../lib/softib/libibverbs.so.1" ]; then
     FISHPLATE_VERBS=softib "$BIN/mpiexec" -n 2 -vnodes 2 "$BIN/fishplate" info --protocols >"$scratch/protocols.txt"
     expect_line "$scratch/protocols.txt" 'to rank 1 by ib over softib0 port 1, softib in shared memory \(software\): frames'
     expect_line "$scratch/protocols.txt" 'the limit is what the transport does best; FISHPLATE_EAGER_MAX is not set$'
-    # A processor does softib's copying: no offers there, and the page must not promise any.
+    # On softib the processor copies: there are no offers, and the page must not list them.
     expect_line "$scratch/protocols.txt" '^    above [0-9]+ bytes  .*measured'
     ! grep -q 'several rails' "$scratch/protocols.txt" || fail "one rail: $(cat "$scratch/protocols.txt")"
     FISHPLATE_VERBS=softib FISHPLATE_LAB=IB_STRIPE_MIN=64k "$BIN/mpiexec" -n 2 -vnodes 2 -hcas 2 "$BIN/fishplate" info --protocols \
         >"$scratch/rails.txt"
     expect_line "$scratch/rails.txt" 'large messages of at least 131072 bytes are divided among all'
     ! grep -q 'offered' "$scratch/protocols.txt" || fail "offers are promised on softib: $(cat "$scratch/protocols.txt")"
-    # In a job on several nodes: what was measured to be fastest, and the times.
+    # In a job on several nodes: the algorithms that were measured to be fastest, and their times.
     FISHPLATE_COLL_TRY=100 "$BIN/mpiexec" -n 2 -vnodes 2 "$BIN/fishplate" info --coll >"$scratch/tried.txt"
     expect_line "$scratch/tried.txt" "2 ranks on 2 nodes: .* us; tried rule:"
     expect_line "$scratch/tried.txt" "allreduce of 1024 bytes, 2 ranks on 2 nodes: "

@@ -1,6 +1,6 @@
 #!/bin/sh
-# install.sh BIN [FLAGS]: the installed tree works alone: a program is compiled and run from another folder with the installed
-# mpicc and mpiexec, even after the tree was moved.
+# install.sh BIN [FLAGS]: the installed tree works without the build folder: a program is compiled and run in another folder with
+# the installed mpicc and mpiexec, also after the tree was moved.
 #
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.sh"
@@ -13,7 +13,7 @@ mv "$scratch/first" "$scratch/moved"
 prefix=$scratch/moved
 [ -f "$prefix/include/mpi.h" ] || fail "mpi.h was not installed"
 
-flags=${2:-} # a library built with sanitizers wants programs built with them
+flags=${2:-} # a library built with sanitizers needs programs built with them
 mkdir "$scratch/elsewhere"
 cd "$scratch/elsewhere" || exit 1
 cp "$SOURCE/examples/ring.c" .
@@ -50,7 +50,7 @@ if command -v zsh >/dev/null; then
     [ "$become" = "fishplate check 
 fishplate info --tunables " ] || fail "zsh completes to '$become'"
 fi
-# `make install` builds what is installed and nothing else, and a folder that was chosen once is not changed back.
+# `make install` builds only the installed files, and a folder chosen once remains the default.
 unset MAKEFLAGS MAKELEVEL PREFIX
 make -n -C "$SOURCE" install >plan
 expect_line plan '^tools/progress build cmake --build .* --target installed$'

@@ -1,6 +1,6 @@
 #!/bin/sh
-# layers.sh: check-layers finds an include that goes to the right, and only that one, in the library and in softib;
-# check-circles finds files that need each other.
+# layers.sh: check-layers finds an include of a higher layer, and only that one, in the library and in softib; check-circles
+# finds files that call each other.
 #
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.sh"
@@ -23,7 +23,7 @@ expect_line "$scratch/out" '^src/dt/bad.c:1: '
 expect_line "$scratch/out" '^softib/src/net/bad.c:1: '
 [ "$(wc -l <"$scratch/out")" = 3 ] || fail "$(cat "$scratch/out")"
 
-# One direction is good; both are a circle, which the table of operations may close.
+# Calls in one direction are permitted; calls in both directions are a circle, except through a table of operations.
 for use in 'a b' 'b c' 'c a'; do
     name=${use% *}
     printf 'void %s(void);\nvoid %s(void) { %s(); }\n' "${use#* }" "$name" "${use#* }" | cc -x c -c - -o "$scratch/$name.c.o" ||

@@ -1,5 +1,5 @@
 #!/bin/sh
-# lib.sh: what the tests of the tools share. BIN is the build's bin folder; every test gets a scratch folder that goes away.
+# lib.sh: helpers of the tool tests. BIN is the build's bin folder; every test gets a scratch folder that is removed at the end.
 #
 # SPDX-License-Identifier: Apache-2.0
 set -eu

@@ -1,6 +1,6 @@
 #!/bin/sh
-# multicast_join.sh: jobs on a network where multicast groups are joined through librdmacm. Without that library one line reports it, and
-# broadcasts go by messages; with one that grants groups (a stand-in) they go by multicast.
+# multicast_join.sh: jobs on a network whose multicast groups are joined through librdmacm. Without that library one line reports it and
+# broadcasts use messages; with a substitute library that grants groups broadcasts use multicast.
 #
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.sh"
@@ -9,7 +9,7 @@ stand_in=$BIN/../tests/unit/rdmacm
 export SOFTIB_FABRIC=sm=1 FISHPLATE_VERBS=softib
 path=${LD_LIBRARY_PATH:-}
 
-# The loader takes the first file of that name, and this is no library: as if none were installed.
+# The loader finds this file first, which is not a library: as if no librdmacm were installed.
 mkdir "$scratch/none"
 : >"$scratch/none/librdmacm.so.1"
 FISHPLATE_COLL=bcast=multicast LD_LIBRARY_PATH=$scratch/none:$path "$BIN/mpiexec" -n 6 -vnodes 3 "$program" >"$scratch/out" 2>&1 ||

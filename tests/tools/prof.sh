@@ -7,7 +7,7 @@
 flags=${2:-}
 here=$(cd "$(dirname "$0")/prof" && pwd)
 lib=$(dirname "$BIN")/lib
-# A sanitizer's library wants to be the first; the programs here bring it along, behind what is preloaded.
+# A sanitizer's library must be loaded first; the programs load it after the preloaded library.
 [ -z "$flags" ] || export ASAN_OPTIONS="${ASAN_OPTIONS:-}:verify_asan_link_order=0"
 cd "$scratch"
 export TMPDIR="$scratch/tmp"
@@ -68,7 +68,7 @@ expect_line linked.err 'fishplate prof --read fishplate-prof-.*\.txt'
 check known linked.json
 rm fishplate-prof-*.txt
 
-# Sessions only: a record a rank, put together.
+# Sessions only: one record per rank, which are combined.
 compile session
 "$BIN/fishplate" prof --quiet --json session.json "$BIN/mpiexec" -n 3 ./session
 check session session.json
@@ -86,7 +86,7 @@ if [ -x "$BIN/mpifort" ]; then
     done
 fi
 
-# More ranks than processors are the first finding, and the lines that cost most have file and line.
+# More ranks than processors are the first finding, and the most expensive calls have file and line.
 if command -v addr2line >/dev/null; then
     expect_line known.out '^  known\.c:[0-9]+ +MPI_[A-Z][a-z_]+ +[0-9]+ +[0-9.]+ '
     expect_line known.html '<td>known\.c:[0-9]+</td><td>MPI_[A-Z][a-z_]+</td>'
@@ -114,7 +114,7 @@ expect_line shared.out '^  1\. 3 ranks share the 1 processor of .* and take turn
 taskset -c "$cpu" "$BIN/fishplate" prof -- "$BIN/mpiexec" -n 1 ./shared >alone.out
 if grep -q 'take turns' alone.out; then fail "one rank shares its processor with nobody"; fi
 
-# An abort: what there is, and the command's status.
+# An abort: the available data, and the command's status.
 compile aborts
 status=0
 "$BIN/fishplate" prof -- "$BIN/mpiexec" -n 2 ./aborts >aborts.out 2>aborts.err || status=$?
@@ -122,7 +122,7 @@ status=0
 expect_line aborts.out '^Incomplete: ' # the other rank may have been ended before MPI_Init was over
 expect_line aborts.out '^  MPI_Comm_rank +[12] '
 
-# A crash, a kill, a hang that the launcher ends: what there is, and why it is not all.
+# A crash, a kill, a hang that the launcher ends: the available data, and the reason why it is incomplete.
 compile ends
 ended() { # WAY STATUS [OPTIONS OF MPIEXEC]
     way=$1 wanted=$2 status=0
@@ -133,7 +133,7 @@ ended() { # WAY STATUS [OPTIONS OF MPIEXEC]
     expect_line "$way.out" '^  MPI_Barrier +[23] '
     [ -z "$(ls "$TMPDIR")" ] || fail "$way: records were left behind"
 }
-if [ -z "$flags" ]; then # a sanitizer wants these signals for itself
+if [ -z "$flags" ]; then # a sanitizer handles these signals itself
     ended crash 139
     expect_line crash.out '^Incomplete: Rank 1 was ended by signal 11 \(Segmentation fault\), outside MPI\. '
     expect_line crash.out 'Rank [02] was ended by signal 15 \(Terminated\)'

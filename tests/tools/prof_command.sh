@@ -1,6 +1,6 @@
 #!/bin/sh
-# prof_command.sh BIN [FLAGS]: what `fishplate prof` does around a command: status, environment, several jobs, mistakes; and
-# reports of jobs larger than this machine could run, from records made up here.
+# prof_command.sh BIN [FLAGS]: how `fishplate prof` runs a command: status, environment, several jobs, errors; and reports of jobs
+# larger than this machine could run, from simulated records.
 #
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.sh"
@@ -44,7 +44,7 @@ nonsense' >bad.txt
 expect_status 1 "$BIN/fishplate" prof --read bad.txt
 expect_line err 'line 4 of bad.txt'
 
-# A record that claims more than any job has is refused before it takes memory and time.
+# A record with impossible sizes is refused before it takes memory and time.
 {
     printf 'record 1\njob claims\nrank 0 1048576\nhost here\nprogram claims\ntime 1 1 0\n'
     i=0
@@ -104,8 +104,8 @@ expect_line nodes.out '3 ranks on 2 nodes$'
 expect_line nodes.out 'within a node: 75\.0 % of the messages, 30\.0 % of the bytes'
 expect_line nodes.out '3 messages went to processes outside'
 
-# Verdicts, from made-up times of 20 calls of MPI_Allreduce, in groups of two or four calls: rank 2 always comes last; the
-# ranks come last in turn; nobody waits.
+# Verdicts from simulated times of 20 calls of MPI_Allreduce, in groups of two or four calls: rank 2 is always last; the ranks are
+# last in turn; no rank waits.
 python3 - <<'PY'
 def record(name, times, width=2):
     with open(name, "w") as f:
@@ -149,7 +149,7 @@ expect_line many.out '1000 pairs of ranks, 2\.0 peers a rank'
 expect_line many.out '3500 addresses found no room'
 [ "$(wc -l <many.out)" -lt 60 ] || fail "a report of 500 ranks has $(wc -l <many.out) lines"
 
-# The command's status and environment. A sanitizer does not suit programs that know nothing of it, such as the shell.
+# The command's status and environment. Programs without the sanitizer, such as the shell, cannot load its library.
 [ -z "$flags" ] || exit 0
 expect_status 3 "$BIN/fishplate" prof -- sh -c 'exit 3'
 expect_status 143 "$BIN/fishplate" prof -- sh -c 'kill -TERM $$'
@@ -164,7 +164,7 @@ for file in two.html two-2.html two.json two-2.json; do
     [ -s "$file" ] || fail "no $file after two jobs"
 done
 
-# A time line of every call, and one that has no room for all of them.
+# A timeline of every call, and one without room for all calls.
 "$BIN/fishplate" prof --quiet --timeline line.json --json report.json -- "$BIN/mpiexec" -n 3 ./ring >out 2>err
 expect_line err 'the time line is in line.json: .*ui.perfetto.dev'
 python3 "$here/timeline.py" line.json report.json >out || {
@@ -174,7 +174,7 @@ python3 "$here/timeline.py" line.json report.json >out || {
 FISHPLATE_PROF_TIMELINE=2 "$BIN/fishplate" prof --quiet --timeline short.json -- "$BIN/mpiexec" -n 3 ./ring >out 2>err
 expect_line err 'later calls are not in it'
 
-# What was preloaded stays.
+# Libraries that were preloaded before remain preloaded.
 echo '#include <stdlib.h>
 __attribute__((constructor)) static void here(void) { setenv("WAS_PRELOADED", "yes", 1); }' >other.c
 "${CC:-cc}" -shared -fPIC other.c -o other.so
@@ -183,7 +183,7 @@ LD_PRELOAD="$scratch/other.so" "$BIN/fishplate" prof -- sh -c 'echo "preloaded: 
 expect_line out '^preloaded: yes$'
 expect_line out '^fishplate prof: .*, 2 ranks on 1 node$'
 
-# A library whose path LD_PRELOAD cannot say.
+# A library whose path cannot be written in LD_PRELOAD.
 mkdir 'a b'
 cp -P "$(dirname "$BIN")"/lib/lib*.so* 'a b/'
 LD_LIBRARY_PATH="$scratch/a b" "$BIN/fishplate" prof -- "$BIN/mpiexec" -n 2 ./ring >out

@@ -1,5 +1,5 @@
 #!/bin/sh
-# rules.sh: check-rules finds one break of each rule, and nothing in a tree that keeps them.
+# rules.sh: check-rules finds a violation of each rule, and nothing in a tree without violations.
 #
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.sh"

@@ -1,6 +1,5 @@
 #!/bin/sh
-# stats.sh BIN [FLAGS]: what the library counted: FISHPLATE_STATS prints it once for the whole job, `fishplate info --pvars` lists what
-# there is.
+# stats.sh BIN [FLAGS]: the library's counters: FISHPLATE_STATS prints them once for the whole job, `fishplate info --pvars` lists them.
 #
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.sh"
@@ -21,8 +20,8 @@ expect_line "$scratch/pvars" '^  p2p_eager_sent +counter +Messages sent eagerly'
 expect_line "$scratch/pvars" '^  p2p_unexpected_length +level +Messages that arrived and wait'
 expect_line "$scratch/pvars" '^  p2p_comm_received +counter +.*\(of a communicator\)$'
 
-# Did it use the network? Two ranks on each of two nodes: what stays on a node goes by memory, the rest over the adapter,
-# and the sums are those of the pairs. The program sends a known number of messages of a known size.
+# Two ranks on each of two nodes: messages within a node use shared memory, the others the adapter, and the counters have the sums
+# of the pairs. The program sends a known number of messages of a known size.
 cat >"$scratch/known.c" <<'END'
 #include <mpi.h>
 int main(void)
@@ -41,7 +40,7 @@ int main(void)
     return 0;
 }
 END
-flags=${2:-} # a library built with sanitizers wants programs built with them
+flags=${2:-} # a library built with sanitizers needs programs built with them
 "$BIN/mpicc" ${flags:+"$flags"} "$scratch/known.c" -o "$scratch/known"
 [ -e "$BIN/../lib/softib/libibverbs.so.1" ] || exit 0 # built without the software adapter
 export FISHPLATE_VERBS=softib

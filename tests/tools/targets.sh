@@ -1,5 +1,5 @@
 #!/bin/sh
-# targets.sh BIN: `make test TESTS=PATTERN` builds what these tests run, what is installed, and nothing else.
+# targets.sh BIN: `make test TESTS=PATTERN` builds only the programs of these tests and the installed files.
 #
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.sh"
@@ -9,7 +9,7 @@ if [ ! -f "$build/build.ninja" ]; then
     exit 77
 fi
 
-# targets PATTERN: what is built, a line each.
+# targets PATTERN: prints the targets, one per line.
 targets() {
     "$SOURCE/tools/test-targets" "$build" "$1" | tr ' ' '\n' >"$scratch/targets"
 }

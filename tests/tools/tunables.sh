@@ -1,6 +1,6 @@
 #!/bin/sh
-# tunables.sh BIN: every setting stands in a group and describes what it does, when to change it and, where a counter shows the
-# need, a counter that exists; --changed shows what is set and nothing else.
+# tunables.sh BIN: every setting belongs to a group and its text states the effect, when to change it and, if a counter shows the
+# need, an existing counter; --changed shows only settings that are set.
 #
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.sh"

@@ -24,13 +24,13 @@ if "$BIN/fishplate" tune -o "$rules" 2>"$scratch/error"; then
 fi
 expect_line "$scratch/error" 'Start it with mpiexec'
 
-# What wins depends on the machine; that every size was measured, and that what was written is understood, does not.
+# The fastest algorithm depends on the machine; but every size must be measured, and the written file must be valid.
 "$BIN/mpiexec" -n 3 "$BIN/fishplate" tune -o "$rules" --seconds 100 --ops barrier,bcast --bytes 64k,9 >"$scratch/out"
 for line in 'barrier  ' 'bcast  *9 bytes' 'bcast  *65536 bytes'; do
     expect_line "$scratch/out" "^$line  *built-in rules +[0-9.]+ us"
 done
 expect_line "$scratch/out" "^[0-9]+ rules in $rules for 3 ranks on 1 node[.;]|^0 rules in $rules: no algorithm was clearly faster"
-# Time that is up, and Ctrl-C, end it with what was measured.
+# A time limit, or Ctrl-C, ends the run with the results so far.
 "$BIN/mpiexec" -n 3 "$BIN/fishplate" tune -o "$scratch/short" --seconds 0.001 >"$scratch/out"
 expect_line "$scratch/out" '^The time was up after 0 of [0-9]+ measurements'
 expect_line "$scratch/out" "^0 rules in $scratch/short: no algorithm was clearly faster"
@@ -77,7 +77,7 @@ if grep -q coll_barrier_multicast "$scratch/nodes4"; then
     fail "a rule for two nodes was used on four"
 fi
 
-# --trials writes nothing and lays what trials choose beside the rules.
+# --trials writes no file and compares the choices of trials with the rules.
 (cd "$scratch" && "$BIN/mpiexec" -n 4 -vnodes 2 "$BIN/fishplate" tune --trials --ops bcast,allreduce --bytes 8,4k --seconds 100) >"$scratch/trials"
 [ "$(grep -Ec 'bytes  rules +[0-9.]+ us  by trial +[0-9.]+ us  ratio [0-9.]+ .*choice$' "$scratch/trials")" = 4 ] || fail "not four rows: $(cat "$scratch/trials")"
 expect_line "$scratch/trials" '^geometric mean of [1-4] ratios where'

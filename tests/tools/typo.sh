@@ -23,7 +23,7 @@ expect_line "$scratch/err" 'FISHPLATE_LOGG is not a tunable; did you mean FISHPL
     fail "three ranks said it; one is enough"
 }
 
-# One warning names what is wrong and the nearest right value; the job runs.
+# One warning names the mistake and the nearest valid value; the job runs.
 mistyped() {
     env "$1" "$BIN/mpiexec" -oversubscribe -n 3 "$BIN/fishplate" bench --time 0.001 --sizes 8 barrier >/dev/null 2>"$scratch/err" ||
         { cat "$scratch/err"; fail "$1 ends the job"; }

@@ -1,7 +1,7 @@
-/* barriers.c: nobody leaves a barrier before everybody has come, whatever the algorithm: blocking, nonblocking and persistent,
- * back to back, with ranks that come late by chance. All ranks of a test share the machine's monotonic clock, so that arrivals
- * and departures can be compared. An argument is the least number of barriers (1000000: by hand, minutes); the last rank
- * prints how many there were.
+/* barriers.c: no rank leaves a barrier before all ranks have arrived, for every algorithm: blocking,
+ * nonblocking and persistent barriers, back to back, with random delays. All ranks of a test share the
+ * machine's monotonic clock, so that arrivals and departures can be compared. The argument is the least
+ * number of barriers (1000000 for a manual run of minutes); the last rank prints the number of barriers.
  *
  * ranks: 5 1 8
  * nodes: 2 5
@@ -25,9 +25,9 @@
 
 enum { ROUNDS = 100, KINDS = 3 };
 
-static double came[KINDS * ROUNDS], left[KINDS * ROUNDS];
+static double arrival_times[KINDS * ROUNDS], departure_times[KINDS * ROUNDS];
 
-static void barriers_run(int kind, MPI_Request *persistent)
+static void run_barrier(int kind, MPI_Request *persistent)
 {
     MPI_Request request;
     switch (kind) {
@@ -44,26 +44,26 @@ static void barriers_run(int kind, MPI_Request *persistent)
     }
 }
 
-static void barriers_early_messages(int i)
+static void report_early_departure(int i)
 {
     if (mpitest_failures++ < 20)
         fprintf(stderr, "rank %d left barrier %d %.3f us before the last rank came\n", mpitest_rank, i,
-                1e6 * (came[i] - left[i]));
+                1e6 * (arrival_times[i] - departure_times[i]));
 }
 
-/* A batch of barriers, then the comparison; it counts the ranks that left one too early. */
-static void barriers_batch(unsigned *dice, MPI_Request *persistent)
+/* Runs a batch of barriers, then compares the times and counts the ranks that left a barrier too early. */
+static void run_batch(unsigned *random_seed, MPI_Request *persistent)
 {
     for (int i = 0; i < KINDS * ROUNDS; i++) {
-        be_late(dice);
-        came[i] = now();
-        barriers_run(i % KINDS, persistent);
-        left[i] = now();
+        delay_randomly(random_seed);
+        arrival_times[i] = now();
+        run_barrier(i % KINDS, persistent);
+        departure_times[i] = now();
     }
-    MPI_Allreduce(MPI_IN_PLACE, came, KINDS * ROUNDS, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    MPI_Allreduce(MPI_IN_PLACE, arrival_times, KINDS * ROUNDS, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     for (int i = 0; i < KINDS * ROUNDS; i++)
-        if (left[i] < came[i])
-            barriers_early_messages(i);
+        if (departure_times[i] < arrival_times[i])
+            report_early_departure(i);
 }
 
 int main(int argc, char **argv)
@@ -72,10 +72,10 @@ int main(int argc, char **argv)
     mpitest_begin(&argc, &argv);
     const long wanted = argc > 1 ? atol(argv[1]) : 1;
     long done = 0;
-    unsigned dice = 77u + (unsigned)mpitest_rank;
+    unsigned random_seed = 77u + (unsigned)mpitest_rank;
     MPI_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &persistent);
     for (; done < wanted; done += KINDS * ROUNDS)
-        barriers_batch(&dice, &persistent);
+        run_batch(&random_seed, &persistent);
     MPI_Request_free(&persistent);
     if (mpitest_rank == mpitest_size - 1)
         printf("%ld barriers of %d ranks\n", done, mpitest_size);

@@ -1,5 +1,6 @@
-/* deterministic.c: with FISHPLATE_COLL=deterministic the same data gives the same bits, whatever nodes the ranks are on, in whatever
- * order they come, and whether the call blocks. The numbers are chosen so that the order of additions shows.
+/* deterministic.c: with FISHPLATE_COLL=deterministic equal data gives bitwise equal results for any
+ * placement of ranks on nodes, any order of arrival, and blocking and nonblocking calls. The numbers are
+ * chosen so that the order of additions changes the result.
  *
  * ranks: 8
  * nodes: only 2
@@ -11,28 +12,29 @@
 
 #include "mpitest.h"
 
-enum { RUNS = 12, MEMBERS = 4, MOST = 40000 };
+enum { RUNS = 12, MEMBERS = 4, COUNT_MAX = 40000 };
 
-static double in[MOST], out[MOST], first[MOST];
+static double in[COUNT_MAX], out[COUNT_MAX], first[COUNT_MAX];
 
-static void deterministic_fill(int member, int count)
+static void fill_input(int member, int count)
 {
-    unsigned dice = 99u + 7u * (unsigned)member;
+    unsigned random_seed = 99u + 7u * (unsigned)member;
     for (int i = 0; i < count; i++) {
-        dice = dice * 1103515245u + 12345u;
-        in[i] = ((double)(dice >> 8) - 8e6) * (dice & 64 ? 1e-9 : 1e7);
+        random_seed = random_seed * 1103515245u + 12345u;
+        in[i] = ((double)(random_seed >> 8) - 8e6) * (random_seed & 64 ? 1e-9 : 1e7);
     }
 }
 
-static void be_late(unsigned *dice)
+static void delay_randomly(unsigned *random_seed)
 {
-    *dice = *dice * 1103515245u + 12345u;
-    for (volatile unsigned i = (*dice >> 16) % 5000; i > 0; i--)
+    *random_seed = *random_seed * 1103515245u + 12345u;
+    for (volatile unsigned i = (*random_seed >> 16) % 5000; i > 0; i--)
         ;
 }
 
-/* One reduction of `count` numbers on a communicator of MEMBERS ranks; rank 0 has all or some of the result. */
-static int deterministic_reduce(MPI_Comm comm, int kind, int count)
+/* Runs a reduction of `count` numbers on a communicator of MEMBERS ranks and returns the number of results
+ * that rank 0 has. */
+static int run_reduction(MPI_Comm comm, int kind, int count)
 {
     MPI_Request request;
     switch (kind) {
@@ -54,12 +56,13 @@ static int deterministic_reduce(MPI_Comm comm, int kind, int count)
 
 int main(int argc, char **argv)
 {
-    static const int counts[] = {4, 100, 3000, MOST};
+    static const int counts[] = {4, 100, 3000, COUNT_MAX};
     MPI_Comm near, far;
-    unsigned dice;
+    unsigned random_seed;
     mpitest_begin(&argc, &argv);
-    dice = (unsigned)mpitest_rank;
-    /* Rank 0 compares: it is rank 0 of both, of the four ranks of its node, and of two of each node. */
+    random_seed = (unsigned)mpitest_rank;
+    /* Rank 0 compares the results of two communicators: the four ranks of its node, and two ranks of each
+     * node. */
     MPI_Comm_split(MPI_COMM_WORLD, mpitest_rank / MEMBERS, mpitest_rank, &near);
     MPI_Comm_split(MPI_COMM_WORLD, mpitest_rank / 2 % 2, mpitest_rank, &far);
     for (int kind = 0; kind < 4; kind++)
@@ -68,9 +71,9 @@ int main(int argc, char **argv)
                 MPI_Comm comm = run % 2 ? far : near;
                 int me;
                 MPI_Comm_rank(comm, &me);
-                deterministic_fill(me, counts[c]);
-                be_late(&dice);
-                const int n = deterministic_reduce(comm, kind == 1 && run < 2 ? 0 : kind, counts[c]);
+                fill_input(me, counts[c]);
+                delay_randomly(&random_seed);
+                const int n = run_reduction(comm, kind == 1 && run < 2 ? 0 : kind, counts[c]);
                 if (run == 0)
                     memcpy(first, out, (size_t)n * sizeof(double));
                 if (mpitest_rank == 0 && memcmp(first, out, (size_t)n * sizeof(double)) != 0 &&

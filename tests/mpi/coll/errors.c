@@ -1,4 +1,5 @@
-/* errors.c: bad arguments of collectives give the right error class and leave the communicator usable.
+/* errors.c: invalid arguments of collectives return the correct error class and leave the communicator
+ * usable.
  *
  * ranks: 2
  *
@@ -58,7 +59,7 @@ int main(int argc, char **argv)
     expect_class(MPI_Neighbor_allgather(a, 1, MPI_INT, b, 1, MPI_INT, w), MPI_ERR_TOPOLOGY, "no neighbours");
     expect_class(MPI_Barrier(MPI_COMM_NULL), MPI_ERR_COMM, "barrier of nobody");
 
-    /* It still works. */
+    /* The communicator still works. */
     int one = 1;
     EXPECT_EQ(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, w), MPI_SUCCESS);
     EXPECT_EQ(sum, 2);

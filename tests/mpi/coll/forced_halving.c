@@ -1,4 +1,5 @@
-/* forced_halving.c: what the other forced programs leave out.
+/* forced_halving.c: every blocking collective with algorithms that the other forced_*.c programs do not
+ * select.
  *
  * ranks: 2 4 5 8
  *

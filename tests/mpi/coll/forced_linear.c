@@ -1,4 +1,4 @@
-/* forced_linear.c: the plainest algorithm of every operation.
+/* forced_linear.c: every blocking collective with linear algorithms.
  *
  * ranks: 2 5 8
  *

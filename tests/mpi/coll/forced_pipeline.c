@@ -1,4 +1,5 @@
-/* forced_pipeline.c: short segments, so that pipelines are long.
+/* forced_pipeline.c: every blocking collective with pipelined algorithms and short segments, so that
+ * pipelines are long.
  *
  * ranks: 2 3 4 8
  *

@@ -1,4 +1,4 @@
-/* forced_ring.c: rings, chains and pairwise exchange.
+/* forced_ring.c: every blocking collective with ring, chain and pairwise algorithms.
  *
  * ranks: 2 3 5 8
  *

@@ -1,4 +1,4 @@
-/* forced_tree.c: trees.
+/* forced_tree.c: every blocking collective with tree algorithms.
  *
  * ranks: 2 3 5 8
  *

@@ -1,6 +1,6 @@
-/* helped.c: collectives of two ranks in which the owner of the data writes a part of it into the memory of the rank that
- * reads the rest: every operation, root and size around the limits, in place, an operator that does not commute, types that do
- * not lie in one piece; and that help was given at all, where this is forced.
+/* helped.c: collectives of two ranks by split copies, in which the owner of the data writes a part of it
+ * to the memory of the rank that reads the rest: every operation and root, sizes around the limits, in
+ * place, an operator that does not commute, types with gaps; and a call in which both ranks must copy.
  *
  * ranks: 2 3
  * nodes: no
@@ -14,61 +14,61 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-enum { ROUNDS = 7, MOST = 1 << 17 }; /* ints */
+enum { ROUNDS = 7, INTS_MAX = 1 << 17 }; /* ints */
 
-static int32_t helped_value(int rank, int i, int round)
+static int32_t element_value(int rank, int i, int round)
 {
     return (int32_t)((unsigned)(rank + 1) * 1000003u + (unsigned)i * 7u + (unsigned)round * 31u);
 }
 
-static void helped_fill(int32_t *to, int rank, int n, int round)
+static void fill_input(int32_t *to, int rank, int n, int round)
 {
     for (int i = 0; i < n; i++)
-        to[i] = helped_value(rank, i, round);
+        to[i] = element_value(rank, i, round);
 }
 
-static int wrong_of(const int32_t *got, int rank, int n, int round)
+static int count_wrong(const int32_t *got, int rank, int n, int round)
 {
     int wrong = 0;
     for (int i = 0; i < n; i++)
-        wrong += got[i] != helped_value(rank, i, round);
+        wrong += got[i] != element_value(rank, i, round);
     return wrong;
 }
 
 static void test_moves(int32_t *in, int32_t *out, int root, int n, int round)
 {
     const int me = mpitest_rank, size = mpitest_size;
-    helped_fill(in, me, n, round);
+    fill_input(in, me, n, round);
     if (me != root)
         memset(in, 0, (size_t)n * sizeof(*in));
     MPI_Bcast(in, n, MPI_INT32_T, root, MPI_COMM_WORLD);
-    EXPECT_EQ(wrong_of(in, root, n, round), 0);
+    EXPECT_EQ(count_wrong(in, root, n, round), 0);
 
-    helped_fill(in, me, n, round);
+    fill_input(in, me, n, round);
     MPI_Gather(in, n, MPI_INT32_T, out, n, MPI_INT32_T, root, MPI_COMM_WORLD);
     for (int r = 0; r < size && me == root; r++)
-        EXPECT_EQ(wrong_of(out + (size_t)r * (size_t)n, r, n, round), 0);
+        EXPECT_EQ(count_wrong(out + (size_t)r * (size_t)n, r, n, round), 0);
 
     for (int r = 0; r < size; r++)
-        helped_fill(out + (size_t)r * (size_t)n, r + root, n, round);
+        fill_input(out + (size_t)r * (size_t)n, r + root, n, round);
     MPI_Scatter(out, n, MPI_INT32_T, me == root ? MPI_IN_PLACE : in, n, MPI_INT32_T, root, MPI_COMM_WORLD);
-    EXPECT_EQ(me == root ? 0 : wrong_of(in, me + root, n, round), 0);
+    EXPECT_EQ(me == root ? 0 : count_wrong(in, me + root, n, round), 0);
 }
 
-static int wrong_sums(const int32_t *got, int n, int round)
+static int count_wrong_sums(const int32_t *got, int n, int round)
 {
     int wrong = 0;
     for (int i = 0; i < n; i++) {
         uint32_t sum = 0;
         for (int r = 0; r < mpitest_size; r++)
-            sum += (uint32_t)helped_value(r, i, round);
+            sum += (uint32_t)element_value(r, i, round);
         wrong += got[i] != (int32_t)sum;
     }
     return wrong;
 }
 
-/* A reduction function that does not commute: the left operand counts three times. */
-static void helped_low_memory(void *in, void *inout, int *len, MPI_Datatype *type)
+/* A reduction function that does not commute: the left operand is multiplied by 3. */
+static void leaning_operator(void *in, void *inout, int *len, MPI_Datatype *type)
 {
     int32_t *a = in, *b = inout;
     (void)type;
@@ -76,11 +76,11 @@ static void helped_low_memory(void *in, void *inout, int *len, MPI_Datatype *typ
         b[i] = (int32_t)(3u * (uint32_t)a[i] + (uint32_t)b[i]);
 }
 
-static int32_t helped_leaning(int i, int round)
+static int32_t expected_leaning(int i, int round)
 {
-    uint32_t all = (uint32_t)helped_value(mpitest_size - 1, i, round);
+    uint32_t all = (uint32_t)element_value(mpitest_size - 1, i, round);
     for (int r = mpitest_size - 2; r >= 0; r--)
-        all = 3u * (uint32_t)helped_value(r, i, round) + all;
+        all = 3u * (uint32_t)element_value(r, i, round) + all;
     return (int32_t)all;
 }
 
@@ -88,17 +88,17 @@ static void test_reductions(int32_t *in, int32_t *out, int root, int n, int roun
 {
     const int me = mpitest_rank;
     int wrong = 0;
-    helped_fill(in, me, n, round);
+    fill_input(in, me, n, round);
     MPI_Reduce(in, out, n, MPI_INT32_T, MPI_SUM, root, MPI_COMM_WORLD);
-    EXPECT_EQ(me == root ? wrong_sums(out, n, round) : 0, 0);
-    EXPECT_EQ(wrong_of(in, me, n, round), 0);
+    EXPECT_EQ(me == root ? count_wrong_sums(out, n, round) : 0, 0);
+    EXPECT_EQ(count_wrong(in, me, n, round), 0);
     if (round % 3 == 0) {
         MPI_Reduce(me == root ? MPI_IN_PLACE : in, in, n, MPI_INT32_T, MPI_SUM, root, MPI_COMM_WORLD);
-        EXPECT_EQ(me == root ? wrong_sums(in, n, round) : 0, 0);
-        helped_fill(in, me, n, round);
+        EXPECT_EQ(me == root ? count_wrong_sums(in, n, round) : 0, 0);
+        fill_input(in, me, n, round);
         MPI_Reduce(in, out, n, MPI_INT32_T, leans, root, MPI_COMM_WORLD);
         for (int i = 0; i < n && me == root; i++)
-            wrong += out[i] != helped_leaning(i, round);
+            wrong += out[i] != expected_leaning(i, round);
         EXPECT_EQ(wrong, 0);
     }
 }
@@ -110,7 +110,7 @@ static void test_gaps(int32_t *in, int32_t *out, int root, int n, int round)
     MPI_Type_vector(n, 1, 2, MPI_INT32_T, &spread);
     MPI_Type_commit(&spread);
     if (mpitest_rank == root)
-        helped_fill(in, root, n, round);
+        fill_input(in, root, n, round);
     memset(out, 0, 2 * (size_t)n * sizeof(*out));
     if (mpitest_rank == root)
         MPI_Bcast(in, n, MPI_INT32_T, root, MPI_COMM_WORLD);
@@ -118,17 +118,18 @@ static void test_gaps(int32_t *in, int32_t *out, int root, int n, int round)
         MPI_Bcast(out, 1, spread, root, MPI_COMM_WORLD);
     int wrong = 0;
     for (int i = 0; i < n && mpitest_rank != root; i++)
-        wrong += out[2 * i] != helped_value(root, i, round) || (i + 1 < n && out[2 * i + 1] != 0);
+        wrong += out[2 * i] != element_value(root, i, round) || (i + 1 < n && out[2 * i + 1] != 0);
     EXPECT_EQ(wrong, 0);
     MPI_Type_free(&spread);
 }
 
-/* One call in which help is certain: the root does not go on with the first piece before the other has combined one. It
- * fits the slots, so that where memory cannot be read the other returns, and the root goes on. */
-enum { SURE = 12288 };     /* ints */
-static _Atomic int *flags; /* the other has combined; the other has returned */
+/* A call in which both ranks combine pieces for certain: the root waits with its first piece until the
+ * other rank has combined one. The data fits into the slots, so that if memory cannot be read the other
+ * rank returns, and the root continues. */
+enum { HELPED_INTS = 12288 }; /* ints */
+static _Atomic int *flags;    /* [0]: the other rank has combined a piece; [1]: it has returned */
 
-static void helped_long_timeout(void *in, void *inout, int *len, MPI_Datatype *type)
+static void wait_for_helper(void *in, void *inout, int *len, MPI_Datatype *type)
 {
     int32_t *a = in, *b = inout;
     (void)type;
@@ -140,7 +141,7 @@ static void helped_long_timeout(void *in, void *inout, int *len, MPI_Datatype *t
         b[i] = (int32_t)((uint32_t)a[i] + (uint32_t)b[i]);
 }
 
-static void help_is_given(int32_t *in, int32_t *out)
+static void test_help_is_given(int32_t *in, int32_t *out)
 {
     MPI_T_pvar_session session;
     MPI_T_pvar_handle pieces;
@@ -160,13 +161,13 @@ static void help_is_given(int32_t *in, int32_t *out)
     EXPECT_EQ(MPI_T_pvar_get_index("coll_owner_copies", MPI_T_PVAR_CLASS_COUNTER, &index), MPI_SUCCESS);
     MPI_T_pvar_handle_alloc(session, index, NULL, &pieces, &count);
     MPI_T_pvar_start(session, pieces);
-    MPI_Op_create(helped_long_timeout, 1, &op);
-    helped_fill(in, mpitest_rank, SURE, 5);
+    MPI_Op_create(wait_for_helper, 1, &op);
+    fill_input(in, mpitest_rank, HELPED_INTS, 5);
     MPI_Barrier(MPI_COMM_WORLD);
-    MPI_Reduce(in, out, SURE, MPI_INT32_T, op, 0, MPI_COMM_WORLD);
+    MPI_Reduce(in, out, HELPED_INTS, MPI_INT32_T, op, 0, MPI_COMM_WORLD);
     if (mpitest_rank == 1)
         flags[1] = 1;
-    EXPECT_EQ(mpitest_rank == 0 ? wrong_sums(out, SURE, 5) : 0, 0);
+    EXPECT_EQ(mpitest_rank == 0 ? count_wrong_sums(out, HELPED_INTS, 5) : 0, 0);
     MPI_T_pvar_read(session, pieces, &mine);
     MPI_Allreduce(&mine, &all, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
     if (flags[0])
@@ -182,11 +183,12 @@ static void help_is_given(int32_t *in, int32_t *out)
 
 int main(int argc, char **argv)
 {
-    static const int sizes[] = {8191, 8192, 8193, 12345, 65536, MOST};
+    static const int sizes[] = {8191, 8192, 8193, 12345, 65536, INTS_MAX};
     MPI_Op leans;
     mpitest_begin(&argc, &argv);
-    MPI_Op_create(helped_low_memory, 0, &leans);
-    int32_t *in = malloc(MOST * sizeof(*in)), *out = malloc(MOST * sizeof(*out) * (size_t)(mpitest_size + 2));
+    MPI_Op_create(leaning_operator, 0, &leans);
+    int32_t *in = malloc(INTS_MAX * sizeof(*in)),
+            *out = malloc(INTS_MAX * sizeof(*out) * (size_t)(mpitest_size + 2));
     for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++)
         for (int round = 0; round < ROUNDS; round++) {
             const int root = round % mpitest_size;
@@ -197,7 +199,7 @@ int main(int argc, char **argv)
         }
     const char *forced = getenv("FISHPLATE_COLL");
     if (forced && strstr(forced, "copy=split") && mpitest_size == 2)
-        help_is_given(in, out);
+        test_help_is_given(in, out);
     MPI_Op_free(&leans);
     free(in);
     free(out);

@@ -1,4 +1,4 @@
-/* inter.c: collectives between two groups, blocking and nonblocking, from both sides and every root.
+/* inter.c: collectives on an intercommunicator, blocking and nonblocking, from both sides and every root.
  *
  * ranks: 2 3 4 5 8
  *
@@ -6,15 +6,15 @@
 #include "mpitest.h"
 
 static MPI_Comm inter;
-static int side, rank, mine, others; /* my group, my rank in it, sizes */
+static int side, rank, mine, others; /* own group, own rank in it, sizes of the own and the other group */
 
 /* Element i of the data that process (side, rank) has for rank `to` of the other group. */
-static int inter_value(int from_side, int from, int to, int i)
+static int element_value(int from_side, int from, int to, int i)
 {
     return from_side * 500000 + from * 1000 + to * 50 + i;
 }
 
-static int *inter_block(int n)
+static int *make_block(int n)
 {
     int *p = malloc(((size_t)n + 1) * sizeof(int));
     for (int i = 0; i <= n; i++)
@@ -32,14 +32,14 @@ static int root_arg(int root_side, int root)
 
 static void test_bcast(int root_side, int root, int n)
 {
-    int *data = inter_block(n);
+    int *data = make_block(n);
     if (side == root_side && rank == root)
         for (int i = 0; i < n; i++)
-            data[i] = inter_value(side, rank, 0, i);
+            data[i] = element_value(side, rank, 0, i);
     MPI_Bcast(data, n, MPI_INT, root_arg(root_side, root), inter);
     if (side != root_side)
         for (int i = 0; i < n; i++)
-            EXPECT_EQ(data[i], inter_value(root_side, root, 0, i));
+            EXPECT_EQ(data[i], element_value(root_side, root, 0, i));
     else if (rank != root && n > 0)
         EXPECT_EQ(data[0], -1);
     free(data);
@@ -48,14 +48,14 @@ static void test_bcast(int root_side, int root, int n)
 static void test_gather_scatter(int root_side, int root, int n)
 {
     const int is_root = side == root_side && rank == root, leaf = side != root_side;
-    int *many = inter_block(n * others), *one = inter_block(n), *counts = inter_block(others),
-        *displs = inter_block(others);
+    int *many = make_block(n * others), *one = make_block(n), *counts = make_block(others),
+        *displs = make_block(others);
     for (int r = 0; r < others; r++) {
         counts[r] = n;
         displs[r] = (others - 1 - r) * n;
     }
     for (int i = 0; i < n; i++)
-        one[i] = inter_value(side, rank, root, i);
+        one[i] = element_value(side, rank, root, i);
     for (int v = 0; v < 2; v++) {
         if (v == 0)
             MPI_Gather(one, n, MPI_INT, many, n, MPI_INT, root_arg(root_side, root), inter);
@@ -63,12 +63,12 @@ static void test_gather_scatter(int root_side, int root, int n)
             MPI_Gatherv(one, n, MPI_INT, many, counts, displs, MPI_INT, root_arg(root_side, root), inter);
         for (int r = 0; is_root && r < others; r++)
             for (int i = 0; i < n; i++)
-                EXPECT_EQ(many[(v ? displs[r] : r * n) + i], inter_value(!side, r, root, i));
+                EXPECT_EQ(many[(v ? displs[r] : r * n) + i], element_value(!side, r, root, i));
     }
     for (int v = 0; v < 2; v++) {
         for (int r = 0; is_root && r < others; r++)
             for (int i = 0; i < n; i++)
-                many[(v ? displs[r] : r * n) + i] = inter_value(side, rank, r, i);
+                many[(v ? displs[r] : r * n) + i] = element_value(side, rank, r, i);
         for (int i = 0; i < n; i++)
             one[i] = -1;
         if (v == 0)
@@ -76,7 +76,7 @@ static void test_gather_scatter(int root_side, int root, int n)
         else
             MPI_Scatterv(many, counts, displs, MPI_INT, one, n, MPI_INT, root_arg(root_side, root), inter);
         for (int i = 0; leaf && i < n; i++)
-            EXPECT_EQ(one[i], inter_value(root_side, root, rank, i));
+            EXPECT_EQ(one[i], element_value(root_side, root, rank, i));
     }
     free(many);
     free(one);
@@ -84,10 +84,10 @@ static void test_gather_scatter(int root_side, int root, int n)
     free(displs);
 }
 
-static void test_all(int n)
+static void test_rootless(int n)
 {
-    int *send = inter_block(n * others), *recv = inter_block(n * others), *counts = inter_block(others),
-        *displs = inter_block(others);
+    int *send = make_block(n * others), *recv = make_block(n * others), *counts = make_block(others),
+        *displs = make_block(others);
     MPI_Datatype types[64];
     int bytes[64];
     for (int r = 0; r < others; r++) {
@@ -96,15 +96,15 @@ static void test_all(int n)
         bytes[r] = displs[r] * (int)sizeof(int);
         types[r] = MPI_INT;
         for (int i = 0; i < n; i++)
-            send[r * n + i] = inter_value(side, rank, r, i);
+            send[r * n + i] = element_value(side, rank, r, i);
     }
     MPI_Alltoall(send, n, MPI_INT, recv, n, MPI_INT, inter);
     for (int r = 0; r < others; r++)
         for (int i = 0; i < n; i++)
-            EXPECT_EQ(recv[r * n + i], inter_value(!side, r, rank, i));
+            EXPECT_EQ(recv[r * n + i], element_value(!side, r, rank, i));
     for (int r = 0; r < others; r++)
         for (int i = 0; i < n; i++)
-            send[displs[r] + i] = inter_value(side, rank, r, i);
+            send[displs[r] + i] = element_value(side, rank, r, i);
     for (int w = 0; w < 2; w++) {
         memset(recv, 0, (size_t)(n * others) * sizeof(int));
         if (w == 0)
@@ -113,10 +113,10 @@ static void test_all(int n)
             MPI_Alltoallw(send, counts, bytes, types, recv, counts, bytes, types, inter);
         for (int r = 0; r < others; r++)
             for (int i = 0; i < n; i++)
-                EXPECT_EQ(recv[displs[r] + i], inter_value(!side, r, rank, i));
+                EXPECT_EQ(recv[displs[r] + i], element_value(!side, r, rank, i));
     }
     for (int i = 0; i < n; i++)
-        send[i] = inter_value(side, rank, 0, i);
+        send[i] = element_value(side, rank, 0, i);
     for (int v = 0; v < 2; v++) {
         memset(recv, 0, (size_t)(n * others) * sizeof(int));
         if (v == 0)
@@ -125,7 +125,7 @@ static void test_all(int n)
             MPI_Allgatherv(send, n, MPI_INT, recv, counts, displs, MPI_INT, inter);
         for (int r = 0; r < others; r++)
             for (int i = 0; i < n; i++)
-                EXPECT_EQ(recv[(v ? displs[r] : r * n) + i], inter_value(!side, r, 0, i));
+                EXPECT_EQ(recv[(v ? displs[r] : r * n) + i], element_value(!side, r, 0, i));
     }
     free(send);
     free(recv);
@@ -133,44 +133,44 @@ static void test_all(int n)
     free(displs);
 }
 
-static int inter_sum(int from_side, int ranks, int i)
+static int expected_sum(int from_side, int ranks, int i)
 {
     int s = 0;
     for (int r = 0; r < ranks; r++)
-        s += inter_value(from_side, r, 0, i);
+        s += element_value(from_side, r, 0, i);
     return s;
 }
 
 static void test_reduce(int root_side, int root, int n)
 {
-    int *send = inter_block(n), *recv = inter_block(n);
+    int *send = make_block(n), *recv = make_block(n);
     for (int i = 0; i < n; i++)
-        send[i] = inter_value(side, rank, 0, i);
+        send[i] = element_value(side, rank, 0, i);
     MPI_Reduce(send, recv, n, MPI_INT, MPI_SUM, root_arg(root_side, root), inter);
     for (int i = 0; side == root_side && rank == root && i < n; i++)
-        EXPECT_EQ(recv[i], inter_sum(!side, others, i));
+        EXPECT_EQ(recv[i], expected_sum(!side, others, i));
     MPI_Allreduce(send, recv, n, MPI_INT, MPI_SUM, inter);
     for (int i = 0; i < n; i++)
-        EXPECT_EQ(recv[i], inter_sum(!side, others, i));
+        EXPECT_EQ(recv[i], expected_sum(!side, others, i));
     free(send);
     free(recv);
 }
 
 static void test_reduce_scatter(int n)
 {
-    /* Both groups spread the same number of elements over their ranks. */
+    /* Both groups distribute the same number of elements over their ranks. */
     const int total = n * mine * others;
-    int *send = inter_block(total), *recv = inter_block(total), *counts = inter_block(mine);
+    int *send = make_block(total), *recv = make_block(total), *counts = make_block(mine);
     for (int i = 0; i < total; i++)
-        send[i] = inter_value(side, rank, 0, i);
+        send[i] = element_value(side, rank, 0, i);
     MPI_Reduce_scatter_block(send, recv, n * others, MPI_INT, MPI_SUM, inter);
     for (int i = 0; i < n * others; i++)
-        EXPECT_EQ(recv[i], inter_sum(!side, others, rank * n * others + i));
+        EXPECT_EQ(recv[i], expected_sum(!side, others, rank * n * others + i));
     for (int r = 0; r < mine; r++)
         counts[r] = r == 0 ? total : 0;
     MPI_Reduce_scatter(send, recv, counts, MPI_INT, MPI_SUM, inter);
     for (int i = 0; i < counts[rank]; i++)
-        EXPECT_EQ(recv[i], inter_sum(!side, others, i));
+        EXPECT_EQ(recv[i], expected_sum(!side, others, i));
     free(send);
     free(recv);
     free(counts);
@@ -210,7 +210,7 @@ int main(int argc, char **argv)
                 test_gather_scatter(s, root, counts[c]);
                 test_reduce(s, root, counts[c]);
             }
-        test_all(counts[c]);
+        test_rootless(counts[c]);
         test_reduce_scatter(counts[c] > 100 ? 100 : counts[c]);
     }
     test_nonblocking();

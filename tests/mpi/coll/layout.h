@@ -1,5 +1,5 @@
-/* layout.h: typed buffers of integers that are compared byte for byte with what they should hold, holes
- * included.
+/* layout.h: buffers of integers with various datatypes, compared byte by byte with their expected
+ * contents, gaps included.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TESTS_MPI_COLL_LAYOUT_H
@@ -19,7 +19,7 @@ struct layout {
 enum { PLAIN, TRIPLE, STRIDED, SHIFTED, LAYOUTS };
 static struct layout layouts[LAYOUTS];
 
-static void layouts_make(void)
+static void layouts_create(void)
 {
     MPI_Datatype t;
     layouts[PLAIN] = (struct layout){.name = "int", .type = MPI_INT, .extent = 4, .n = 1};
@@ -47,14 +47,14 @@ static void layouts_free(void)
         MPI_Type_free(&layouts[i].type);
 }
 
-/* Room for `elements` of a layout, filled with a pattern that is no data. */
+/* A buffer for `elements` elements of a layout, filled with a pattern that differs from all data. */
 struct space {
     const struct layout *l;
     char *memory, *base;
     size_t size;
 };
 
-static struct space space_make(const struct layout *l, long elements)
+static struct space space_alloc(const struct layout *l, long elements)
 {
     struct space s = {.l = l, .size = 128 + (size_t)elements * (size_t)l->extent};
     s.memory = malloc(s.size);
@@ -75,13 +75,13 @@ static void space_set(struct space *s, long first, long i, int value)
     memcpy(element + s->l->at[i % s->l->n], &value, 4);
 }
 
-static int space_same(const struct space *a, const struct space *b)
+static int space_is_equal(const struct space *a, const struct space *b)
 {
     return a->size == b->size && memcmp(a->memory, b->memory, a->size) == 0;
 }
 
-/* Integer i of the data that rank `from` has for rank `to`. */
-static int datum(int from, int to, long i)
+/* Element i of the data that rank `from` has for rank `to`. */
+static int element_of(int from, int to, long i)
 {
     return (int)(from * 1000003 + to * 10007 + i * 31 + 7);
 }
@@ -89,7 +89,7 @@ static int datum(int from, int to, long i)
 static void space_fill(struct space *s, long first, long ints, int from, int to)
 {
     for (long i = 0; i < ints; i++)
-        space_set(s, first, i, datum(from, to, i));
+        space_set(s, first, i, element_of(from, to, i));
 }
 
 #endif

@@ -1,5 +1,6 @@
-/* long.c: collectives whose data takes many steps of the node's shared memory, by copying and by reading the owner's memory.
- * All powers of two up to 16 MiB: a call of exactly as many steps as there are flags once waited for itself.
+/* long.c: collectives whose data needs many steps of the node's shared memory, by copying and by reading
+ * the owner's memory, for all powers of two up to 16 MiB: a call with exactly as many steps as there are
+ * flags once deadlocked.
  *
  * ranks: 3 2 4
  * nodes: no
@@ -16,55 +17,55 @@ enum { LARGEST = 16 << 20, ROUNDS = 3 };
 
 static uint32_t *in, *out;
 
-static uint32_t long_value(int rank, size_t i)
+static uint32_t element_value(int rank, size_t i)
 {
     return (uint32_t)(rank + 1) * 2654435761u + (uint32_t)i;
 }
 
-static void long_fill(size_t n)
+static void fill_input(size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        in[i] = long_value(mpitest_rank, i);
+        in[i] = element_value(mpitest_rank, i);
     memset(out, 0xff, n * sizeof(*out));
 }
 
-/* The next position to check: far apart, first and last among them. */
-static size_t long_next(size_t i, size_t n)
+/* The next position to check: positions are far apart and include the first and the last one. */
+static size_t next_position(size_t i, size_t n)
 {
     return i + 1 == n ? n : i + 509 < n ? i + 509 : n - 1;
 }
 
 static void check_allreduce(size_t n)
 {
-    long_fill(n);
+    fill_input(n);
     MPI_Allreduce(in, out, (int)n, MPI_UINT32_T, MPI_SUM, MPI_COMM_WORLD);
-    for (size_t i = 0; i < n; i = long_next(i, n)) {
+    for (size_t i = 0; i < n; i = next_position(i, n)) {
         uint32_t sum = 0;
         for (int r = 0; r < mpitest_size; r++)
-            sum += long_value(r, i);
+            sum += element_value(r, i);
         EXPECT(out[i] == sum);
     }
 }
 
 static void check_bcast(size_t n, int root)
 {
-    long_fill(n);
+    fill_input(n);
     MPI_Bcast(in, (int)n, MPI_UINT32_T, root, MPI_COMM_WORLD);
-    for (size_t i = 0; i < n; i = long_next(i, n))
-        EXPECT(in[i] == long_value(root, i));
+    for (size_t i = 0; i < n; i = next_position(i, n))
+        EXPECT(in[i] == element_value(root, i));
 }
 
-/* Tests reductions in which ranks that only send go through all flags in one call. The barrier before leaves steps
- * that no rank has reported as done yet. */
+/* Tests reductions in which ranks that only send use all flags in one call. The preceding barrier leaves
+ * steps that no rank has reported as done yet. */
 static void check_reduce(size_t n, int root)
 {
-    long_fill(n);
+    fill_input(n);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Reduce(in, out, (int)n, MPI_UINT32_T, MPI_SUM, root, MPI_COMM_WORLD);
-    for (size_t i = 0; mpitest_rank == root && i < n; i = long_next(i, n)) {
+    for (size_t i = 0; mpitest_rank == root && i < n; i = next_position(i, n)) {
         uint32_t sum = 0;
         for (int r = 0; r < mpitest_size; r++)
-            sum += long_value(r, i);
+            sum += element_value(r, i);
         EXPECT(out[i] == sum);
     }
 }
@@ -72,27 +73,27 @@ static void check_reduce(size_t n, int root)
 static void check_gather(size_t n, int root)
 {
     const size_t block = n / (size_t)mpitest_size;
-    long_fill(n);
+    fill_input(n);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Gather(in, (int)block, MPI_UINT32_T, out, (int)block, MPI_UINT32_T, root, MPI_COMM_WORLD);
     for (int r = 0; mpitest_rank == root && r < mpitest_size; r++)
-        for (size_t i = 0; i < block; i = long_next(i, block))
-            EXPECT(out[(size_t)r * block + i] == long_value(r, i));
+        for (size_t i = 0; i < block; i = next_position(i, block))
+            EXPECT(out[(size_t)r * block + i] == element_value(r, i));
 }
 
-/* Tests with n elements in all: a block for each rank. */
+/* Tests an allgather or alltoall with n elements in all, one block per rank. */
 static void check_blocks(size_t n, int alltoall)
 {
     const size_t block = n / (size_t)mpitest_size;
-    long_fill(n);
+    fill_input(n);
     if (alltoall)
         MPI_Alltoall(in, (int)block, MPI_UINT32_T, out, (int)block, MPI_UINT32_T, MPI_COMM_WORLD);
     else
         MPI_Allgather(in, (int)block, MPI_UINT32_T, out, (int)block, MPI_UINT32_T, MPI_COMM_WORLD);
     for (int r = 0; r < mpitest_size; r++)
-        for (size_t i = 0; i < block; i = long_next(i, block))
+        for (size_t i = 0; i < block; i = next_position(i, block))
             EXPECT(out[(size_t)r * block + i] ==
-                   long_value(r, (alltoall ? (size_t)mpitest_rank * block : 0) + i));
+                   element_value(r, (alltoall ? (size_t)mpitest_rank * block : 0) + i));
 }
 
 int main(int argc, char **argv)

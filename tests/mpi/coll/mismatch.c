@@ -1,5 +1,5 @@
-/* mismatch.c: collective calls whose lengths do not agree end with an error wherever data would be missing,
- * nobody waits for ever, and the communicator can be used afterwards.
+/* mismatch.c: collective calls with different lengths return an error at every rank whose data would be
+ * incomplete, no rank waits forever, and the communicator remains usable.
  *
  * ranks: 2 4
  *
@@ -18,9 +18,9 @@ static const char *const names[] = {"bcast",   "reduce",    "allreduce", "gather
 
 static int *in, *out;
 
-/* Makes a call in which rank 0 passes root `mine`, the others `theirs`. Received blocks are as long as this rank's
- * own, except where the call sends less than it receives. */
-static int mismatch_call(enum kind kind, bool nonblocking, int mine, int theirs, MPI_Comm comm)
+/* Executes a call in which rank 0 passes length `mine` and the other ranks `theirs`. Received blocks have
+ * this rank's own length, except where the call sends less than it receives. */
+static int call_collective(enum kind kind, bool nonblocking, int mine, int theirs, MPI_Comm comm)
 {
     const MPI_Datatype t = MPI_INT;
     const int n = mpitest_rank == 0 ? mine : theirs;
@@ -60,32 +60,32 @@ static int mismatch_call(enum kind kind, bool nonblocking, int mine, int theirs,
     return rc ? rc : MPI_Wait(&r, MPI_STATUS_IGNORE);
 }
 
-/* True for ranks that must get an error: those that receive other data than they requested, directly or through
- * others. */
-static bool must_know(enum kind kind)
+/* True if this rank must get an error because it receives, directly or through others, other data than it
+ * requested. */
+static bool must_fail(enum kind kind)
 {
     if (kind == REDUCE || kind == GATHER)
         return mpitest_rank == 0;
     return (kind != BCAST && kind != SCATTER) || mpitest_rank != 0;
 }
 
-static void mismatch_try(enum kind kind, bool nonblocking, int mine, int theirs)
+static void test_mismatch(enum kind kind, bool nonblocking, int mine, int theirs)
 {
     MPI_Comm comm;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-    const int rc = mismatch_call(kind, nonblocking, mine, theirs, comm);
-    if (must_know(kind) && rc == MPI_SUCCESS && mpitest_failures++ < 20)
+    const int rc = call_collective(kind, nonblocking, mine, theirs, comm);
+    if (must_fail(kind) && rc == MPI_SUCCESS && mpitest_failures++ < 20)
         fprintf(stderr, "rank %d: %s%s of %d at rank 0 and %d elsewhere gives no error\n", mpitest_rank,
                 nonblocking ? "nonblocking " : "", names[kind], mine, theirs);
 
-    /* The next calls on it do what they say. */
+    /* The next calls on the communicator are correct. */
     int sum = 0, last = mpitest_rank;
     EXPECT_EQ(MPI_Allreduce(&mpitest_rank, &sum, 1, MPI_INT, MPI_SUM, comm), MPI_SUCCESS);
     EXPECT_EQ(sum, mpitest_size * (mpitest_size - 1) / 2);
     EXPECT_EQ(MPI_Bcast(&last, 1, MPI_INT, mpitest_size - 1, comm), MPI_SUCCESS);
     EXPECT_EQ(last, mpitest_size - 1);
-    EXPECT_EQ(mismatch_call(kind, nonblocking, theirs, theirs, comm), MPI_SUCCESS);
+    EXPECT_EQ(call_collective(kind, nonblocking, theirs, theirs, comm), MPI_SUCCESS);
     MPI_Comm_free(&comm);
 }
 
@@ -96,8 +96,8 @@ int main(int argc, char **argv)
     out = calloc((size_t)mpitest_size * LONG, sizeof(*out));
     for (int kind = 0; kind < KINDS; kind++)
         for (int nonblocking = 0; nonblocking < 2; nonblocking++) {
-            mismatch_try((enum kind)kind, nonblocking, SHORT, LONG);
-            mismatch_try((enum kind)kind, nonblocking, LONG, SHORT);
+            test_mismatch((enum kind)kind, nonblocking, SHORT, LONG);
+            test_mismatch((enum kind)kind, nonblocking, LONG, SHORT);
         }
     free(in);
     free(out);

@@ -1,5 +1,5 @@
-/* move.h: collectives that move data, against what each rank can work out by itself: layouts x roots x
- * lengths, in place and not.
+/* move.h: tests of collectives that move data, for all combinations of layouts, roots and lengths, in
+ * place and not; each rank computes the expected result itself.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TESTS_MPI_COLL_MOVE_H
@@ -7,30 +7,30 @@
 
 #include "layout.h"
 
-struct moving {
+struct moving_test {
     MPI_Comm comm;
     int rank, size;
     const struct layout *s, *r;
-    long ints; /* of a block: a multiple of what every layout holds */
+    long ints; /* integers of a block: a multiple of every layout's number of integers */
 };
 
-static long elements(const struct layout *l, long ints)
+static long count_elements(const struct layout *l, long ints)
 {
     return ints / l->n;
 }
 
 #define EXPECT_SPACE(a, b, what, m, root)                                                                \
     do {                                                                                                 \
-        if (!space_same(a, b) && mpitest_failures++ < 20)                                                \
+        if (!space_is_equal(a, b) && mpitest_failures++ < 20)                                            \
             fprintf(stderr, "rank %d of %d: %s of %ld ints, %s to %s, root %d: wrong data\n", (m)->rank, \
                     (m)->size, what, (m)->ints, (m)->s->name, (m)->r->name, root);                       \
     } while (0)
 
-static void test_bcast(const struct moving *m, int root)
+static void test_bcast(const struct moving_test *m, int root)
 {
     const struct layout *l = m->rank == root ? m->s : m->r;
-    long n = elements(l, m->ints);
-    struct space got = space_make(l, n), want = space_make(l, n);
+    long n = count_elements(l, m->ints);
+    struct space got = space_alloc(l, n), want = space_alloc(l, n);
     if (m->rank == root)
         space_fill(&got, 0, m->ints, root, 0);
     space_fill(&want, 0, m->ints, root, 0);
@@ -40,11 +40,11 @@ static void test_bcast(const struct moving *m, int root)
     space_free(&want);
 }
 
-static void test_gather(const struct moving *m, int root, int in_place)
+static void test_gather(const struct moving_test *m, int root, int in_place)
 {
-    long ns = elements(m->s, m->ints), nr = elements(m->r, m->ints);
-    struct space send = space_make(m->s, ns), got = space_make(m->r, nr * m->size),
-                 want = space_make(m->r, nr * m->size);
+    long ns = count_elements(m->s, m->ints), nr = count_elements(m->r, m->ints);
+    struct space send = space_alloc(m->s, ns), got = space_alloc(m->r, nr * m->size),
+                 want = space_alloc(m->r, nr * m->size);
     space_fill(&send, 0, m->ints, m->rank, root);
     if (m->rank == root) {
         for (int i = 0; i < m->size; i++)
@@ -60,11 +60,11 @@ static void test_gather(const struct moving *m, int root, int in_place)
     space_free(&want);
 }
 
-static void test_scatter(const struct moving *m, int root, int in_place)
+static void test_scatter(const struct moving_test *m, int root, int in_place)
 {
-    long ns = elements(m->s, m->ints), nr = elements(m->r, m->ints);
-    struct space send = space_make(m->s, ns * m->size), got = space_make(m->r, nr),
-                 want = space_make(m->r, nr);
+    long ns = count_elements(m->s, m->ints), nr = count_elements(m->r, m->ints);
+    struct space send = space_alloc(m->s, ns * m->size), got = space_alloc(m->r, nr),
+                 want = space_alloc(m->r, nr);
     for (int i = 0; i < m->size; i++)
         space_fill(&send, i * ns, m->ints, root, i);
     int mine = in_place && m->rank == root;
@@ -78,11 +78,11 @@ static void test_scatter(const struct moving *m, int root, int in_place)
     space_free(&want);
 }
 
-static void test_allgather(const struct moving *m, int in_place)
+static void test_allgather(const struct moving_test *m, int in_place)
 {
-    long ns = elements(m->s, m->ints), nr = elements(m->r, m->ints);
-    struct space send = space_make(m->s, ns), got = space_make(m->r, nr * m->size),
-                 want = space_make(m->r, nr * m->size);
+    long ns = count_elements(m->s, m->ints), nr = count_elements(m->r, m->ints);
+    struct space send = space_alloc(m->s, ns), got = space_alloc(m->r, nr * m->size),
+                 want = space_alloc(m->r, nr * m->size);
     space_fill(&send, 0, m->ints, m->rank, 0);
     if (in_place)
         space_fill(&got, m->rank * nr, m->ints, m->rank, 0);
@@ -96,11 +96,11 @@ static void test_allgather(const struct moving *m, int in_place)
     space_free(&want);
 }
 
-static void test_alltoall(const struct moving *m, int in_place)
+static void test_alltoall(const struct moving_test *m, int in_place)
 {
-    long ns = elements(m->s, m->ints), nr = elements(m->r, m->ints);
-    struct space send = space_make(m->s, ns * m->size), got = space_make(m->r, nr * m->size),
-                 want = space_make(m->r, nr * m->size);
+    long ns = count_elements(m->s, m->ints), nr = count_elements(m->r, m->ints);
+    struct space send = space_alloc(m->s, ns * m->size), got = space_alloc(m->r, nr * m->size),
+                 want = space_alloc(m->r, nr * m->size);
     for (int i = 0; i < m->size; i++) {
         space_fill(&send, i * ns, m->ints, m->rank, i);
         space_fill(&want, i * nr, m->ints, i, m->rank);
@@ -115,36 +115,36 @@ static void test_alltoall(const struct moving *m, int in_place)
     space_free(&want);
 }
 
-/* The length of a block: different, some empty, in descending order with gaps. Symmetric in the ranks, as in-place
- * calls need. */
-static long ragged(const struct moving *m, int a, int b)
+/* The length in ints of the block from rank a to rank b: lengths differ, and some are 0. Symmetric in the
+ * ranks, as in-place calls require. */
+static long ragged_length(const struct moving_test *m, int a, int b)
 {
     return (a + b) % 3 == 0 ? 0 : m->ints * (1 + (a + b) % 2);
 }
 
-static long ragged_place(const struct moving *m, const struct layout *l, int i)
+static long ragged_displacement(const struct moving_test *m, const struct layout *l, int i)
 {
-    return (long)(m->size - 1 - i) * (elements(l, 2 * m->ints) + 1);
+    return (long)(m->size - 1 - i) * (count_elements(l, 2 * m->ints) + 1);
 }
 
-static void test_gatherv(const struct moving *m, int root, int in_place)
+static void test_gatherv(const struct moving_test *m, int root, int in_place)
 {
-    long mine = ragged(m, m->rank, 0);
+    long mine = ragged_length(m, m->rank, 0);
     int counts[64], displs[64];
-    struct space send = space_make(m->s, elements(m->s, mine)),
-                 got = space_make(m->r, ragged_place(m, m->r, -1)),
-                 want = space_make(m->r, ragged_place(m, m->r, -1));
+    struct space send = space_alloc(m->s, count_elements(m->s, mine)),
+                 got = space_alloc(m->r, ragged_displacement(m, m->r, -1)),
+                 want = space_alloc(m->r, ragged_displacement(m, m->r, -1));
     space_fill(&send, 0, mine, m->rank, root);
     for (int i = 0; i < m->size; i++) {
-        counts[i] = (int)elements(m->r, ragged(m, i, 0));
-        displs[i] = (int)ragged_place(m, m->r, i);
+        counts[i] = (int)count_elements(m->r, ragged_length(m, i, 0));
+        displs[i] = (int)ragged_displacement(m, m->r, i);
         if (m->rank == root)
-            space_fill(&want, displs[i], ragged(m, i, 0), i, root);
+            space_fill(&want, displs[i], ragged_length(m, i, 0), i, root);
     }
     int here = in_place && m->rank == root;
     if (here)
         space_fill(&got, displs[root], mine, root, root);
-    MPI_Gatherv(here ? MPI_IN_PLACE : send.base, (int)elements(m->s, mine), m->s->type, got.base,
+    MPI_Gatherv(here ? MPI_IN_PLACE : send.base, (int)count_elements(m->s, mine), m->s->type, got.base,
                 m->rank == root ? counts : NULL, m->rank == root ? displs : NULL, m->r->type, root, m->comm);
     EXPECT_SPACE(&got, &want, "gatherv", m, root);
     space_free(&send);
@@ -152,44 +152,45 @@ static void test_gatherv(const struct moving *m, int root, int in_place)
     space_free(&want);
 }
 
-static void test_scatterv(const struct moving *m, int root, int in_place)
+static void test_scatterv(const struct moving_test *m, int root, int in_place)
 {
-    long mine = ragged(m, m->rank, 0);
+    long mine = ragged_length(m, m->rank, 0);
     int counts[64], displs[64];
-    struct space send = space_make(m->s, ragged_place(m, m->s, -1)),
-                 got = space_make(m->r, elements(m->r, mine)), want = space_make(m->r, elements(m->r, mine));
+    struct space send = space_alloc(m->s, ragged_displacement(m, m->s, -1)),
+                 got = space_alloc(m->r, count_elements(m->r, mine)),
+                 want = space_alloc(m->r, count_elements(m->r, mine));
     for (int i = 0; i < m->size; i++) {
-        counts[i] = (int)elements(m->s, ragged(m, i, 0));
-        displs[i] = (int)ragged_place(m, m->s, i);
-        space_fill(&send, displs[i], ragged(m, i, 0), root, i);
+        counts[i] = (int)count_elements(m->s, ragged_length(m, i, 0));
+        displs[i] = (int)ragged_displacement(m, m->s, i);
+        space_fill(&send, displs[i], ragged_length(m, i, 0), root, i);
     }
     int here = in_place && m->rank == root;
     if (!here)
         space_fill(&want, 0, mine, root, m->rank);
     MPI_Scatterv(send.base, m->rank == root ? counts : NULL, m->rank == root ? displs : NULL, m->s->type,
-                 here ? MPI_IN_PLACE : got.base, (int)elements(m->r, mine), m->r->type, root, m->comm);
+                 here ? MPI_IN_PLACE : got.base, (int)count_elements(m->r, mine), m->r->type, root, m->comm);
     EXPECT_SPACE(&got, &want, "scatterv", m, root);
     space_free(&send);
     space_free(&got);
     space_free(&want);
 }
 
-static void test_allgatherv(const struct moving *m, int in_place)
+static void test_allgatherv(const struct moving_test *m, int in_place)
 {
-    long mine = ragged(m, m->rank, 0);
+    long mine = ragged_length(m, m->rank, 0);
     int counts[64], displs[64];
-    struct space send = space_make(m->s, elements(m->s, mine)),
-                 got = space_make(m->r, ragged_place(m, m->r, -1)),
-                 want = space_make(m->r, ragged_place(m, m->r, -1));
+    struct space send = space_alloc(m->s, count_elements(m->s, mine)),
+                 got = space_alloc(m->r, ragged_displacement(m, m->r, -1)),
+                 want = space_alloc(m->r, ragged_displacement(m, m->r, -1));
     space_fill(&send, 0, mine, m->rank, 0);
     for (int i = 0; i < m->size; i++) {
-        counts[i] = (int)elements(m->r, ragged(m, i, 0));
-        displs[i] = (int)ragged_place(m, m->r, i);
-        space_fill(&want, displs[i], ragged(m, i, 0), i, 0);
+        counts[i] = (int)count_elements(m->r, ragged_length(m, i, 0));
+        displs[i] = (int)ragged_displacement(m, m->r, i);
+        space_fill(&want, displs[i], ragged_length(m, i, 0), i, 0);
     }
     if (in_place)
         space_fill(&got, displs[m->rank], mine, m->rank, 0);
-    MPI_Allgatherv(in_place ? MPI_IN_PLACE : send.base, (int)elements(m->s, mine), m->s->type, got.base,
+    MPI_Allgatherv(in_place ? MPI_IN_PLACE : send.base, (int)count_elements(m->s, mine), m->s->type, got.base,
                    counts, displs, m->r->type, m->comm);
     EXPECT_SPACE(&got, &want, "allgatherv", m, -1);
     space_free(&send);
@@ -197,19 +198,19 @@ static void test_allgatherv(const struct moving *m, int in_place)
     space_free(&want);
 }
 
-static void test_alltoallv(const struct moving *m, int in_place, int wide)
+static void test_alltoallv(const struct moving_test *m, int in_place, int wide)
 {
     int scounts[64], rcounts[64], sdispls[64], rdispls[64];
     MPI_Datatype stypes[64], rtypes[64];
-    struct space send = space_make(m->s, ragged_place(m, m->s, -1)),
-                 got = space_make(m->r, ragged_place(m, m->r, -1)),
-                 want = space_make(m->r, ragged_place(m, m->r, -1));
+    struct space send = space_alloc(m->s, ragged_displacement(m, m->s, -1)),
+                 got = space_alloc(m->r, ragged_displacement(m, m->r, -1)),
+                 want = space_alloc(m->r, ragged_displacement(m, m->r, -1));
     for (int i = 0; i < m->size; i++) {
-        long n = ragged(m, m->rank, i);
-        scounts[i] = (int)elements(m->s, n);
-        rcounts[i] = (int)elements(m->r, n);
-        sdispls[i] = (int)ragged_place(m, m->s, i);
-        rdispls[i] = (int)ragged_place(m, m->r, i);
+        long n = ragged_length(m, m->rank, i);
+        scounts[i] = (int)count_elements(m->s, n);
+        rcounts[i] = (int)count_elements(m->r, n);
+        sdispls[i] = (int)ragged_displacement(m, m->s, i);
+        rdispls[i] = (int)ragged_displacement(m, m->r, i);
         space_fill(&send, sdispls[i], n, m->rank, i);
         space_fill(&want, rdispls[i], n, i, m->rank);
         if (in_place)
@@ -233,9 +234,9 @@ static void test_alltoallv(const struct moving *m, int in_place, int wide)
     space_free(&want);
 }
 
-static void test_moving(MPI_Comm comm, const struct layout *s, const struct layout *r, long ints)
+static void test_all_moving(MPI_Comm comm, const struct layout *s, const struct layout *r, long ints)
 {
-    struct moving m = {.comm = comm, .s = s, .r = r, .ints = ints};
+    struct moving_test m = {.comm = comm, .s = s, .r = r, .ints = ints};
     MPI_Comm_rank(comm, &m.rank);
     MPI_Comm_size(comm, &m.size);
     for (int root = 0; root < m.size; root++) {

@@ -1,15 +1,16 @@
-/* neighbor.c: neighbourhood collectives on grids (also with one or two ranks in a periodic dimension, where
- * both neighbours are the same rank), on graphs and on distributed graphs with double edges.
+/* neighbor.c: neighbourhood collectives on Cartesian grids (also with one or two ranks in a periodic
+ * dimension, where both neighbours are the same rank), on graphs, and on distributed graphs with duplicate
+ * edges.
  *
  * ranks: 1 2 3 4 5 6 8
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "mpitest.h"
 
-#define MOST 16
+#define NEIGHBORS_MAX 16
 
-/* Runs both operations blocking, nonblocking or persistent. */
-static void exchange_in(int form, MPI_Comm comm, int *send, int *recv, int *me, int *all)
+/* Runs MPI_Neighbor_allgather and MPI_Neighbor_alltoall in the blocking, nonblocking or persistent form. */
+static void exchange_both(int form, MPI_Comm comm, int *send, int *recv, int *me, int *all)
 {
     MPI_Request r[2];
     if (form == 0) {
@@ -34,7 +35,7 @@ static void exchange_in(int form, MPI_Comm comm, int *send, int *recv, int *me, 
 static void test_cart(int ndims, int periodic)
 {
     int dims[3] = {0}, periods[3] = {periodic, periodic, periodic}, source, dest;
-    int send[MOST], recv[MOST], want[MOST], all[MOST];
+    int send[NEIGHBORS_MAX], recv[NEIGHBORS_MAX], want[NEIGHBORS_MAX], all[NEIGHBORS_MAX];
     MPI_Comm cart;
     MPI_Dims_create(mpitest_size, ndims, dims);
     MPI_Cart_create(MPI_COMM_WORLD, ndims, dims, periods, 0, &cart);
@@ -52,7 +53,7 @@ static void test_cart(int ndims, int periodic)
             want[2 * d + 1] = dest * 100 + 2 * d;
     }
     for (int form = 0; form < 3; form++) {
-        exchange_in(form, cart, send, recv, &me, all);
+        exchange_both(form, cart, send, recv, &me, all);
         for (int i = 0; i < 2 * ndims; i++) {
             EXPECT_EQ(recv[i], want[i]);
             EXPECT_EQ(all[i], want[i] < 0 ? -1 : want[i] / 100);
@@ -62,7 +63,8 @@ static void test_cart(int ndims, int periodic)
     MPI_Comm_free(&cart);
 }
 
-/* Tests a graph in which every rank sends to the next three, to the next one twice, blocks of different sizes. */
+/* Tests a graph in which every rank sends to the next three, to the next one twice, blocks of different
+ * sizes. */
 static void test_dist_graph(void)
 {
     enum { EDGES = 4 };
@@ -71,7 +73,7 @@ static void test_dist_graph(void)
     int sources[EDGES], dests[EDGES], scounts[EDGES], rcounts[EDGES], sdispls[EDGES], rdispls[EDGES];
     MPI_Aint sbytes[EDGES], rbytes[EDGES];
     MPI_Datatype types[EDGES];
-    int send[MOST], recv[MOST], mine[2] = {me, me + 1000};
+    int send[NEIGHBORS_MAX], recv[NEIGHBORS_MAX], mine[2] = {me, me + 1000};
     for (int i = 0; i < EDGES; i++) {
         dests[i] = (me + hops[i]) % n;
         sources[i] = ((me - hops[i]) % n + n) % n;
@@ -80,13 +82,14 @@ static void test_dist_graph(void)
         sbytes[i] = rbytes[i] = 12 * i;
         types[i] = MPI_INT;
     }
-    /* Edges between two ranks match in the order of the lists; with few ranks different hops meet. */
+    /* Edges between two ranks match in the order of the lists; with few ranks edges of different distances
+     * connect the same ranks. */
     MPI_Comm graph;
     MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, EDGES, sources, MPI_UNWEIGHTED, EDGES, dests,
                                    MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph);
     for (int form = 0; form < 4; form++) {
         MPI_Request r = MPI_REQUEST_NULL;
-        for (int i = 0; i < MOST; i++) {
+        for (int i = 0; i < NEIGHBORS_MAX; i++) {
             send[i] = me * 100 + i;
             recv[i] = -1;
         }

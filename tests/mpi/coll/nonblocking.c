@@ -1,5 +1,5 @@
-/* nonblocking.c: many collectives in flight on one communicator, completed in an order of each rank's own,
- * with types and operators freed while they run.
+/* nonblocking.c: many collectives in flight on one communicator, completed in a different order at each
+ * rank, with datatypes and operators freed while the collectives run.
  *
  * ranks: 1 2 3 4 5 8
  *
@@ -10,18 +10,18 @@
 #define FORMS  17
 #define N      40
 
-static void nonblocking_add(void *in, void *inout, int *n, MPI_Datatype *type)
+static void add_elements(void *in, void *inout, int *n, MPI_Datatype *type)
 {
     for (int i = 0; i < *n; i++)
         ((int *)inout)[i] += ((int *)in)[i];
 }
 
-struct flight {
+struct collective_buffers {
     int send[64 * N], recv[64 * N], counts[64], displs[64], bytes[64];
     MPI_Datatype types[64];
 };
 
-static void nonblocking_start(struct flight *f, int form, int root, MPI_Request *request)
+static void start_collective(struct collective_buffers *f, int form, int root, MPI_Request *request)
 {
     const int n = mpitest_size;
     MPI_Comm w = MPI_COMM_WORLD;
@@ -29,7 +29,7 @@ static void nonblocking_start(struct flight *f, int form, int root, MPI_Request 
     MPI_Op op;
     MPI_Type_contiguous(1, MPI_INT, &type);
     MPI_Type_commit(&type);
-    MPI_Op_create(nonblocking_add, 1, &op);
+    MPI_Op_create(add_elements, 1, &op);
     for (int i = 0; i < 64 * N; i++) {
         f->send[i] = mpitest_rank * 100 + i;
         f->recv[i] = -1;
@@ -98,13 +98,13 @@ static void nonblocking_start(struct flight *f, int form, int root, MPI_Request 
     MPI_Op_free(&op);
 }
 
-/* Sum over ranks below `ranks` of element i. */
-static int nonblocking_sum(int ranks, int i)
+/* The sum of element i over all ranks below `ranks`. */
+static int sum_over_ranks(int ranks, int i)
 {
     return 100 * ranks * (ranks - 1) / 2 + ranks * i;
 }
 
-static void nonblocking_verify(const struct flight *f, int form, int root)
+static void check_result(const struct collective_buffers *f, int form, int root)
 {
     const int n = mpitest_size, me = mpitest_rank;
     for (int i = 0; i < N; i++) {
@@ -142,21 +142,21 @@ static void nonblocking_verify(const struct flight *f, int form, int root)
             break;
         case 11:
             if (me == root)
-                EXPECT_EQ(f->recv[i], nonblocking_sum(n, i));
+                EXPECT_EQ(f->recv[i], sum_over_ranks(n, i));
             break;
         case 12:
-            EXPECT_EQ(f->recv[i], nonblocking_sum(n, i));
+            EXPECT_EQ(f->recv[i], sum_over_ranks(n, i));
             break;
         case 13:
         case 14:
-            EXPECT_EQ(f->recv[i], nonblocking_sum(n, me * N + i));
+            EXPECT_EQ(f->recv[i], sum_over_ranks(n, me * N + i));
             break;
         case 15:
-            EXPECT_EQ(f->recv[i], nonblocking_sum(me + 1, i));
+            EXPECT_EQ(f->recv[i], sum_over_ranks(me + 1, i));
             break;
         default:
             if (me > 0)
-                EXPECT_EQ(f->recv[i], nonblocking_sum(me, i));
+                EXPECT_EQ(f->recv[i], sum_over_ranks(me, i));
         }
     }
 }
@@ -164,12 +164,12 @@ static void nonblocking_verify(const struct flight *f, int form, int root)
 int main(int argc, char **argv)
 {
     mpitest_begin(&argc, &argv);
-    static struct flight flights[FORMS];
+    static struct collective_buffers flights[FORMS];
     MPI_Request requests[FORMS];
     for (int round = 0; round < ROUNDS; round++) {
         const int root = round % mpitest_size;
         for (int form = 0; form < FORMS; form++)
-            nonblocking_start(&flights[form], form, root, &requests[form]);
+            start_collective(&flights[form], form, root, &requests[form]);
         if (round % 3 == 0) {
             MPI_Waitall(FORMS, requests, MPI_STATUSES_IGNORE);
         } else if (round % 3 == 1) {
@@ -178,13 +178,13 @@ int main(int argc, char **argv)
         } else {
             int left = FORMS, which, blocking = 0, one = 1;
             MPI_Allreduce(&one, &blocking, 1, MPI_INT, MPI_SUM,
-                          MPI_COMM_WORLD); /* a blocking one in between */
+                          MPI_COMM_WORLD); /* a blocking call in between */
             EXPECT_EQ(blocking, mpitest_size);
             while (left-- > 0)
                 MPI_Waitany(FORMS, requests, &which, MPI_STATUS_IGNORE);
         }
         for (int form = 0; form < FORMS; form++)
-            nonblocking_verify(&flights[form], form, root);
+            check_result(&flights[form], form, root);
     }
     return mpitest_end();
 }

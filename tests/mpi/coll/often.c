@@ -1,6 +1,7 @@
-/* often.c: communicators that go on to use shared memory get many slots, one after the other, until half of the node's area is
- * theirs; later ones keep few. All of them go through shared memory, whatever they have got, with the data right before,
- * during and after the change, and give it all back: in later rounds there is as much as in the first.
+/* often.c: communicators that use shared memory often get many slots, one communicator after the other,
+ * until half of the node's area is used; later communicators keep few slots. All of them use shared memory
+ * with correct data before, during and after the change, and return all slots: later rounds have as many
+ * slots as the first.
  *
  * ranks: 2
  * nodes: no
@@ -8,49 +9,49 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "counters.h"
 
-#define COMMS  40
-#define ROUNDS 3
-#define CALLS  80 /* the 64th changes the slots */
-#define MOST   20000
+#define COMMS     40
+#define ROUNDS    3
+#define CALLS     80 /* the 64th call changes the number of slots */
+#define BYTES_MAX 20000
 
-static unsigned char buf[MOST], all[8 * MOST];
+static unsigned char buf[BYTES_MAX], all[8 * BYTES_MAX];
 
-static unsigned char often_value(int rank, int i, int call)
+static unsigned char data_byte(int rank, int i, int call)
 {
     return (unsigned char)(rank * 41 + i * 3 + call);
 }
 
-static void often_fill(int n, int call)
+static void fill_input(int n, int call)
 {
     for (int i = 0; i < n; i++)
-        buf[i] = often_value(mpitest_rank, i, call);
+        buf[i] = data_byte(mpitest_rank, i, call);
 }
 
-static void often_expect(const unsigned char *data, int rank, int n, int call)
+static void expect_data(const unsigned char *data, int rank, int n, int call)
 {
     int wrong = 0;
     for (int i = 0; i < n; i++)
-        wrong += data[i] != often_value(rank, i, call);
+        wrong += data[i] != data_byte(rank, i, call);
     EXPECT_EQ(wrong, 0);
 }
 
 /* Calls with changing roots, so that every rank writes and runs ahead of the others in turn. */
-static void one_call(MPI_Comm comm, int call)
+static void run_calls(MPI_Comm comm, int call)
 {
-    static const int sizes[] = {200, 4096, 2000, 8192, 113, MOST, 6000};
+    static const int sizes[] = {200, 4096, 2000, 8192, 113, BYTES_MAX, 6000};
     const int n = sizes[call % 7], root = call / 3 % mpitest_size;
-    often_fill(n, call);
+    fill_input(n, call);
     if (call % 3 == 0) {
         MPI_Bcast(buf, n, MPI_BYTE, root, comm);
-        often_expect(buf, root, n, call);
+        expect_data(buf, root, n, call);
     } else if (call % 3 == 1) {
         MPI_Gather(buf, n, MPI_BYTE, all, n, MPI_BYTE, root, comm);
         for (int r = 0; r < mpitest_size && root == mpitest_rank; r++)
-            often_expect(all + r * n, r, n, call);
+            expect_data(all + r * n, r, n, call);
     } else {
         MPI_Allgather(buf, n, MPI_BYTE, all, n, MPI_BYTE, comm);
         for (int r = 0; r < mpitest_size; r++)
-            often_expect(all + r * n, r, n, call);
+            expect_data(all + r * n, r, n, call);
     }
 }
 
@@ -66,7 +67,7 @@ int main(int argc, char **argv)
         const unsigned long long before = counter(shared);
         for (int k = 0; k < COMMS; k++)
             for (int call = 0; call < CALLS; call++)
-                one_call(comm[k], call);
+                run_calls(comm[k], call);
         EXPECT_EQ(counter(shared) - before, COMMS * CALLS);
         for (int k = 0; k < COMMS; k++)
             MPI_Comm_free(&comm[k]);

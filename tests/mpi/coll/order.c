@@ -1,5 +1,6 @@
-/* order.c: blocking, nonblocking and persistent collectives of one communicator in another order at each rank. MPI 5.0, 6.12, requires
- * one order, but programs that other libraries run do this, and each of the three forms has messages of its own: all data is right.
+/* order.c: blocking, nonblocking and persistent collectives of one communicator in a different order at each
+ * rank. MPI 5.0, 6.12, requires one order, but programs that run with other libraries violate it, and since
+ * each of the three forms has separate messages all data is correct.
  *     ranks: 2 5
  *     nodes: 2
  *
@@ -10,13 +11,13 @@ enum { ROUNDS = 120, LENGTH = 3000 };
 
 static int blocking[LENGTH], nonblocking[LENGTH], persistent[LENGTH];
 
-static void fill(int *at, int value)
+static void fill_vector(int *at, int value)
 {
     for (int i = 0; i < LENGTH; i++)
         at[i] = value + i;
 }
 
-static void expect(const int *at, int value)
+static void expect_vector(const int *at, int value)
 {
     for (int i = 0; i < LENGTH; i++)
         if (at[i] != value + i) {
@@ -25,8 +26,8 @@ static void expect(const int *at, int value)
         }
 }
 
-/* Starts or makes one of the three calls of a round. */
-static void call(int which, int round, MPI_Request *request)
+/* Executes the blocking call, or starts one of the other two calls, of a round. */
+static void start_call(int which, int round, MPI_Request *request)
 {
     int one = mpitest_rank + round;
     int sum = 0, root = round % mpitest_size;
@@ -53,17 +54,17 @@ int main(int argc, char **argv)
     MPI_Bcast_init(persistent, LENGTH, MPI_INT, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &request[1]);
     for (int round = 0; round < ROUNDS; round++) {
         const int *order = orders[(mpitest_rank + round) % 6], root = round % mpitest_size;
-        fill(blocking, mpitest_rank == root ? round : -1);
-        fill(nonblocking, mpitest_rank == root ? 2 * round : -1);
-        fill(persistent, mpitest_rank == 0 ? 3 * round : -1);
+        fill_vector(blocking, mpitest_rank == root ? round : -1);
+        fill_vector(nonblocking, mpitest_rank == root ? 2 * round : -1);
+        fill_vector(persistent, mpitest_rank == 0 ? 3 * round : -1);
         for (int i = 0; i < 3; i++)
-            call(order[i], round, request);
+            start_call(order[i], round, request);
         MPI_Waitall(2, request, MPI_STATUSES_IGNORE);
         if (round % 3 == 0)
-            expect(blocking, round);
+            expect_vector(blocking, round);
         if (round % 4 != 3)
-            expect(nonblocking, 2 * round);
-        expect(persistent, 3 * round);
+            expect_vector(nonblocking, 2 * round);
+        expect_vector(persistent, 3 * round);
     }
     MPI_Request_free(&request[1]);
     return mpitest_end();

@@ -1,5 +1,5 @@
-/* persistent.c: persistent collectives, made in the same order everywhere and started in different ones,
- * again and again with new data; the communicator is freed before the requests are.
+/* persistent.c: persistent collectives, created in the same order at all ranks and started repeatedly in
+ * different orders with new data; the communicator is freed before the requests.
  *
  * ranks: 1 2 3 4 5 8
  *

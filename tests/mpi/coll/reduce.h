@@ -1,5 +1,5 @@
-/* reduce.h: reductions against what each rank can work out by itself: a sum, and an operator that does not
- * commute (affine maps) on a type with holes; in place and not.
+/* reduce.h: tests of reductions with a sum, and with an operator that does not commute (composition of
+ * affine maps) on a type with gaps; in place and not. Each rank computes the expected result itself.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TESTS_MPI_COLL_REDUCE_H
@@ -9,7 +9,8 @@
 
 #define PRIME 1009
 
-/* x -> a x + b, composed: associative, not commutative. Kept in a type with a hole between and behind. */
+/* The affine map x -> a x + b; composition is associative and not commutative. The type has gaps between
+ * and after the coefficients. */
 struct affine {
     int a, hole, b, tail;
 };
@@ -19,7 +20,7 @@ static struct affine affine_of(int rank, long i)
     return (struct affine){.a = (int)(2 + (rank * 5 + i) % 11), .b = (int)(1 + (rank * 3 + i * 7) % 13)};
 }
 
-static struct affine affine_then(struct affine l, struct affine r)
+static struct affine affine_compose(struct affine l, struct affine r)
 {
     return (struct affine){.a = l.a * r.a % PRIME, .b = (l.a * r.b + l.b) % PRIME};
 }
@@ -28,7 +29,7 @@ static void affine_apply(void *in, void *inout, int *n, MPI_Datatype *type)
 {
     struct affine *l = in, *r = inout;
     for (int i = 0; i < *n; i++) {
-        struct affine v = affine_then(l[i], r[i]);
+        struct affine v = affine_compose(l[i], r[i]);
         r[i].a = v.a;
         r[i].b = v.b;
     }
@@ -36,18 +37,18 @@ static void affine_apply(void *in, void *inout, int *n, MPI_Datatype *type)
 
 enum { OP_SUM, OP_AFFINE };
 
-struct reducing {
+struct reducing_test {
     MPI_Comm comm;
     int rank, size;
     int what;
     long n;
     MPI_Datatype type;
     MPI_Op op;
-    size_t bytes; /* an element's */
+    size_t bytes; /* size of an element */
 };
 
 /* Computes the reduction of element i over ranks first .. last - 1. */
-static void reduced(const struct reducing *r, int first, int last, long i, void *out)
+static void reduce_serially(const struct reducing_test *r, int first, int last, long i, void *out)
 {
     if (r->what == OP_SUM) {
         double v = 0;
@@ -58,11 +59,11 @@ static void reduced(const struct reducing *r, int first, int last, long i, void 
     }
     struct affine v = affine_of(first, i);
     for (int k = first + 1; k < last; k++)
-        v = affine_then(v, affine_of(k, i));
+        v = affine_compose(v, affine_of(k, i));
     memcpy(out, &v, sizeof(v));
 }
 
-static int element_same(const struct reducing *r, const void *a, const void *b)
+static int element_is_equal(const struct reducing_test *r, const void *a, const void *b)
 {
     if (r->what == OP_SUM)
         return memcmp(a, b, sizeof(double)) == 0;
@@ -70,21 +71,21 @@ static int element_same(const struct reducing *r, const void *a, const void *b)
     return x->a == y->a && x->b == y->b;
 }
 
-static char *contribution(const struct reducing *r, long n, int rank)
+static char *make_contribution(const struct reducing_test *r, long n, int rank)
 {
     char *v = calloc((size_t)n + 1, r->bytes);
     for (long i = 0; i < n; i++)
-        reduced(r, rank, rank + 1, i, v + (size_t)i * r->bytes);
+        reduce_serially(r, rank, rank + 1, i, v + (size_t)i * r->bytes);
     return v;
 }
 
-static void expect_reduced(const struct reducing *r, const char *what, const char *got, long first_item,
+static void expect_reduced(const struct reducing_test *r, const char *what, const char *got, long first_item,
                            long n, int first, int last)
 {
     for (long i = 0; i < n; i++) {
         char want[sizeof(struct affine)];
-        reduced(r, first, last, first_item + i, want);
-        if (!element_same(r, got + (size_t)i * r->bytes, want)) {
+        reduce_serially(r, first, last, first_item + i, want);
+        if (!element_is_equal(r, got + (size_t)i * r->bytes, want)) {
             if (mpitest_failures++ < 20)
                 fprintf(stderr, "rank %d of %d: %s of %ld elements, operator %d: element %ld is wrong\n",
                         r->rank, r->size, what, r->n, r->what, i);
@@ -93,9 +94,9 @@ static void expect_reduced(const struct reducing *r, const char *what, const cha
     }
 }
 
-static void test_rooted(const struct reducing *r, int root, int in_place)
+static void test_rooted(const struct reducing_test *r, int root, int in_place)
 {
-    char *send = contribution(r, r->n, r->rank), *recv = calloc((size_t)r->n + 1, r->bytes);
+    char *send = make_contribution(r, r->n, r->rank), *recv = calloc((size_t)r->n + 1, r->bytes);
     int here = in_place && r->rank == root;
     if (here)
         memcpy(recv, send, (size_t)r->n * r->bytes);
@@ -106,9 +107,9 @@ static void test_rooted(const struct reducing *r, int root, int in_place)
     free(recv);
 }
 
-static void test_all(const struct reducing *r, int in_place)
+static void test_all(const struct reducing_test *r, int in_place)
 {
-    char *send = contribution(r, r->n, r->rank), *recv = calloc((size_t)r->n + 1, r->bytes);
+    char *send = make_contribution(r, r->n, r->rank), *recv = calloc((size_t)r->n + 1, r->bytes);
     for (int which = 0; which < 3; which++) {
         memset(recv, 0, (size_t)r->n * r->bytes);
         if (in_place)
@@ -130,7 +131,7 @@ static void test_all(const struct reducing *r, int in_place)
     free(recv);
 }
 
-static void test_scattered(const struct reducing *r, int in_place)
+static void test_scattered(const struct reducing_test *r, int in_place)
 {
     int counts[64];
     long total = 0, before = 0;
@@ -139,7 +140,7 @@ static void test_scattered(const struct reducing *r, int in_place)
         before += i < r->rank ? counts[i] : 0;
         total += counts[i];
     }
-    char *send = contribution(r, total, r->rank), *recv = calloc((size_t)total + 1, r->bytes);
+    char *send = make_contribution(r, total, r->rank), *recv = calloc((size_t)total + 1, r->bytes);
     if (in_place)
         memcpy(recv, send, (size_t)total * r->bytes);
     MPI_Reduce_scatter(in_place ? MPI_IN_PLACE : send, recv, counts, r->type, r->op, r->comm);
@@ -148,7 +149,7 @@ static void test_scattered(const struct reducing *r, int in_place)
     free(recv);
 
     total = r->n * r->size;
-    send = contribution(r, total, r->rank);
+    send = make_contribution(r, total, r->rank);
     recv = calloc((size_t)total + 1, r->bytes);
     if (in_place)
         memcpy(recv, send, (size_t)total * r->bytes);
@@ -158,7 +159,7 @@ static void test_scattered(const struct reducing *r, int in_place)
     free(recv);
 }
 
-static void test_reducing(MPI_Comm comm, long n)
+static void test_all_reducing(MPI_Comm comm, long n)
 {
     MPI_Datatype pair, affine;
     MPI_Op compose;
@@ -168,7 +169,7 @@ static void test_reducing(MPI_Comm comm, long n)
     MPI_Type_free(&pair);
     MPI_Op_create(affine_apply, 0, &compose);
     for (int what = OP_SUM; what <= OP_AFFINE; what++) {
-        struct reducing r = {.comm = comm, .what = what, .n = n};
+        struct reducing_test r = {.comm = comm, .what = what, .n = n};
         r.type = what == OP_SUM ? MPI_DOUBLE : affine;
         r.op = what == OP_SUM ? MPI_SUM : compose;
         r.bytes = what == OP_SUM ? sizeof(double) : sizeof(struct affine);

@@ -1,7 +1,7 @@
-/* short.c: calls of a few bytes, which ranks on one node do without describing them first. Every rank chooses by
- * its own arguments whether it can: here ranks differ. Some describe their data by a type with gaps, which
- * takes the general path, while others describe the same data by plain bytes; some are in place. Both paths must agree on steps and
- * places, below, at and above every limit of length.
+/* short.c: calls of a few bytes, which ranks on one node execute by a short path without a schedule. Every
+ * rank chooses the path by its own arguments, and here the ranks differ: some use a type with gaps, which
+ * takes the general path, while others use contiguous bytes; some calls are in place. Both paths must
+ * agree on steps and offsets, for lengths below, at and above every limit.
  *
  * ranks: 3 2 5
  * also: FISHPLATE_COLL=bcast=binomial,reduce=binomial
@@ -13,58 +13,59 @@
 
 #include "mpitest.h"
 
-#define MOST 8300
-static unsigned char in[16 * MOST], out[16 * MOST], wide[2 * MOST];
+#define BYTES_MAX 8300
+static unsigned char in[16 * BYTES_MAX], out[16 * BYTES_MAX], wide[2 * BYTES_MAX];
 
-/* The byte at place i of the data that rank `from` has for rank `to`. */
-static unsigned char short_value(int from, int to, int i, int call)
+/* Byte i of the data that rank `from` has for rank `to`. */
+static unsigned char data_byte(int from, int to, int i, int call)
 {
     return (unsigned char)(from * 31 + to * 17 + i * 7 + call);
 }
 
-/* Every second byte: general. Otherwise a row of bytes. */
+/* A type of every second byte, which takes the general path. */
 static MPI_Datatype gaps;
-static bool short_general(int rank, int call)
+static bool uses_general_path(int rank, int call)
 {
     return ((call >> rank) & 3) == 1;
 }
 
-static void short_fill(int to, int n, int call)
+static void fill_input(int to, int n, int call)
 {
     for (int i = 0; i < n; i++)
-        in[to * n + i] = short_value(mpitest_rank, to, i, call);
+        in[to * n + i] = data_byte(mpitest_rank, to, i, call);
 }
 
-static void short_expect(const unsigned char *block, int from, int to, int n, int call)
+static void expect_data(const unsigned char *block, int from, int to, int n, int call)
 {
     for (int i = 0; i < n; i++)
-        if (block[i] != short_value(from, to, i, call)) {
-            EXPECT_EQ(block[i], short_value(from, to, i, call));
+        if (block[i] != data_byte(from, to, i, call)) {
+            EXPECT_EQ(block[i], data_byte(from, to, i, call));
             return;
         }
 }
 
-static void test_spread(const unsigned char *from, int n)
+static void spread_bytes(const unsigned char *from, int n)
 {
     for (int i = 0; i < n; i++)
         wide[2 * i] = from[i];
 }
 
-static void short_collect(unsigned char *to, int n)
+static void collect_bytes(unsigned char *to, int n)
 {
     for (int i = 0; i < n; i++)
         to[i] = wide[2 * i];
 }
 
-/* One element of a type that ends behind its bytes: general too, but in one piece, so that others could read it where it is. */
-static void bcast_long(int root, int n, int call)
+/* A broadcast of one element whose extent exceeds its bytes: it takes the general path, but is contiguous,
+ * so others can read it in place. */
+static void test_bcast_padded(int root, int n, int call)
 {
     MPI_Datatype row, padded;
     MPI_Type_contiguous(n, MPI_BYTE, &row);
     MPI_Type_create_resized(row, 0, n + 8, &padded);
     MPI_Type_commit(&padded);
     for (int i = 0; i < n; i++)
-        out[i] = short_value(root, 0, i, call);
+        out[i] = data_byte(root, 0, i, call);
     MPI_Bcast(out, 1, padded, root, MPI_COMM_WORLD);
     MPI_Type_free(&padded);
     MPI_Type_free(&row);
@@ -72,26 +73,26 @@ static void bcast_long(int root, int n, int call)
 
 static void test_bcast(int root, int n, int call)
 {
-    const bool odd = short_general(mpitest_rank, call);
+    const bool odd = uses_general_path(mpitest_rank, call);
     if (mpitest_rank == root && call % 5 == 0) {
-        bcast_long(root, n, call);
+        test_bcast_padded(root, n, call);
         return;
     }
     if (mpitest_rank == root)
         for (int i = 0; i < n; i++)
-            out[i] = short_value(root, 0, i, call);
-    test_spread(out, n);
+            out[i] = data_byte(root, 0, i, call);
+    spread_bytes(out, n);
     MPI_Bcast(odd ? wide : out, n, odd ? gaps : MPI_BYTE, root, MPI_COMM_WORLD);
     if (odd)
-        short_collect(out, n);
-    short_expect(out, root, 0, n, call);
+        collect_bytes(out, n);
+    expect_data(out, root, 0, n, call);
 }
 
 static void test_gather(int root, int n, int call)
 {
-    const bool odd = short_general(mpitest_rank, call), place = mpitest_rank == root && call % 3 == 0;
-    short_fill(0, n, call);
-    test_spread(in, n);
+    const bool odd = uses_general_path(mpitest_rank, call), place = mpitest_rank == root && call % 3 == 0;
+    fill_input(0, n, call);
+    spread_bytes(in, n);
     if (place)
         memcpy(out + root * n, in, (size_t)n);
     MPI_Gather(place ? MPI_IN_PLACE
@@ -99,52 +100,52 @@ static void test_gather(int root, int n, int call)
                      : in,
                n, odd ? gaps : MPI_BYTE, out, n, MPI_BYTE, root, MPI_COMM_WORLD);
     for (int r = 0; mpitest_rank == root && r < mpitest_size; r++)
-        short_expect(out + r * n, r, 0, n, call);
+        expect_data(out + r * n, r, 0, n, call);
 }
 
 static void test_scatter(int root, int n, int call)
 {
-    const bool odd = short_general(mpitest_rank, call), place = mpitest_rank == root && call % 3 == 0;
+    const bool odd = uses_general_path(mpitest_rank, call), place = mpitest_rank == root && call % 3 == 0;
     for (int r = 0; r < mpitest_size; r++)
-        short_fill(r, n, call);
+        fill_input(r, n, call);
     MPI_Scatter(in, n, MPI_BYTE,
                 place ? MPI_IN_PLACE
                 : odd ? wide
                       : out,
                 n, odd ? gaps : MPI_BYTE, root, MPI_COMM_WORLD);
     if (odd)
-        short_collect(out, n);
+        collect_bytes(out, n);
     if (!place)
-        short_expect(out, root, mpitest_rank, n, call);
+        expect_data(out, root, mpitest_rank, n, call);
 }
 
 static void test_allgather(int n, int call)
 {
-    const bool odd = short_general(mpitest_rank, call), place = call % 3 == 0;
-    short_fill(0, n, call);
-    test_spread(in, n);
+    const bool odd = uses_general_path(mpitest_rank, call), place = call % 3 == 0;
+    fill_input(0, n, call);
+    spread_bytes(in, n);
     memcpy(out + mpitest_rank * n, in, (size_t)n);
     MPI_Allgather(place ? MPI_IN_PLACE
                   : odd ? wide
                         : in,
                   n, odd ? gaps : MPI_BYTE, out, n, MPI_BYTE, MPI_COMM_WORLD);
     for (int r = 0; r < mpitest_size; r++)
-        short_expect(out + r * n, r, 0, n, call);
+        expect_data(out + r * n, r, 0, n, call);
 }
 
 static void test_alltoall(int n, int call)
 {
     const bool place = call % 3 == 0;
     for (int r = 0; r < mpitest_size; r++)
-        short_fill(r, n, call);
+        fill_input(r, n, call);
     memcpy(out, in, (size_t)(n * mpitest_size));
     MPI_Alltoall(place ? MPI_IN_PLACE : in, n, MPI_BYTE, out, n, MPI_BYTE, MPI_COMM_WORLD);
     for (int r = 0; r < mpitest_size; r++)
-        short_expect(out + r * n, r, mpitest_rank, n, call);
+        expect_data(out + r * n, r, mpitest_rank, n, call);
 }
 
-/* Makes the order of operands visible: the first one is the result. */
-static void first_of(void *left, void *right, int *n, MPI_Datatype *type)
+/* An operator whose result is the first operand, so that the order of operands matters. */
+static void keep_left_operand(void *left, void *right, int *n, MPI_Datatype *type)
 {
     (void)type;
     memcpy(right, left, (size_t)*n);
@@ -152,11 +153,11 @@ static void first_of(void *left, void *right, int *n, MPI_Datatype *type)
 
 static MPI_Op ordered;
 
-static unsigned char short_reduced(int i, int call, bool by_user)
+static unsigned char expected_reduction(int i, int call, bool by_user)
 {
     unsigned char sum = 0;
     for (int r = 0; r < (by_user ? 1 : mpitest_size); r++)
-        sum = (unsigned char)(sum + short_value(r, 0, i, call));
+        sum = (unsigned char)(sum + data_byte(r, 0, i, call));
     return sum;
 }
 
@@ -164,14 +165,14 @@ static void test_reduce(int root, int n, int call, bool all)
 {
     const bool by_user = call % 4 == 2, place = call % 3 == 0 && (all || mpitest_rank == root);
     MPI_Op op = by_user ? ordered : MPI_SUM;
-    short_fill(0, n, call);
+    fill_input(0, n, call);
     memcpy(out, in, (size_t)n);
     if (all)
         MPI_Allreduce(place ? MPI_IN_PLACE : in, out, n, MPI_UINT8_T, op, MPI_COMM_WORLD);
     else
         MPI_Reduce(place ? MPI_IN_PLACE : in, out, n, MPI_UINT8_T, op, root, MPI_COMM_WORLD);
     for (int i = 0; (all || mpitest_rank == root) && i < n; i++)
-        EXPECT_EQ(out[i], short_reduced(i, call, by_user));
+        EXPECT_EQ(out[i], expected_reduction(i, call, by_user));
 }
 
 int main(int argc, char **argv)
@@ -182,7 +183,7 @@ int main(int argc, char **argv)
     const int count = (int)(sizeof(lengths) / sizeof(lengths[0]));
     MPI_Datatype one;
     mpitest_begin(&argc, &argv);
-    MPI_Op_create(first_of, 0, &ordered);
+    MPI_Op_create(keep_left_operand, 0, &ordered);
     MPI_Type_create_resized(MPI_BYTE, 0, 2, &one);
     MPI_Type_dup(one, &gaps);
     MPI_Type_commit(&gaps);

@@ -1,5 +1,5 @@
-/* stress.c: small collectives of all kinds in a row, ranks arriving at random times and going to sleep at
- * once: slots are reused while others still read, and nobody may be left asleep.
+/* stress.c: consecutive small collectives of all kinds with ranks that arrive at random times and sleep at
+ * once: slots are reused while other ranks still read, and no rank may sleep forever.
  *
  * ranks: 2 3 5 8
  * env: FISHPLATE_LAB=YIELDS=0 FISHPLATE_SPIN_US=0

@@ -1,5 +1,4 @@
-/* threads.c: several threads, each with collectives of its own on a communicator of its own, blocking and
- * not, at once.
+/* threads.c: several threads run blocking and nonblocking collectives at once, each on its own communicator.
  *
  * ranks: 1 2 4
  *
@@ -11,15 +10,15 @@
 #define THREADS 4
 #define ROUNDS  200
 
-struct job {
+struct thread_job {
     MPI_Comm comm;
     int number;
     long wrong;
 };
 
-static void *threads_work(void *arg)
+static void *run_collectives(void *arg)
 {
-    struct job *j = arg;
+    struct thread_job *j = arg;
     int rank, size;
     MPI_Comm_rank(j->comm, &rank);
     MPI_Comm_size(j->comm, &size);
@@ -53,14 +52,14 @@ int main(int argc, char **argv)
         MPI_Finalize();
         return 77;
     }
-    struct job jobs[THREADS] = {0};
+    struct thread_job jobs[THREADS] = {0};
     pthread_t threads[THREADS];
     for (int t = 0; t < THREADS; t++) {
         jobs[t].number = t;
         MPI_Comm_dup(MPI_COMM_WORLD, &jobs[t].comm);
     }
     for (int t = 0; t < THREADS; t++)
-        pthread_create(&threads[t], NULL, threads_work, &jobs[t]);
+        pthread_create(&threads[t], NULL, run_collectives, &jobs[t]);
     for (int t = 0; t < THREADS; t++) {
         pthread_join(threads[t], NULL);
         EXPECT_EQ(jobs[t].wrong, 0);

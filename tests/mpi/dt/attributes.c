@@ -1,5 +1,5 @@
-/* attributes.c: attributes of datatypes: copied by MPI_Type_dup, deleted by MPI_Type_free, kept while another
- * handle lives.
+/* attributes.c: attributes of datatypes: copied by MPI_Type_dup, deleted by MPI_Type_free, retained while
+ * another handle of the type exists.
  *
  * ranks: 1
  *
@@ -8,7 +8,7 @@
 
 static int copies, deletions;
 
-static int attributes_copy(MPI_Datatype type, int keyval, void *extra, void *in, void *out, int *flag)
+static int on_copy(MPI_Datatype type, int keyval, void *extra, void *in, void *out, int *flag)
 {
     copies++;
     *(void **)out = (char *)in + 1;
@@ -16,13 +16,13 @@ static int attributes_copy(MPI_Datatype type, int keyval, void *extra, void *in,
     return MPI_SUCCESS;
 }
 
-static int attributes_remove(MPI_Datatype type, int keyval, void *value, void *extra)
+static int on_delete(MPI_Datatype type, int keyval, void *value, void *extra)
 {
     deletions++;
     return MPI_SUCCESS;
 }
 
-static int attributes_refuse(MPI_Datatype type, int keyval, void *extra, void *in, void *out, int *flag)
+static int refuse_copy(MPI_Datatype type, int keyval, void *extra, void *in, void *out, int *flag)
 {
     return MPI_ERR_OTHER;
 }
@@ -36,7 +36,7 @@ int main(int argc, char **argv)
     int key, bad, flag, count;
     char place[8];
     void *value;
-    MPI_Type_create_keyval(attributes_copy, attributes_remove, &key, NULL);
+    MPI_Type_create_keyval(on_copy, on_delete, &key, NULL);
     MPI_Type_contiguous(3, MPI_INT, &t);
     MPI_Type_set_attr(t, key, place);
     MPI_Type_dup(t, &dup);
@@ -45,7 +45,7 @@ int main(int argc, char **argv)
     EXPECT(flag && value == place + 1);
     MPI_Type_free(&dup);
     EXPECT_EQ(deletions, 1);
-    /* A second handle from the contents of another type: attributes stay until both are gone. */
+    /* A second handle from the contents of another type: attributes remain until both handles are freed. */
     MPI_Type_contiguous(2, t, &outer);
     MPI_Type_get_contents(outer, 1, 0, 1, &count, NULL, inner);
     MPI_Type_free(&t);
@@ -54,7 +54,7 @@ int main(int argc, char **argv)
     EXPECT_EQ(deletions, 2);
     MPI_Type_free(&outer);
     /* A copy function that fails leaves no new type. */
-    MPI_Type_create_keyval(attributes_refuse, MPI_TYPE_NULL_DELETE_FN, &bad, NULL);
+    MPI_Type_create_keyval(refuse_copy, MPI_TYPE_NULL_DELETE_FN, &bad, NULL);
     MPI_Type_contiguous(3, MPI_INT, &t);
     MPI_Type_set_attr(t, bad, place);
     dup = MPI_INT;

@@ -1,4 +1,5 @@
-/* constructors.c: sizes, bounds and names of types made by every constructor, through the MPI interface.
+/* constructors.c: sizes, bounds and names of datatypes created by every constructor, through the MPI
+ * interface.
  *
  * ranks: 1
  *
@@ -60,10 +61,11 @@ static void test_strided(void)
     expect_type(&t, 8, 0, 32, 0, 32);
 }
 
-/* MPI 5.0, 5.1 and 5.1.6: lb and ub of a new type are the lowest lb and the highest ub of a copy of the old type, plus the
- * smallest epsilon that makes the extent a multiple of the strictest alignment of the basic types. A copy spans the old type's
- * extent: the inner type's data ends at 66 and its extent is 68; the outer type's data ends at 273 + 2 * 68 + 66 = 475, its last
- * copy at 273 + 3 * 68 = 477, and its extent is 480. */
+/* MPI 5.0, 5.1 and 5.1.6: lb and ub of a new type are the lowest lb and the highest ub of a copy of the
+ * old type, plus the smallest epsilon that makes the extent a multiple of the strictest alignment of the
+ * basic types. A copy spans the old type's extent: the inner type's data ends at 66 and its extent is 68;
+ * the outer type's data ends at 273 + 2 * 68 + 66 = 475, its last copy at 273 + 3 * 68 = 477, and its
+ * extent is 480. */
 static void test_unaligned(void)
 {
     MPI_Datatype inner, outer, two;
@@ -75,7 +77,7 @@ static void test_unaligned(void)
     MPI_Type_commit(&outer);
     for (size_t i = 0; i < sizeof(memory); i++)
         memory[i] = (unsigned char)(i * 7 + i / 251);
-    /* Where the constructors put the integers, element by element. */
+    /* Fills the offsets of the integers that the constructors define, element by element. */
     for (int element = 0; element < 2; element++)
         for (int block = 0; block < 2; block++)
             for (int copy = 0; copy < 3; copy++)
@@ -162,9 +164,9 @@ static void test_names(void)
     MPI_Type_free(&t);
 }
 
-/* MPI_Abi_get_fortran_info describes the types with a size in their name as MPI_Type_size and
- * MPI_Type_match_size say. */
-static void fortran_sizes(void)
+/* MPI_Abi_get_fortran_info agrees with MPI_Type_size and MPI_Type_match_size about the types with a size
+ * in their name. */
+static void test_fortran_sizes(void)
 {
     static const struct {
         const char *key;
@@ -201,7 +203,7 @@ static void fortran_sizes(void)
     MPI_Info_free(&info);
 }
 
-static void without_names(void)
+static void test_sized_types_without_names(void)
 {
     MPI_Datatype a, b;
     int size;
@@ -230,7 +232,7 @@ int main(int argc, char **argv)
     test_indexed();
     test_arrays();
     test_names();
-    fortran_sizes();
-    without_names();
+    test_fortran_sizes();
+    test_sized_types_without_names();
     return mpitest_end();
 }

@@ -1,4 +1,4 @@
-/* contents.c: MPI_Type_get_envelope and MPI_Type_get_contents, small and large.
+/* contents.c: MPI_Type_get_envelope and MPI_Type_get_contents, in their int and large-count forms.
  *
  * ranks: 1
  *
@@ -25,7 +25,7 @@ static void test_nested(void)
     EXPECT_EQ(MPI_Type_get_contents(outer, 1, 0, 1, integers, NULL, got), MPI_SUCCESS);
     EXPECT_EQ(integers[0], 4);
     MPI_Type_free(&outer);
-    /* The handle is ours, also when everything else is gone. */
+    /* The returned handle stays valid after all other handles are freed. */
     MPI_Type_size(got[0], &size);
     EXPECT_EQ(size, 24);
     MPI_Type_get_envelope(got[0], &ni, &na, &nd, &combiner);

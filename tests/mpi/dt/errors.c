@@ -1,4 +1,5 @@
-/* errors.c: bad arguments about types and operators: the right error class, and the program goes on.
+/* errors.c: invalid arguments of calls about datatypes and operators return the correct error class, and
+ * the program continues.
  *
  * ranks: 1
  *

@@ -1,9 +1,9 @@
-/* extents.c: lower bound, extent and true bounds of random nested types, compared with the definitions of MPI 5.0,
- * 5.1 and 5.1.7, applied to the type map entry by entry.
+/* extents.c: lower bound, extent and true bounds of random nested types, compared with the definitions of
+ * MPI 5.0, 5.1 and 5.1.7, applied to the type map entry by entry.
  *     ranks: 1
  *     nodes: no
- * The program calls only MPI and can be compiled for any implementation. It ends with one line for each kind of
- * difference, with the first example. Arguments: number of types, first seed.
+ * The program calls only MPI and can be compiled for any implementation. It ends with one line for each
+ * kind of difference, with the first example. Arguments: number of types, first seed.
  *     mpicc.mpich -O1 tests/mpi/dt/extents.c -Itests/mpi -o /tmp/extents && mpiexec.mpich -n 1 /tmp/extents 10000
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -23,14 +23,15 @@ struct entry {
     int size, align;
 };
 
-/* A type, its type map, and how it was made. Markers are the lowest lb_marker and the highest ub_marker. */
-struct made {
+/* A type, its type map, and a description of its construction. lb_marker and ub_marker: the lowest and the
+ * highest explicit bound. */
+struct random_type {
     MPI_Datatype type;
     struct entry *entry;
     size_t count;
     int is_marked, is_predefined;
     MPI_Aint lb_marker, ub_marker;
-    /* From the lowest lb to the highest ub of a copy of an old type, its padding included. */
+    /* The lowest lb and the highest ub of the copies of old types, padding included. */
     int has_copies;
     MPI_Aint copies_lb, copies_ub;
     char text[TEXT_MAX];
@@ -51,7 +52,7 @@ static int random_in(int low, int high)
     return low + (int)((random_next() >> 16) % (uint64_t)(high - low + 1));
 }
 
-static void made_free(struct made *m)
+static void free_type(struct random_type *m)
 {
     if (!m->is_predefined)
         MPI_Type_free(&m->type);
@@ -59,9 +60,9 @@ static void made_free(struct made *m)
     free(m);
 }
 
-static struct made *made_new(const char *name)
+static struct random_type *new_type(const char *name)
 {
-    struct made *m = calloc(1, sizeof(*m));
+    struct random_type *m = calloc(1, sizeof(*m));
     if (m)
         m->entry = calloc(ENTRIES_MAX, sizeof(*m->entry));
     if (!m || !m->entry) {
@@ -72,19 +73,19 @@ static struct made *made_new(const char *name)
     return m;
 }
 
-static void describe_number(struct made *m, long long number)
+static void describe_number(struct random_type *m, long long number)
 {
     const size_t n = strlen(m->text);
     snprintf(m->text + n, sizeof(m->text) - n, "%lld,", number);
 }
 
-static void describe_old(struct made *m, const struct made *old)
+static void describe_old(struct random_type *m, const struct random_type *old)
 {
     const size_t n = strlen(m->text);
     snprintf(m->text + n, sizeof(m->text) - n, "%.3500s)", old->text);
 }
 
-static void marker_add(struct made *m, MPI_Aint lb, MPI_Aint ub)
+static void add_marker(struct random_type *m, MPI_Aint lb, MPI_Aint ub)
 {
     m->lb_marker = m->is_marked && m->lb_marker < lb ? m->lb_marker : lb;
     m->ub_marker = m->is_marked && m->ub_marker > ub ? m->ub_marker : ub;
@@ -92,7 +93,7 @@ static void marker_add(struct made *m, MPI_Aint lb, MPI_Aint ub)
 }
 
 /* Adds one element of the old type at a displacement. Returns 0 if the type map becomes too long. */
-static int extents_place(struct made *m, const struct made *old, MPI_Aint at)
+static int place_element(struct random_type *m, const struct random_type *old, MPI_Aint at)
 {
     MPI_Aint lb, extent;
     MPI_Type_get_extent(old->type, &lb, &extent);
@@ -103,7 +104,7 @@ static int extents_place(struct made *m, const struct made *old, MPI_Aint at)
         m->entry[m->count++].at += at;
     }
     if (old->is_marked)
-        marker_add(m, old->lb_marker + at, old->ub_marker + at);
+        add_marker(m, old->lb_marker + at, old->ub_marker + at);
     if (old->count > 0) {
         m->copies_lb = m->has_copies && m->copies_lb < at + lb ? m->copies_lb : at + lb;
         m->copies_ub = m->has_copies && m->copies_ub > at + lb + extent ? m->copies_ub : at + lb + extent;
@@ -113,17 +114,17 @@ static int extents_place(struct made *m, const struct made *old, MPI_Aint at)
 }
 
 /* Adds `n` elements one extent apart. */
-static int place_block(struct made *m, const struct made *old, MPI_Aint at, int n)
+static int place_block(struct random_type *m, const struct random_type *old, MPI_Aint at, int n)
 {
     MPI_Aint lb, extent;
     MPI_Type_get_extent(old->type, &lb, &extent);
     for (int i = 0; i < n; i++)
-        if (!extents_place(m, old, at + i * extent))
+        if (!place_element(m, old, at + i * extent))
             return 0;
     return 1;
 }
 
-static struct made *make_leaf(void)
+static struct random_type *make_leaf(void)
 {
     static const char *const name[] = {"char", "short", "int", "double", "long double"};
     const MPI_Datatype type[] = {MPI_CHAR, MPI_SHORT, MPI_INT, MPI_DOUBLE, MPI_LONG_DOUBLE};
@@ -133,7 +134,7 @@ static struct made *make_leaf(void)
                                   {0, sizeof(double), _Alignof(double)},
                                   {0, sizeof(long double), _Alignof(long double)}};
     const int which = random_in(0, 4);
-    struct made *m = made_new(name[which]);
+    struct random_type *m = new_type(name[which]);
     m->text[strlen(m->text) - 1] = '\0';
     m->type = type[which];
     m->is_predefined = 1;
@@ -142,13 +143,13 @@ static struct made *make_leaf(void)
 }
 
 /* contiguous, vector, hvector */
-static struct made *make_strided(const struct made *old, int *fits)
+static struct random_type *make_strided(const struct random_type *old, int *fits)
 {
     static const char *const name[] = {"contiguous", "vector", "hvector"};
     const int which = random_in(0, 2);
     const int count = random_in(0, 5), length = which == 0 ? 1 : random_in(0, 3);
     const int stride = which == 0 ? 1 : which == 1 ? random_in(-6, 9) : random_in(-60, 90);
-    struct made *m = made_new(name[which]);
+    struct random_type *m = new_type(name[which]);
     MPI_Aint lb, extent;
     MPI_Type_get_extent(old->type, &lb, &extent);
     describe_number(m, count);
@@ -169,14 +170,14 @@ static struct made *make_strided(const struct made *old, int *fits)
 }
 
 /* indexed, hindexed, indexed_block, hindexed_block */
-static struct made *make_indexed(const struct made *old, int *fits)
+static struct random_type *make_indexed(const struct random_type *old, int *fits)
 {
     static const char *const name[] = {"indexed", "hindexed", "indexed_block", "hindexed_block"};
     const int which = random_in(0, 3), in_bytes = which % 2;
     const int count = random_in(0, BLOCKS_MAX), length = random_in(0, 3);
     int lengths[BLOCKS_MAX], at[BLOCKS_MAX];
     MPI_Aint bytes[BLOCKS_MAX], lb, extent;
-    struct made *m = made_new(name[which]);
+    struct random_type *m = new_type(name[which]);
     MPI_Type_get_extent(old->type, &lb, &extent);
     describe_number(m, count);
     for (int i = 0; i < count; i++) {
@@ -200,12 +201,12 @@ static struct made *make_indexed(const struct made *old, int *fits)
     return m;
 }
 
-/* One dimension; the constructor sets markers at 0 and at the whole array's end. */
-static struct made *make_subarray(const struct made *old, int *fits)
+/* One dimension; the constructor sets explicit bounds at 0 and at the end of the whole array. */
+static struct random_type *make_subarray(const struct random_type *old, int *fits)
 {
     const int size = random_in(1, 6), part = random_in(1, size), start = random_in(0, size - part);
     MPI_Aint lb, extent;
-    struct made *m = made_new("subarray");
+    struct random_type *m = new_type("subarray");
     MPI_Type_get_extent(old->type, &lb, &extent);
     describe_number(m, size);
     describe_number(m, part);
@@ -214,39 +215,39 @@ static struct made *make_subarray(const struct made *old, int *fits)
     MPI_Type_create_subarray(1, &size, &part, &start, MPI_ORDER_C, old->type, &m->type);
     *fits &= place_block(m, old, start * extent, part);
     m->is_marked = 0;
-    marker_add(m, 0, size * extent);
+    add_marker(m, 0, size * extent);
     return m;
 }
 
-static struct made *make_resized(const struct made *old, int *fits)
+static struct random_type *make_resized(const struct random_type *old, int *fits)
 {
     const int lb = random_in(-20, 20), extent = random_in(-10, 80);
-    struct made *m = made_new("resized");
+    struct random_type *m = new_type("resized");
     describe_number(m, lb);
     describe_number(m, extent);
     describe_old(m, old);
     MPI_Type_create_resized(old->type, lb, extent, &m->type);
-    *fits &= extents_place(m, old, 0);
+    *fits &= place_element(m, old, 0);
     m->is_marked = 0;
-    marker_add(m, lb, (MPI_Aint)lb + extent);
+    add_marker(m, lb, (MPI_Aint)lb + extent);
     return m;
 }
 
-static struct made *make_dup(const struct made *old, int *fits)
+static struct random_type *make_dup(const struct random_type *old, int *fits)
 {
-    struct made *m = made_new("dup");
+    struct random_type *m = new_type("dup");
     describe_old(m, old);
     MPI_Type_dup(old->type, &m->type);
-    *fits &= extents_place(m, old, 0);
+    *fits &= place_element(m, old, 0);
     return m;
 }
 
-static struct made *make_type(int depth, int *fits);
+static struct random_type *make_type(int depth, int *fits);
 
-static struct made *make_struct(int depth, int *fits)
+static struct random_type *make_struct(int depth, int *fits)
 {
     const int count = random_in(1, 4);
-    struct made *m = made_new("struct"), *old[4];
+    struct random_type *m = new_type("struct"), *old[4];
     int lengths[4];
     MPI_Aint at[4], end = 0;
     MPI_Datatype types[4];
@@ -266,18 +267,18 @@ static struct made *make_struct(int depth, int *fits)
     }
     MPI_Type_create_struct(count, lengths, at, types, &m->type);
     for (int i = 0; i < count; i++)
-        made_free(old[i]);
+        free_type(old[i]);
     return m;
 }
 
-static void check_bounds(struct made *m);
+static void check_bounds(struct random_type *m);
 
-static struct made *make_type(int depth, int *fits)
+static struct random_type *make_type(int depth, int *fits)
 {
     if (depth == 0)
         return make_leaf();
     const int which = random_in(0, 11);
-    struct made *m, *old;
+    struct random_type *m, *old;
     if (which >= 9) {
         m = make_struct(depth, fits);
     } else {
@@ -287,14 +288,14 @@ static struct made *make_type(int depth, int *fits)
             : which == 6 ? make_subarray(old, fits)
             : which == 7 ? make_resized(old, fits)
                          : make_dup(old, fits);
-        made_free(old);
+        free_type(old);
     }
     if (*fits)
         check_bounds(m);
     return m;
 }
 
-/* Differences from the definition, by what would give the value found. */
+/* Kinds of differences from the definition, by the rule that would give the value found. */
 enum kind { NOT_PADDED, ENTRIES, MARKERS_IGNORED, EMPTY, TRUE_BOUNDS, OTHER, KINDS };
 static const char *const kind_name[KINDS] = {
     "the outermost bounds of the old types, without padding of the new type",
@@ -307,7 +308,7 @@ static const char *const kind_name[KINDS] = {
 static long kind_count[KINDS], types_checked;
 static char kind_example[KINDS][TEXT_MAX + 200];
 
-static void report_difference(enum kind kind, const struct made *m, MPI_Aint lb, MPI_Aint extent,
+static void report_difference(enum kind kind, const struct random_type *m, MPI_Aint lb, MPI_Aint extent,
                               MPI_Aint lb_wanted, MPI_Aint extent_wanted)
 {
     char text[TEXT_MAX + 200];
@@ -318,14 +319,15 @@ static void report_difference(enum kind kind, const struct made *m, MPI_Aint lb,
     mpitest_failures++;
 }
 
-static MPI_Aint extents_padded(MPI_Aint extent, int align)
+static MPI_Aint round_up_extent(MPI_Aint extent, int align)
 {
     return (extent + align - 1) / align * align;
 }
 
-/* MPI 5.0, 5.1, (5.1): from the lowest lb to the highest ub of a copy of an old type, rounded up to a multiple of the strictest
- * alignment; 5.1.7: markers, if there are any, instead. True bounds (5.1.8) are those of the entries. */
-static void check_bounds(struct made *m)
+/* MPI 5.0, 5.1, (5.1): from the lowest lb to the highest ub of a copy of an old type, rounded up to a
+ * multiple of the strictest alignment; 5.1.7: markers, if there are any, instead. True bounds (5.1.8) are
+ * those of the entries. */
+static void check_bounds(struct random_type *m)
 {
     MPI_Aint low = 0, high = 0, lb, extent, true_lb, true_extent;
     int align = 1;
@@ -337,7 +339,8 @@ static void check_bounds(struct made *m)
     }
     const MPI_Aint copies = m->copies_ub - m->copies_lb;
     const MPI_Aint lb_wanted = m->is_marked ? m->lb_marker : m->copies_lb;
-    const MPI_Aint extent_wanted = m->is_marked ? m->ub_marker - m->lb_marker : extents_padded(copies, align);
+    const MPI_Aint extent_wanted =
+        m->is_marked ? m->ub_marker - m->lb_marker : round_up_extent(copies, align);
     MPI_Type_get_extent(m->type, &lb, &extent);
     MPI_Type_get_true_extent(m->type, &true_lb, &true_extent);
     types_checked++;
@@ -350,9 +353,9 @@ static void check_bounds(struct made *m)
         kind = EMPTY;
     else if (lb == m->copies_lb && extent == copies)
         kind = NOT_PADDED;
-    else if (m->is_marked && lb == m->copies_lb && extent == extents_padded(copies, align))
+    else if (m->is_marked && lb == m->copies_lb && extent == round_up_extent(copies, align))
         kind = MARKERS_IGNORED;
-    else if (lb == low && extent == extents_padded(high - low, align))
+    else if (lb == low && extent == round_up_extent(high - low, align))
         kind = ENTRIES;
     report_difference(kind, m, lb, extent, lb_wanted, extent_wanted);
 }
@@ -364,7 +367,7 @@ int main(int argc, char **argv)
     for (long seed = first; seed < first + rounds; seed++) {
         int fits = 1;
         random_state = (uint64_t)seed * 0x9e3779b97f4a7c15u;
-        made_free(make_type(random_in(1, DEPTH_MAX), &fits));
+        free_type(make_type(random_in(1, DEPTH_MAX), &fits));
     }
     printf("%ld random types, %ld constructors checked\n", rounds, types_checked);
     for (int i = 0; i < KINDS; i++)

@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "mpitest.h"
 
-static void several_positions(void)
+static void test_several_positions(void)
 {
     char buffer[200];
     int position = 0, size, a[12], i3 = 3, back3 = 0, back[6];
@@ -34,7 +34,7 @@ static void several_positions(void)
     MPI_Count p = 0;
     MPI_Pack_c(a, 2, column, buffer, sizeof(buffer), &p, MPI_COMM_SELF);
     EXPECT_EQ(p, 24);
-    /* Too small a buffer moves nothing. */
+    /* If the buffer is too small, nothing is packed. */
     position = 190;
     EXPECT(MPI_Pack(a, 1, column, buffer, sizeof(buffer), &position, MPI_COMM_WORLD) != MPI_SUCCESS);
     EXPECT_EQ(position, 190);
@@ -69,7 +69,7 @@ int main(int argc, char **argv)
     mpitest_begin(&argc, &argv);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    several_positions();
+    test_several_positions();
     test_external();
     return mpitest_end();
 }

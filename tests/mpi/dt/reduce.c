@@ -40,7 +40,7 @@ static void test_arithmetic(void)
     CHECK_TYPE(MPI_DOUBLE_PRECISION, double);
 }
 
-static void logic_and_bits(void)
+static void test_logical_and_bitwise(void)
 {
     int mine = 1 << mpitest_rank, all, truth = mpitest_rank == 0;
     MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_BOR, MPI_COMM_WORLD);
@@ -74,11 +74,11 @@ static void test_locations(void)
     EXPECT(least.v == 1 - mpitest_size && least.i == mpitest_size - 1);
 }
 
-/* 2 x 2 matrices: associative, not commutative. The type is derived: the user's function must get it as it
- * is. */
+/* Products of 2 x 2 matrices: associative, not commutative. The user's function must receive the derived
+ * type itself. */
 static MPI_Datatype matrix;
 
-static void reduce_multiply(void *in, void *inout, int *len, MPI_Datatype *type)
+static void multiply(void *in, void *inout, int *len, MPI_Datatype *type)
 {
     EXPECT(*type == matrix);
     for (int k = 0; k < *len; k++) {
@@ -92,16 +92,16 @@ static void reduce_multiply(void *in, void *inout, int *len, MPI_Datatype *type)
 static void multiply_large(void *in, void *inout, MPI_Count *len, MPI_Datatype *type)
 {
     int n = (int)*len;
-    reduce_multiply(in, inout, &n, type);
+    multiply(in, inout, &n, type);
 }
 
-static void user_operators(void)
+static void test_user_operators(void)
 {
     MPI_Op op[2];
     int commute;
     MPI_Type_contiguous(4, MPI_LONG, &matrix);
     MPI_Type_commit(&matrix);
-    MPI_Op_create(reduce_multiply, 0, &op[0]);
+    MPI_Op_create(multiply, 0, &op[0]);
     MPI_Op_create_c(multiply_large, 0, &op[1]);
     MPI_Op_commutative(op[0], &commute);
     EXPECT_EQ(commute, 0);
@@ -115,7 +115,7 @@ static void user_operators(void)
     for (int r = 0; r < mpitest_size; r++) {
         long b[4] = {1, r + 1, 1, 2};
         int one = 1;
-        reduce_multiply(wanted, b, &one, &matrix);
+        multiply(wanted, b, &one, &matrix);
         memcpy(wanted, b, sizeof(b));
     }
     for (int i = 0; i < 2; i++) {
@@ -140,9 +140,9 @@ int main(int argc, char **argv)
 {
     mpitest_begin(&argc, &argv);
     test_arithmetic();
-    logic_and_bits();
+    test_logical_and_bitwise();
     test_locations();
-    user_operators();
+    test_user_operators();
     test_local();
     return mpitest_end();
 }

@@ -1,5 +1,5 @@
-/* transfer.c: typed data from rank to rank: strided to dense and back, structures, whole matrices in
- * pipelines, partial receives, absolute addresses.
+/* transfer.c: messages with derived datatypes: strided to contiguous and back, structures, whole matrices
+ * in pipelines, partial receives, absolute addresses.
  *
  * ranks: 2
  *
@@ -78,7 +78,7 @@ static void test_structures(int n)
     free(p);
 }
 
-/* Three integers sent, received as pairs: one and a half of them. */
+/* Three integers are sent and received as pairs: one and a half pairs. */
 static void test_partial(void)
 {
     MPI_Datatype pair;
@@ -106,7 +106,7 @@ static void test_partial(void)
     MPI_Type_free(&pair);
 }
 
-static void absolute_addresses(void)
+static void test_absolute_addresses(void)
 {
     int a = mpitest_rank == 0 ? 41 : 0, lengths[2] = {1, 1};
     double b = mpitest_rank == 0 ? 2.5 : 0;
@@ -124,8 +124,8 @@ static void absolute_addresses(void)
     MPI_Type_free(&t);
 }
 
-/* A type may be freed while a message of it is under way. */
-static void freed_under_way(void)
+/* A type may be freed while a message that uses it is in flight. */
+static void test_type_freed_in_flight(void)
 {
     MPI_Datatype t;
     MPI_Request r;
@@ -147,7 +147,7 @@ static void freed_under_way(void)
     free(data);
 }
 
-static void to_myself(void)
+static void test_message_to_self(void)
 {
     MPI_Datatype odd;
     int from[8] = {0, 1, 2, 3, 4, 5, 6, 7}, to[8] = {0};
@@ -168,8 +168,8 @@ int main(int argc, char **argv)
     test_structures(2);
     test_structures(100000);
     test_partial();
-    absolute_addresses();
-    freed_under_way();
-    to_myself();
+    test_absolute_addresses();
+    test_type_freed_in_flight();
+    test_message_to_self();
     return mpitest_end();
 }

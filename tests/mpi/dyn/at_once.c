@@ -1,5 +1,6 @@
-/* at_once.c: threads that spawn, talk and disconnect at once, each on a communicator of its own: no thread parts from the new
- * processes of another one. And a port that a thread closes while another one accepts there.
+/* at_once.c: threads spawn, exchange messages and disconnect at once, each on its own communicator: no
+ * thread disconnects from the processes of another thread. And a port that a thread closes while another
+ * thread accepts on it.
  *
  * ranks: 1
  *
@@ -13,7 +14,7 @@
 
 static char *self;
 
-static void *at_once_spawns(void *arg)
+static void *spawn_and_disconnect(void *arg)
 {
     MPI_Comm comm = *(MPI_Comm *)arg;
     for (int i = 0; i < ROUNDS; i++) {
@@ -29,22 +30,23 @@ static void *at_once_spawns(void *arg)
     return NULL;
 }
 
-static void spawn_at_once(void)
+static void test_concurrent_spawns(void)
 {
     pthread_t threads[THREADS];
     MPI_Comm comms[THREADS];
     for (int i = 0; i < THREADS; i++)
         MPI_Comm_dup(MPI_COMM_SELF, &comms[i]);
     for (int i = 0; i < THREADS; i++)
-        EXPECT_EQ(pthread_create(&threads[i], NULL, at_once_spawns, &comms[i]), 0);
+        EXPECT_EQ(pthread_create(&threads[i], NULL, spawn_and_disconnect, &comms[i]), 0);
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     for (int i = 0; i < THREADS; i++)
         MPI_Comm_free(&comms[i]);
 }
 
-/* Accepts on a port that is closed before or during the call: both return the same class. */
-static void *at_once_accepts(void *arg)
+/* Body of a thread that accepts on a port which is closed before or during the call; both cases return the
+ * same error class. */
+static void *accept_on_port(void *arg)
 {
     MPI_Comm nobody;
     int class = MPI_SUCCESS;
@@ -53,14 +55,15 @@ static void *at_once_accepts(void *arg)
     return NULL;
 }
 
-static void close_meanwhile(void)
+static void test_close_during_accept(void)
 {
     char port[MPI_MAX_PORT_NAME];
     pthread_t thread;
     for (int i = 0; i < 5; i++) {
         MPI_Open_port(MPI_INFO_NULL, port);
-        EXPECT_EQ(pthread_create(&thread, NULL, at_once_accepts, port), 0);
-        for (int k = 0; k < 5 * i; k++) { /* the later, the surer that it waits */
+        EXPECT_EQ(pthread_create(&thread, NULL, accept_on_port, port), 0);
+        for (int k = 0; k < 5 * i;
+             k++) { /* a longer delay makes it more probable that the thread is waiting */
             int flag;
             MPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
         }
@@ -69,7 +72,7 @@ static void close_meanwhile(void)
     }
 }
 
-static void at_once_child(MPI_Comm parent)
+static void run_child(MPI_Comm parent)
 {
     int number;
     MPI_Recv(&number, 1, MPI_INT, 0, 0, parent, MPI_STATUS_IGNORE);
@@ -87,10 +90,10 @@ int main(int argc, char **argv)
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     MPI_Comm_get_parent(&parent);
     if (parent != MPI_COMM_NULL) {
-        at_once_child(parent);
+        run_child(parent);
     } else {
-        spawn_at_once();
-        close_meanwhile();
+        test_concurrent_spawns();
+        test_close_during_accept();
     }
     return mpitest_end();
 }

@@ -1,9 +1,11 @@
-/* flat.c: spawn as many as there are, talk, disconnect, over and over: neither memory nor open files nor mappings grow. With
- * an argument, that number of times, and the figures are printed ten times (default 16; the first half does not count).
+/* flat.c: repeatedly spawns as many processes as there are, exchanges messages and disconnects: memory,
+ * open files and mappings do not grow. An argument sets the number of rounds, and the figures are printed
+ * ten times (default 16; the first half does not count).
  *
- * What is left behind by each spawn shows as a new maximum in every round, however little it is. A pool that once needs one
- * more block than before does so now and then: a table of processes grows with the 8th and the 16th spawn, and on a busy machine some
- * hundred bytes of processes that are about to end come and go. Of five rounds that made three new maxima at times; of eight it does not.
+ * A leak of any size in each spawn causes a new maximum in every round. Other growth causes only
+ * occasional maxima: a table of processes grows with the 8th and the 16th spawn, and on a busy machine the
+ * memory of ending processes varies by some hundred bytes. Among five rounds three were maxima at times;
+ * among eight rounds most are not.
  *
  * ranks: 2
  * also: FISHPLATE_SHM_CMA=0
@@ -15,7 +17,8 @@
 
 #include "mpitest.h"
 
-/* Private memory in KiB. Shared memory has its size from the start and is only touched bit by bit. */
+/* Private memory in KiB. Shared memory does not count: it has its full size from the start and is touched
+ * gradually. */
 static long private_kb(void)
 {
     long size = 0, pages = 0, shared = 0;
@@ -27,14 +30,14 @@ static long private_kb(void)
     return (pages - shared) * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
-/* The bytes that malloc has allocated; 0 where a sanitizer has replaced it. */
-static long flat_allocated(void)
+/* The bytes that malloc has allocated; 0 if a sanitizer has replaced malloc. */
+static long allocated_bytes(void)
 {
     struct mallinfo2 now = mallinfo2();
     return (long)(now.uordblks + now.hblkhd);
 }
 
-static int open_files(void)
+static int count_open_files(void)
 {
     int n = 0;
     DIR *d = opendir("/proc/self/fd");
@@ -45,8 +48,8 @@ static int open_files(void)
     return n;
 }
 
-/* The number of mappings that are shared with other processes. */
-static int flat_mappings(void)
+/* Returns the number of mappings that are shared with other processes. */
+static int count_shared_mappings(void)
 {
     char line[512];
     int n = 0;
@@ -58,8 +61,8 @@ static int flat_mappings(void)
     return n;
 }
 
-/* All pairs: each connection carries a large message in both directions. */
-static void round_trip(MPI_Comm inter, int parent)
+/* All pairs of processes exchange a large message in both directions. */
+static void exchange_all_pairs(MPI_Comm inter, int parent)
 {
     static int block[8192];
     int rank, size;
@@ -79,28 +82,28 @@ enum { KEEPS_FREED = 1 };
 enum { KEEPS_FREED = 0 };
 #endif
 
-enum what { HEAP, FILES, MAPPINGS, KINDS };
+enum resource { HEAP, FILES, MAPPINGS, KINDS };
 static const char *const names[KINDS] = {"allocated bytes", "open files", "mappings"};
 
-static void test_level(long now[KINDS])
+static void measure_resources(long now[KINDS])
 {
-    now[HEAP] = flat_allocated();
-    now[FILES] = open_files();
-    now[MAPPINGS] = flat_mappings();
+    now[HEAP] = allocated_bytes();
+    now[FILES] = count_open_files();
+    now[MAPPINGS] = count_shared_mappings();
 }
 
-static void flat_print(int after)
+static void print_resources(int after)
 {
     long now[KINDS];
-    test_level(now);
+    measure_resources(now);
     printf("pid %d after %d spawns: %ld KiB private, %ld B allocated, %ld files, %ld mappings\n",
            (int)getpid(), after, private_kb(), now[HEAP], now[FILES], now[MAPPINGS]);
     fflush(stdout);
 }
 
-/* Starts the program again without malloc's caches: until each size has its few cached blocks, every round would use
- * more. */
-static void without_cache(char **argv)
+/* Restarts the program without malloc's caches: until each size has its cached blocks, every round would
+ * use more memory. */
+static void restart_without_cache(char **argv)
 {
     if (setenv("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0", 0) == 0)
         execv("/proc/self/exe", argv);
@@ -109,12 +112,12 @@ static void without_cache(char **argv)
 int main(int argc, char **argv)
 {
     if (!getenv("GLIBC_TUNABLES"))
-        without_cache(argv);
+        restart_without_cache(argv);
     MPI_Init(&argc, &argv);
     MPI_Comm up;
     MPI_Comm_get_parent(&up);
     if (up != MPI_COMM_NULL) {
-        round_trip(up, 0);
+        exchange_all_pairs(up, 0);
         return mpitest_end();
     }
     int times = argc > 1 ? atoi(argv[1]) : 16, first = times / 2, size, rises[KINDS] = {0};
@@ -124,8 +127,8 @@ int main(int argc, char **argv)
         MPI_Comm children;
         MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, size, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children,
                        MPI_ERRCODES_IGNORE);
-        round_trip(children, 1);
-        test_level(now);
+        exchange_all_pairs(children, 1);
+        measure_resources(now);
         for (int k = 0; k < KINDS; k++) {
             rises[k] += i >= first && now[k] > most[k];
             most[k] = now[k] > most[k] ? now[k] : most[k];
@@ -133,7 +136,7 @@ int main(int argc, char **argv)
         if (i < first)
             memory = private_kb();
         if (argc > 1 && (i + 1) % (times < 10 ? 1 : times / 10) == 0)
-            flat_print(i + 1);
+            print_resources(i + 1);
     }
     for (int k = 0; k < KINDS; k++) {
         if (rises[k] > (times - first) / 2)

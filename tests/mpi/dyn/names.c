@@ -1,4 +1,4 @@
-/* names.c: published names while other processes publish and withdraw theirs.
+/* names.c: published names while other processes publish and unpublish theirs.
  *
  * ranks: 4
  * nodes: no
@@ -19,7 +19,7 @@ static int class_of(int rc)
 }
 
 /* Publishes and unpublishes one name, so that its folder is created and removed all the time. */
-static void publish_and_withdraw(void)
+static void publish_and_unpublish(void)
 {
     char service[64], port[MPI_MAX_PORT_NAME], found[MPI_MAX_PORT_NAME];
     snprintf(service, sizeof(service), "names test %d", (int)getpid());
@@ -36,19 +36,19 @@ static void publish_and_withdraw(void)
     MPI_Close_port(port);
 }
 
-static void inherited_name(char *service, size_t size, int publisher, int i)
+static void make_service_name(char *service, size_t size, int publisher, int i)
 {
     snprintf(service, size, "inherited %d %d", publisher, i);
 }
 
-/* A separate program that ends without unpublishing its names. */
+/* Body of a separate program that ends without unpublishing its names. */
 static int publish_and_end(void)
 {
     char service[64];
     int failed = 0;
     MPI_Init(NULL, NULL);
     for (int i = 0; i < ROUNDS; i++) {
-        inherited_name(service, sizeof(service), (int)getppid(), i);
+        make_service_name(service, sizeof(service), (int)getppid(), i);
         failed += MPI_Publish_name(service, MPI_INFO_NULL, "port of nobody") != MPI_SUCCESS;
     }
     _exit(failed);
@@ -69,9 +69,9 @@ static void run_publisher(char *program)
     EXPECT_EQ(status, 0);
 }
 
-/* All ranks publish the names of a process that has ended: exactly one gets each name, and no rank removes the
- * winner's. */
-static void names_inherit(char *program)
+/* All ranks publish the names of a process that has ended: exactly one rank gets each name, and no other
+ * rank removes that entry. */
+static void test_names_of_ended_process(char *program)
 {
     char service[64], port[MPI_MAX_PORT_NAME], found[MPI_MAX_PORT_NAME];
     int pid = (int)getpid(), won = 0, agreed = 0;
@@ -80,7 +80,7 @@ static void names_inherit(char *program)
         run_publisher(program);
     snprintf(port, sizeof(port), "port of rank %d", mpitest_rank);
     for (int i = 0; i < ROUNDS; i++) {
-        inherited_name(service, sizeof(service), pid, i);
+        make_service_name(service, sizeof(service), pid, i);
         MPI_Barrier(MPI_COMM_WORLD);
         int mine = MPI_Publish_name(service, MPI_INFO_NULL, port) == MPI_SUCCESS;
         int winners, winner = mine ? mpitest_rank : 0;
@@ -105,8 +105,8 @@ int main(int argc, char **argv)
     mpitest_begin(&argc, &argv);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    publish_and_withdraw();
+    publish_and_unpublish();
     MPI_Barrier(MPI_COMM_WORLD);
-    names_inherit(argv[0]);
+    test_names_of_ended_process(argv[0]);
     return mpitest_end();
 }

@@ -1,5 +1,6 @@
-/* names_folder.c: the folder of names is exchanged, again and again, for one that others can write, while names are looked
- * up and published: what lies in that folder is never returned, and nothing is written there.
+/* names_folder.c: the folder of published names is repeatedly exchanged for a folder that others can
+ * write, while names are looked up and published: entries of that folder are never returned, and nothing
+ * is written there.
  *
  * ranks: 1
  * nodes: no
@@ -16,7 +17,7 @@
 
 #include "mpitest.h"
 
-#define LOOKUPS 5000 /* unless the first argument is another number */
+#define LOOKUPS 5000 /* default of the first argument */
 
 static atomic_int done;
 static char top[] = "/tmp/fishplate-names-test-XXXXXX", own[PATH_MAX], open_to_all[PATH_MAX];
@@ -29,7 +30,7 @@ static void *exchange_folders(void *unused)
     return NULL;
 }
 
-/* Copies the only file of a folder, with another port, to the other folder. */
+/* Copies the only file of the first folder to the second one, with another port. */
 static void plant_false_port(const char *from, const char *to)
 {
     char path[2 * PATH_MAX], line[512] = "";
@@ -82,7 +83,7 @@ int main(int argc, char **argv)
     EXPECT_EQ(MPI_Publish_name("service", MPI_INFO_NULL, "true port"), MPI_SUCCESS);
     plant_false_port(own, open_to_all);
 
-    /* What a process of the same number on another host writes at this moment, before it links the name. */
+    /* The file that a process with the same pid on another host writes before it links the name. */
     static const char hash[] =
         "16367aacb67a4a017c8da8ab95682ccb390863780f7114dda0a0e0c55644c7c4"; /* "second" */
     char other[2 * PATH_MAX];

@@ -1,5 +1,5 @@
-/* ports.c: accept and connect between two halves of a job, published names, joining two processes by a socket, and the
- * errors of all of them.
+/* ports.c: accept and connect between two halves of a job, published names, MPI_Comm_join over a socket,
+ * and the errors of these calls.
  *
  * ranks: 4
  * nodes: 2
@@ -12,7 +12,8 @@
 
 #include "mpitest.h"
 
-/* The library's calls come here: pieces that it sends by sockets of its own, and those of TCP those that the kernel may keep until others are acknowledged. */
+/* Counts of send() calls of the library: [0] all pieces, [1] pieces on TCP sockets that the kernel may
+ * delay until earlier data is acknowledged. */
 static int pieces[2];
 
 ssize_t send(int fd, const void *data, size_t len, int flags)
@@ -33,7 +34,7 @@ static int class_of(int rc)
     return class;
 }
 
-static void ports_exchange_messages(MPI_Comm inter)
+static void exchange_messages(MPI_Comm inter)
 {
     int rank, remote, sum = 0;
     MPI_Comm_rank(inter, &rank);
@@ -47,9 +48,9 @@ static void ports_exchange_messages(MPI_Comm inter)
 
 static int by_tcp;
 
-/* The same port as a process of another machine sees it: the number of the network is another one, and it connects by TCP, unless
- * this machine has no address besides the loopback's. */
-static void be_elsewhere(char *port)
+/* Changes the port name to one that a process of another machine sees: the network number differs, and the
+ * connection uses TCP, unless this machine has only the loopback address. */
+static void make_port_remote(char *port)
 {
     char *network = port;
     for (int i = 0; i < 3; i++)
@@ -59,8 +60,8 @@ static void be_elsewhere(char *port)
         *network = *network == '0' ? '1' : '0';
 }
 
-/* The even ranks accept, the odd ones connect, several times over one port. */
-static void test_halves(void)
+/* The even ranks accept, the odd ranks connect, several times on one port. */
+static void test_accept_and_connect(void)
 {
     char port[MPI_MAX_PORT_NAME], service[64];
     MPI_Comm half, inter;
@@ -78,12 +79,12 @@ static void test_halves(void)
         EXPECT_EQ(MPI_Lookup_name(service, MPI_INFO_NULL, port), MPI_SUCCESS);
     for (int round = 0; round < 4; round++) {
         if (round == 3 && mpitest_rank == 3)
-            be_elsewhere(port);
+            make_port_remote(port);
         if (serves)
             MPI_Comm_accept(port, MPI_INFO_NULL, 0, half, &inter);
         else
             MPI_Comm_connect(port, MPI_INFO_NULL, 1, half, &inter);
-        ports_exchange_messages(inter);
+        exchange_messages(inter);
         MPI_Comm_disconnect(&inter);
     }
     MPI_Barrier(MPI_COMM_WORLD);
@@ -118,7 +119,7 @@ static void test_join(void)
         EXPECT(connect(fd, (struct sockaddr *)&address, len) == 0);
     }
     EXPECT_EQ(MPI_Comm_join(s, &inter), MPI_SUCCESS);
-    ports_exchange_messages(inter);
+    exchange_messages(inter);
     MPI_Comm_disconnect(&inter);
     close(s);
     if (s != fd)
@@ -132,7 +133,7 @@ int main(int argc, char **argv)
     MPI_Comm up;
     MPI_Comm_get_parent(&up);
     EXPECT(up == MPI_COMM_NULL);
-    test_halves();
+    test_accept_and_connect();
     MPI_Allreduce(MPI_IN_PLACE, pieces, 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     MPI_Bcast(&by_tcp, 1, MPI_INT, 3, MPI_COMM_WORLD);
     EXPECT_EQ(pieces[0] > 0, by_tcp);

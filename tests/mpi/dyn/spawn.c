@@ -1,5 +1,5 @@
-/* spawn.c: the program starts more of itself: messages of all sizes and collectives between parents and children, the
- * merged communicator, attributes, arguments, and an orderly end.
+/* spawn.c: the program spawns processes of itself: messages of all sizes and collectives between parents
+ * and children, the merged communicator, attributes, arguments, and disconnection.
  *
  * ranks: 1 3
  * nodes: 2
@@ -13,13 +13,13 @@
 #define CHILDREN 2
 #define LARGE    (1 << 20)
 
-static void spawn_fill(int *data, int n, int seed)
+static void fill_data(int *data, int n, int seed)
 {
     for (int i = 0; i < n; i++)
         data[i] = seed + i;
 }
 
-static int spawn_wrong_arguments(const int *data, int n, int seed)
+static int count_wrong(const int *data, int n, int seed)
 {
     int bad = 0;
     for (int i = 0; i < n; i++)
@@ -35,11 +35,11 @@ static void test_pairs(MPI_Comm inter, int rank)
     MPI_Comm_remote_size(inter, &remote);
     for (int count = 1; rank < remote && count <= n; count *= 8) {
         MPI_Status status;
-        spawn_fill(out, count, rank);
+        fill_data(out, count, rank);
         MPI_Sendrecv(out, count, MPI_INT, rank, 7, in, n, MPI_INT, rank, 7, inter, &status);
         int got;
         MPI_Get_count(&status, MPI_INT, &got);
-        EXPECT(got == count && status.MPI_SOURCE == rank && spawn_wrong_arguments(in, count, rank) == 0);
+        EXPECT(got == count && status.MPI_SOURCE == rank && count_wrong(in, count, rank) == 0);
     }
     free(out);
     free(in);
@@ -91,7 +91,7 @@ static void test_merged(MPI_Comm inter, int parent)
     MPI_Comm_free(&intra);
 }
 
-static void spawn_run_both(MPI_Comm inter, int parent)
+static void run_tests(MPI_Comm inter, int parent)
 {
     int rank;
     MPI_Comm_rank(inter, &rank);
@@ -100,7 +100,7 @@ static void spawn_run_both(MPI_Comm inter, int parent)
     test_merged(inter, parent);
 }
 
-static void spawn_child(MPI_Comm parents, int argc, char **argv)
+static void run_child(MPI_Comm parents, int argc, char **argv)
 {
     int rank, size, *appnum, flag;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -113,13 +113,13 @@ static void spawn_child(MPI_Comm parents, int argc, char **argv)
     int len;
     MPI_Comm_get_name(parents, name, &len);
     EXPECT(strcmp(name, "MPI_COMM_PARENT") == 0);
-    spawn_run_both(parents, 0);
+    run_tests(parents, 0);
     MPI_Comm_disconnect(&parents);
     MPI_Comm_get_parent(&parents);
     EXPECT(parents == MPI_COMM_NULL);
 }
 
-static void spawn_parent(const char *program)
+static void run_parent(const char *program)
 {
     char *words[] = {(char *)"a word", (char *)"100%", NULL};
     int codes[CHILDREN] = {-1, -1}, inter;
@@ -129,7 +129,7 @@ static void spawn_parent(const char *program)
         EXPECT(codes[i] == MPI_SUCCESS);
     MPI_Comm_test_inter(children, &inter);
     EXPECT(inter);
-    spawn_run_both(children, 1);
+    run_tests(children, 1);
     MPI_Comm_disconnect(&children);
     EXPECT(children == MPI_COMM_NULL);
 }
@@ -140,8 +140,8 @@ int main(int argc, char **argv)
     mpitest_begin(&argc, &argv);
     MPI_Comm_get_parent(&up);
     if (up == MPI_COMM_NULL)
-        spawn_parent(argv[0]);
+        run_parent(argv[0]);
     else
-        spawn_child(up, argc, argv);
+        run_child(up, argc, argv);
     return mpitest_end();
 }

@@ -1,5 +1,5 @@
-/* spawn_multiple.c: several programs at once, info keys, and programs that cannot be started: an error class and a
- * sentence, never a hang, and the parents go on.
+/* spawn_multiple.c: several programs in one call, info keys, and programs that cannot be started: the call
+ * returns an error class and a message, does not hang, and the parents continue.
  *
  * ranks: 2
  * nodes: 2
@@ -10,7 +10,7 @@
 
 #include "mpitest.h"
 
-static void spawn_multiple_child(MPI_Comm parents)
+static void run_child(MPI_Comm parents)
 {
     int *appnum, flag, rank;
     char here[1024] = "", facts[1200];
@@ -24,8 +24,8 @@ static void spawn_multiple_child(MPI_Comm parents)
     MPI_Comm_disconnect(&parents);
 }
 
-/* Spawns one process of the first program, which is found by `path`, and up to three of the second, of which `soft`
- * permits two. */
+/* Spawns one process of the first program, which is found by `path`, and up to three of the second, of
+ * which `soft` permits two. */
 static void test_programs(char *self)
 {
     char *name = strrchr(self, '/') ? strrchr(self, '/') + 1 : self, *commands[] = {name, self},
@@ -38,13 +38,14 @@ static void test_programs(char *self)
     FILE *keys = fdopen(mkstemp(file), "w");
     struct utsname machine;
     uname(&machine);
-    fprintf(keys, "# more keys\n\n wdir = / \nsoft=1\n"); /* soft is set below */
+    fprintf(keys, "# more keys\n\n wdir = / \nsoft=1\n"); /* `soft` is overridden below */
     fclose(keys);
     snprintf(folders, sizeof(folders), "/nowhere:%.*s", name > self ? (int)(name - self - 1) : 1,
              name > self ? self : ".");
     MPI_Info_create(&infos[0]);
     MPI_Info_set(infos[0], "path", folders);
-    MPI_Info_set(infos[0], "wdir", "/"); /* else it would be found where the job was started */
+    MPI_Info_set(infos[0], "wdir",
+                 "/"); /* otherwise the program would be found in the job's working directory */
     MPI_Info_create(&infos[1]);
     MPI_Info_set(infos[1], "env", "SPAWN_TEST=two words\nSPAWN_OTHER=1");
     MPI_Info_set(infos[1], "soft", "0:2,9");
@@ -68,7 +69,8 @@ static void test_programs(char *self)
     MPI_Comm_disconnect(&children);
 }
 
-/* key: an info key and its value, or NULL. */
+/* Expects MPI_Comm_spawn to fail with class `wanted` and a message that contains `sentence`. key: an info
+ * key with `value`, or NULL. */
 static void expect_refusal(const char *program, int wanted, const char *key, const char *value,
                            const char *sentence)
 {
@@ -113,7 +115,7 @@ int main(int argc, char **argv)
     mpitest_begin(&argc, &argv);
     MPI_Comm_get_parent(&up);
     if (up != MPI_COMM_NULL) {
-        spawn_multiple_child(up);
+        run_child(up);
         return mpitest_end();
     }
     test_programs(argv[0]);

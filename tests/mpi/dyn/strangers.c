@@ -1,4 +1,5 @@
-/* strangers.c: accept and connect among connections that say nothing, at both ends, and without file descriptors.
+/* strangers.c: accept and connect with silent foreign connections at both ends, and without free file
+ * descriptors.
  *
  * ranks: 2
  * nodes: no
@@ -28,17 +29,17 @@ static int class_of(int rc)
 /* fishplate:2:<key>:<network>:<local>:<port>:<addresses> */
 enum { FIELD_NETWORK = 3, FIELD_LOCAL, FIELD_PORT, FIELD_ADDRESSES };
 
-static char *strangers_field(char *name, int n)
+static char *find_field(char *name, int n)
 {
     while (n-- > 0)
         name = strchr(name, ':') + 1;
     return name;
 }
 
-/* Changes the name so that only TCP is left: the network number is that of another machine. */
-static void be_elsewhere(char *name)
+/* Changes the network number in the name to that of another machine, so that only TCP can be used. */
+static void make_name_remote(char *name)
 {
-    char *network = strangers_field(name, FIELD_NETWORK);
+    char *network = find_field(name, FIELD_NETWORK);
     *network = *network == '0' ? '1' : '0';
 }
 
@@ -46,7 +47,7 @@ static int connect_local(char *name)
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
     const int n = snprintf(to.sun_path + 1, sizeof(to.sun_path) - 1, "fishplate-port-%.16s",
-                           strangers_field(name, FIELD_LOCAL));
+                           find_field(name, FIELD_LOCAL));
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     EXPECT(connect(fd, (struct sockaddr *)&to,
                    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)) == 0);
@@ -56,9 +57,9 @@ static int connect_local(char *name)
 static struct sockaddr_in first_address(char *name)
 {
     char text[INET_ADDRSTRLEN] = "";
-    const char *at = strangers_field(name, FIELD_ADDRESSES);
+    const char *at = find_field(name, FIELD_ADDRESSES);
     struct sockaddr_in to = {.sin_family = AF_INET,
-                             .sin_port = htons((uint16_t)atoi(strangers_field(name, FIELD_PORT)))};
+                             .sin_port = htons((uint16_t)atoi(find_field(name, FIELD_PORT)))};
     snprintf(text, sizeof(text), "%.*s", (int)strcspn(at, ","), at);
     EXPECT_EQ(inet_pton(AF_INET, text, &to.sin_addr), 1);
     return to;
@@ -74,10 +75,10 @@ static int connect_network(char *name)
 
 static int has_addresses(char *name)
 {
-    return *strangers_field(name, FIELD_ADDRESSES) != '\0';
+    return *find_field(name, FIELD_ADDRESSES) != '\0';
 }
 
-static void strangers_match(char *name, MPI_Info info)
+static void accept_and_connect(char *name, MPI_Info info)
 {
     MPI_Comm other;
     int value = mpitest_rank, got = -1;
@@ -92,17 +93,18 @@ static void strangers_match(char *name, MPI_Info info)
     MPI_Comm_disconnect(&other);
 }
 
-/* Opens more silent connections than are served at a time; rank 1 connects nevertheless, over either kind of socket. */
-static void strangers_many_ranks(char *name)
+/* Opens more silent connections than are served at a time; rank 1 connects nevertheless, over both kinds
+ * of sockets. */
+static void test_many_silent_connections(char *name)
 {
     int fd[STRANGERS];
     if (mpitest_rank == 1)
         for (int i = 0; i < STRANGERS; i++)
             fd[i] = i % 2 && has_addresses(name) ? connect_network(name) : connect_local(name);
-    strangers_match(name, MPI_INFO_NULL);
+    accept_and_connect(name, MPI_INFO_NULL);
     if (mpitest_rank == 1 && has_addresses(name))
-        be_elsewhere(name);
-    strangers_match(name, MPI_INFO_NULL);
+        make_name_remote(name);
+    accept_and_connect(name, MPI_INFO_NULL);
     if (mpitest_rank == 1)
         for (int i = 0; i < STRANGERS; i++)
             close(fd[i]);
@@ -124,8 +126,8 @@ static int listen_silently(const char *address, uint16_t *port)
     return fd;
 }
 
-/* Without an answer the call ends with an error after the time limit of the caller. */
-static void silent_listener(const char *true_name)
+/* Without an answer MPI_Comm_connect fails after the caller's time limit. */
+static void test_silent_listener(const char *true_name)
 {
     char name[MPI_MAX_PORT_NAME];
     MPI_Info info;
@@ -134,8 +136,8 @@ static void silent_listener(const char *true_name)
     const int fd = listen_silently("127.0.0.1", &port);
     EXPECT(fd >= 0);
     strcpy(name, true_name);
-    sprintf(strangers_field(name, FIELD_PORT), "%u:127.0.0.1", port);
-    be_elsewhere(name);
+    sprintf(find_field(name, FIELD_PORT), "%u:127.0.0.1", port);
+    make_name_remote(name);
     MPI_Info_create(&info);
     MPI_Info_set(info, "timeout", "1");
     EXPECT_EQ(class_of(MPI_Comm_connect(name, info, 0, MPI_COMM_SELF, &other)), MPI_ERR_PORT);
@@ -145,25 +147,26 @@ static void silent_listener(const char *true_name)
     close(fd);
 }
 
-/* Connects to a name whose first address belongs to a process that never answers; the port is at the second. */
-static void silent_first_address(char *name)
+/* Connects to a name whose first address belongs to a process that never answers; the port is at the
+ * second address. */
+static void test_silent_first_address(char *name)
 {
-    uint16_t port = (uint16_t)atoi(strangers_field(name, FIELD_PORT));
+    uint16_t port = (uint16_t)atoi(find_field(name, FIELD_PORT));
     int fd = -1;
     if (mpitest_rank == 1 && has_addresses(name) && (fd = listen_silently("127.0.0.9", &port)) >= 0) {
         char addresses[MPI_MAX_PORT_NAME];
-        strcpy(addresses, strangers_field(name, FIELD_ADDRESSES));
-        strcpy(strangers_field(name, FIELD_ADDRESSES), "127.0.0.9,");
+        strcpy(addresses, find_field(name, FIELD_ADDRESSES));
+        strcpy(find_field(name, FIELD_ADDRESSES), "127.0.0.9,");
         strcat(name, addresses);
-        be_elsewhere(name);
+        make_name_remote(name);
     }
-    strangers_match(name, MPI_INFO_NULL);
+    accept_and_connect(name, MPI_INFO_NULL);
     if (fd >= 0)
         close(fd);
 }
 
-/* MPI_Comm_accept without a free descriptor for its client returns an error instead of waiting for ever. */
-static void no_descriptors(char *name)
+/* MPI_Comm_accept without a free descriptor for its client returns an error instead of waiting forever. */
+static void test_without_descriptors(char *name)
 {
     enum { FEW = 256 };
     int used[FEW], n = 0;
@@ -180,7 +183,7 @@ static void no_descriptors(char *name)
             close(used[--n]);
         setrlimit(RLIMIT_NOFILE, &before);
     }
-    strangers_match(name, MPI_INFO_NULL); /* rank 1 has been waiting, and tries again */
+    accept_and_connect(name, MPI_INFO_NULL); /* rank 1 was refused and tries again */
 }
 
 int main(int argc, char **argv)
@@ -191,11 +194,11 @@ int main(int argc, char **argv)
     if (mpitest_rank == 0)
         MPI_Open_port(MPI_INFO_NULL, name);
     MPI_Bcast(name, sizeof(name), MPI_CHAR, 0, MPI_COMM_WORLD);
-    strangers_many_ranks(strcpy(own, name));
+    test_many_silent_connections(strcpy(own, name));
     if (mpitest_rank == 1)
-        silent_listener(name);
-    silent_first_address(strcpy(own, name));
-    no_descriptors(strcpy(own, name));
+        test_silent_listener(name);
+    test_silent_first_address(strcpy(own, name));
+    test_without_descriptors(strcpy(own, name));
     if (mpitest_rank == 0)
         MPI_Close_port(name);
     return mpitest_end();

@@ -1,4 +1,5 @@
-/* agree.c: agreement and shrinking while members die in them, and revocation. All who live get the same result.
+/* agree.c: agreement and shrinking while members die during the call, and revocation: all living ranks get
+ * the same result.
  *
  * ranks: 8
  * nodes: 4
@@ -14,8 +15,8 @@ static void expect_same(MPI_Comm c, int mine)
     EXPECT_EQ(most[0], -most[1]);
 }
 
-/* Agreements without deaths, or with deaths that all ranks know. */
-static void plain(void)
+/* Agreements without deaths, or after deaths that all ranks know. */
+static void test_agreement_without_deaths(void)
 {
     int flag = rank == 0 ? 6 : 3;
     MPI_Request r;
@@ -27,8 +28,9 @@ static void plain(void)
     EXPECT_EQ(flag, 8);
 }
 
-/* Shrinks a communicator of this process alone at the same time as another one, whose ids it has to wait for. */
-static void shrinks_at_once(void)
+/* Shrinks MPI_COMM_SELF's duplicate and another communicator at the same time; the first must wait for the
+ * context ids of the second. */
+static void test_concurrent_shrinks(void)
 {
     MPI_Comm next, own;
     MPI_Request r;
@@ -44,8 +46,9 @@ static void shrinks_at_once(void)
     MPI_Comm_free(&next);
 }
 
-/* The victim contributes and dies while the others are in the agreement; the next root may die too. */
-static void dies_inside(void)
+/* The victim contributes and dies while the others are in the agreement; the next root of the tree may die
+ * too. */
+static void test_death_inside_agreement(void)
 {
     int flag = rank == victim ? 1 : 3;
     MPI_Request r;
@@ -63,8 +66,8 @@ static void dies_inside(void)
     MPI_Comm_free(&next);
 }
 
-/* The victim dies while many agreements are under way. */
-static void dies_in_many(void)
+/* The victim dies while many agreements are in progress. */
+static void test_death_during_many_agreements(void)
 {
     enum { MANY = 40 };
     int flags[MANY], sum = 0;
@@ -86,8 +89,8 @@ static void dies_in_many(void)
     MPI_Comm_free(&next);
 }
 
-/* Rank 0, where the tree of the agreement has its root, dies. */
-static void root_dies(void)
+/* Rank 0, the root of the agreement's tree, dies. */
+static void test_root_dies(void)
 {
     int flag = rank == 0 ? 5 : 7;
     MPI_Comm next, old = now;
@@ -102,12 +105,12 @@ static void root_dies(void)
     now = next;
     if (old != MPI_COMM_WORLD)
         MPI_Comm_free(&old);
-    look_around();
+    refresh_ranks();
     expect_same(now, flag);
 }
 
 /* A revocation reaches ranks that wait for a living rank. */
-static void revoked(void)
+static void test_revocation(void)
 {
     int x, flag = 0;
     MPI_Comm dup;
@@ -134,10 +137,12 @@ static void revoked(void)
 
 int main(int argc, char **argv)
 {
-    static void (*const phases[])(void) = {plain, shrinks_at_once, dies_inside, dies_in_many, revoked};
+    static void (*const phases[])(void) = {test_agreement_without_deaths, test_concurrent_shrinks,
+                                           test_death_inside_agreement, test_death_during_many_agreements,
+                                           test_revocation};
     mpitest_begin(&argc, &argv);
     run_phases(phases, 5);
-    root_dies();
-    root_dies();
+    test_root_dies();
+    test_root_dies();
     return finish();
 }

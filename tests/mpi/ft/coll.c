@@ -1,5 +1,5 @@
-/* coll.c: a rank dies before or inside a collective call. Ranks that wait get MPIX_ERR_PROC_FAILED, blocking and
- * nonblocking, small and large; afterwards they go on without it.
+/* coll.c: a rank dies before or inside a collective call, blocking or nonblocking, small or large: waiting
+ * ranks get MPIX_ERR_PROC_FAILED and afterwards continue without the dead rank.
  *
  * ranks: 8
  * nodes: 4
@@ -22,13 +22,13 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "ft/ft.h"
 
-#define MOST (1 << 19)
+#define BYTES_MAX (1 << 19)
 
 static char *out, *in;
 
-/* Checks the result of a collective during which a rank dies. Ranks that finished before may not notice; the second
- * call fails at all ranks. */
-static void coll_expect(int rc)
+/* Checks the result of a collective during which a rank dies. A rank that finished earlier may not detect
+ * the death; a second call fails at all ranks. */
+static void expect_death_by_second_call(int rc)
 {
     EXPECT(class_of(rc) == MPI_SUCCESS || class_of(rc) == MPIX_ERR_PROC_FAILED);
     EXPECT_DEATH(MPI_Barrier(now));
@@ -45,30 +45,30 @@ static void test_bcast(void)
 {
     if (rank == victim)
         die();
-    coll_expect(MPI_Bcast(in, MOST, MPI_BYTE, victim, now));
+    expect_death_by_second_call(MPI_Bcast(in, BYTES_MAX, MPI_BYTE, victim, now));
 }
 
 static void test_reduce(void)
 {
     if (rank == victim)
         die();
-    EXPECT_DEATH(MPI_Allreduce(out, in, MOST / 4, MPI_INT, MPI_BOR, now));
-    coll_expect(MPI_Reduce(out, in, 100, MPI_INT, MPI_BOR, 0, now));
+    EXPECT_DEATH(MPI_Allreduce(out, in, BYTES_MAX / 4, MPI_INT, MPI_BOR, now));
+    expect_death_by_second_call(MPI_Reduce(out, in, 100, MPI_INT, MPI_BOR, 0, now));
 }
 
 static void test_alltoall(void)
 {
     if (rank == victim)
         die();
-    EXPECT_DEATH(MPI_Alltoall(out, MOST / size, MPI_BYTE, in, MOST / size, MPI_BYTE, now));
+    EXPECT_DEATH(MPI_Alltoall(out, BYTES_MAX / size, MPI_BYTE, in, BYTES_MAX / size, MPI_BYTE, now));
     EXPECT_DEATH(MPI_Allgather(out, 8, MPI_BYTE, in, 8, MPI_BYTE, now));
 }
 
-/* The victim dies after it has started; others may have its contribution. */
+/* The victim dies after it has started the call; other ranks may have its contribution. */
 static void test_nonblocking(void)
 {
     MPI_Request r[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
-    /* Who comes late knows of the death, and begins nothing. */
+    /* A late rank knows of the death and starts nothing. */
     int began = MPI_Iallreduce(out, in, 1000, MPI_INT, MPI_SUM, now, &r[0]);
     EXPECT(class_of(began) == MPI_SUCCESS || class_of(began) == MPIX_ERR_PROC_FAILED);
     MPI_Ibarrier(now, &r[1]);
@@ -87,8 +87,8 @@ static void test_gather(void)
     MPI_Comm made;
     if (rank == victim)
         die();
-    coll_expect(MPI_Gather(out, 1000, MPI_BYTE, in, 1000, MPI_BYTE, 0, now));
-    coll_expect(MPI_Scatter(out, 1000, MPI_BYTE, in, 1000, MPI_BYTE, victim, now));
+    expect_death_by_second_call(MPI_Gather(out, 1000, MPI_BYTE, in, 1000, MPI_BYTE, 0, now));
+    expect_death_by_second_call(MPI_Scatter(out, 1000, MPI_BYTE, in, 1000, MPI_BYTE, victim, now));
     EXPECT_DEATH(MPI_Comm_dup(now, &made));
     EXPECT_DEATH(MPI_Comm_split(now, 0, 0, &made));
 }
@@ -98,8 +98,8 @@ int main(int argc, char **argv)
     static void (*const phases[])(void) = {test_barrier,  test_bcast,       test_reduce,
                                            test_alltoall, test_nonblocking, test_gather};
     mpitest_begin(&argc, &argv);
-    out = calloc(2, MOST);
-    in = calloc(2, MOST);
+    out = calloc(2, BYTES_MAX);
+    in = calloc(2, BYTES_MAX);
     run_phases(phases, 6);
     free(out);
     free(in);

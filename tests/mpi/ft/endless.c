@@ -1,6 +1,6 @@
-/* endless.c: communicators on which processes agreed, that were revoked or shrunk, made and freed more often than there are
- * numbers for communicators: they do not run out, nothing grows, and a message of an old one is never received on a new
- * one that has its number. At the end a rank dies, and the others still find each other.
+/* endless.c: communicators are created, used for agreement, revoked or shrunk, and freed more often than
+ * there are context ids: ids do not run out, memory does not grow, and a message of an old communicator is
+ * never received on a new one with the same id. At the end a rank dies, and the others can still shrink.
  *
  * ranks: 3
  * nodes: 3
@@ -10,43 +10,42 @@
 
 #include "ft/ft.h"
 
-#define ALONE \
-    1100 /* communicators of one process in a batch: they use up numbers quickly, of which there are 4096 */
+#define ALONE    1100 /* communicators of one process in a batch; there are 4096 context ids */
 #define TOGETHER 6
 #define BATCHES  4
 
-static long allocated(void)
+static long allocated_bytes(void)
 {
     struct mallinfo2 m = mallinfo2();
     return (long)(m.uordblks + m.hblkhd);
 }
 
-/* Leaves a message that nobody receives. */
-static void use(MPI_Comm c, int i)
+/* Sends a message that is never received, then agrees on the communicator. */
+static void leave_message_and_agree(MPI_Comm c, int i)
 {
     int flag = 1, there;
     MPI_Comm_set_errhandler(c, MPI_ERRORS_RETURN);
     EXPECT_CLASS(MPIX_Comm_agree(c, &flag), MPI_SUCCESS);
     MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, c, &there, MPI_STATUS_IGNORE);
     EXPECT(!there);
-    EXPECT_CLASS(MPIX_Comm_agree(c, &flag), MPI_SUCCESS); /* everybody has looked */
+    EXPECT_CLASS(MPIX_Comm_agree(c, &flag), MPI_SUCCESS); /* all ranks have checked for old messages */
     MPI_Send(&i, 1, MPI_INT, (rank + 1) % size, 7, c);
     if (i == 0)
         MPIX_Comm_revoke(c);
 }
 
-static void together(void)
+static void use_communicators_of_all(void)
 {
     MPI_Comm c[TOGETHER];
     for (int i = 0; i < TOGETHER; i++) {
         EXPECT_CLASS(i % 2 ? MPI_Comm_dup(now, &c[i]) : MPIX_Comm_shrink(now, &c[i]), MPI_SUCCESS);
-        use(c[i], i);
+        leave_message_and_agree(c[i], i);
     }
     for (int i = 0; i < TOGETHER; i++)
         MPI_Comm_free(&c[i]);
 }
 
-static void alone(void)
+static void use_communicators_of_one(void)
 {
     for (int i = 0; i < ALONE; i++) {
         MPI_Comm c;
@@ -55,7 +54,7 @@ static void alone(void)
         EXPECT_CLASS(MPI_Comm_dup(MPI_COMM_SELF, &c), MPI_SUCCESS);
         EXPECT_CLASS(MPIX_Comm_agree(c, &flag), MPI_SUCCESS);
         MPI_Sendrecv(&i, 1, MPI_INT, 0, 3, &got, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, c, &status);
-        EXPECT(status.MPI_TAG == 3 && got == i); /* not an old one */
+        EXPECT(status.MPI_TAG == 3 && got == i); /* not a message of an old communicator */
         MPI_Comm_free(&c);
     }
 }
@@ -64,14 +63,15 @@ int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
     now = MPI_COMM_WORLD;
-    look_around();
+    refresh_ranks();
     long before = 0;
     for (int batch = 0; batch < 2 * BATCHES; batch++) {
-        before = batch == BATCHES ? allocated() : before;
-        together();
-        alone();
+        before = batch == BATCHES ? allocated_bytes() : before;
+        use_communicators_of_all();
+        use_communicators_of_one();
     }
-    EXPECT(allocated() - before < 256 * 1024); /* keeping every agreement would take ten times as much */
+    EXPECT(allocated_bytes() - before <
+           256 * 1024); /* retaining every agreement would need ten times as much */
     if (rank == victim)
         die();
     MPI_Comm rest;

@@ -1,4 +1,4 @@
-/* fatal.c: a program that sets no error handler ends with its job when a rank dies, although the job could go on.
+/* fatal.c: a job whose program sets no error handler ends when a rank dies, although the job could continue.
  *
  * ranks: 4
  * mpiexec: -enable-recovery

@@ -1,5 +1,6 @@
-/* ft.h: what the tests of fault tolerance share. A test is a list of phases; in each the last rank of the communicator dies,
- * the others look at what becomes of their call, and go on to the next phase without it.
+/* ft.h: the framework of the fault tolerance tests. A test is a list of phases; in each phase the last
+ * rank of the communicator dies, the other ranks check the result of their call, and continue with the
+ * next phase without the dead rank.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_MPI_FT_H
@@ -11,7 +12,7 @@
 
 #include "mpitest.h"
 
-static MPI_Comm now; /* the living ranks */
+static MPI_Comm now; /* communicator of the living ranks */
 static int rank, size, victim;
 
 static inline int class_of(int rc)
@@ -25,16 +26,16 @@ static inline int class_of(int rc)
 #define EXPECT_DEATH(call)         EXPECT_CLASS(call, MPIX_ERR_PROC_FAILED)
 
 #if MPI_ERR_REVOKED != MPIX_ERR_REVOKED || MPI_ERR_PROC_FAILED != MPIX_ERR_PROC_FAILED
-#error "names without the X mean something else"
+#error "names without the X have another meaning"
 #endif
 
 static inline void die(void)
 {
-    printf("rank %d of %d dies\n", rank, size); /* tests/launcher/recovery.sh wants to see it */
+    printf("rank %d of %d dies\n", rank, size); /* tests/launcher/recovery.sh checks this line */
     raise(SIGKILL);
 }
 
-static inline void look_around(void)
+static inline void refresh_ranks(void)
 {
     int *ft, found = 0;
     MPI_Comm_get_attr(now, MPIX_FT, &ft, &found);
@@ -45,8 +46,8 @@ static inline void look_around(void)
     victim = size - 1;
 }
 
-/* Shrinks after a death. No rank continues before all have seen the death, so that no phase sees the revocation of
- * another rank. */
+/* Shrinks the communicator after a death. No rank continues before all have detected the death, so that no
+ * phase is affected by another rank's revocation. */
 static inline void shrink(void)
 {
     MPI_Comm next = MPI_COMM_NULL;
@@ -59,7 +60,7 @@ static inline void shrink(void)
     if (now != MPI_COMM_WORLD)
         MPI_Comm_free(&now);
     now = next;
-    look_around();
+    refresh_ranks();
     EXPECT_EQ(size, before - 1);
     int one = 1, sum = 0;
     EXPECT_CLASS(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, now), MPI_SUCCESS);
@@ -69,9 +70,9 @@ static inline void shrink(void)
 static inline void run_phases(void (*const *phases)(void), int n)
 {
     now = MPI_COMM_WORLD;
-    look_around();
+    refresh_ranks();
     for (int i = 0; i < n && size > 1; i++) {
-        int flag = 1; /* all are here; one may die at once */
+        int flag = 1; /* synchronises all ranks; the victim may die right after */
         MPIX_Comm_agree(now, &flag);
         phases[i]();
         if (rank == victim)

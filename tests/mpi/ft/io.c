@@ -1,5 +1,6 @@
-/* io.c: a rank that has a file open dies. Every collective call of the others on that file comes back with MPIX_ERR_PROC_FAILED;
- * what each rank does alone works on, and so does a file that the living open together.
+/* io.c: a rank that has a file open dies. Every collective call of the others on that file returns
+ * MPIX_ERR_PROC_FAILED; independent calls still work, and so does a file that the living ranks open
+ * together.
  *
  * ranks: 9
  * nodes: 3
@@ -12,7 +13,7 @@
 static char name[256], *out, *in;
 static MPI_File file;
 
-static void io_make(void)
+static void open_file(void)
 {
     EXPECT_CLASS(MPI_File_open(now, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file),
                  MPI_SUCCESS);
@@ -23,8 +24,8 @@ static void io_make(void)
     MPI_Barrier(now);
 }
 
-/* A death that all know: the call fails even if it could have been served before. */
-static void io_lose(void)
+/* The victim dies and the others detect it: a later call fails even if it could have succeeded before. */
+static void die_or_detect_death(void)
 {
     int x;
     if (rank == victim)
@@ -32,7 +33,7 @@ static void io_lose(void)
     EXPECT_DEATH(MPI_Recv(&x, 1, MPI_INT, victim, 0, now, MPI_STATUS_IGNORE));
 }
 
-static void io_run_serial(void)
+static void check_independent_calls(void)
 {
     memset(in, 0, BYTES);
     EXPECT_CLASS(MPI_File_read_at(file, (MPI_Offset)rank * BYTES, in, BYTES, MPI_BYTE, MPI_STATUS_IGNORE),
@@ -42,9 +43,9 @@ static void io_run_serial(void)
                  MPI_SUCCESS);
 }
 
-static void io_end(void)
+static void close_file(void)
 {
-    io_run_serial();
+    check_independent_calls();
     int rc = MPI_File_close(&file);
     if (rc != MPI_SUCCESS)
         EXPECT_DEATH(rc);
@@ -52,84 +53,84 @@ static void io_end(void)
 }
 
 /* The victim dies inside a collective access while the others wait for it. */
-static void test_inside(void)
+static void test_death_inside_access(void)
 {
-    io_make();
+    open_file();
     if (rank == victim)
         die();
     EXPECT_DEATH(
         MPI_File_write_at_all(file, (MPI_Offset)rank * BYTES, out, BYTES, MPI_BYTE, MPI_STATUS_IGNORE));
-    io_end();
+    close_file();
 }
 
-static void compare_by_offset(void)
+static void test_at_offset(void)
 {
-    io_make();
-    io_lose();
+    open_file();
+    die_or_detect_death();
     EXPECT_DEATH(MPI_File_read_at_all(file, 0, in, BYTES, MPI_BYTE, MPI_STATUS_IGNORE));
     EXPECT_DEATH(MPI_File_write_at_all(file, 0, out, 0, MPI_BYTE, MPI_STATUS_IGNORE));
-    io_end();
+    close_file();
 }
 
-static void compare_by_pointer(void)
+static void test_at_pointer(void)
 {
-    io_make();
-    io_lose();
+    open_file();
+    die_or_detect_death();
     EXPECT_DEATH(MPI_File_write_all(file, out, 10, MPI_BYTE, MPI_STATUS_IGNORE));
     EXPECT_DEATH(MPI_File_read_ordered(file, in, 10, MPI_BYTE, MPI_STATUS_IGNORE));
-    io_end();
+    close_file();
 }
 
 static void test_nonblocking(void)
 {
     MPI_Request r = MPI_REQUEST_NULL;
-    io_make();
+    open_file();
     if (rank == victim)
         die();
     int rc = MPI_File_iwrite_at_all(file, (MPI_Offset)rank * BYTES, out, BYTES, MPI_BYTE, &r);
     rc = rc ? rc : MPI_Wait(&r, MPI_STATUS_IGNORE);
     EXPECT_DEATH(rc);
-    io_end();
+    close_file();
 }
 
-static void in_two_steps(void)
+static void test_split_collective(void)
 {
-    io_make();
+    open_file();
     if (rank == victim)
         die();
     int rc = MPI_File_write_at_all_begin(file, (MPI_Offset)rank * BYTES, out, BYTES, MPI_BYTE);
     rc = rc ? rc : MPI_File_write_at_all_end(file, out, MPI_STATUS_IGNORE);
     EXPECT_DEATH(rc);
-    io_end();
+    close_file();
 }
 
-static void of_the_file(void)
+static void test_file_operations(void)
 {
     MPI_File other;
-    io_make();
-    io_lose();
+    open_file();
+    die_or_detect_death();
     EXPECT_DEATH(MPI_File_set_size(file, 100 * BYTES));
     EXPECT_DEATH(MPI_File_preallocate(file, 100 * BYTES));
     EXPECT_DEATH(MPI_File_sync(file));
     EXPECT_DEATH(MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
     EXPECT_DEATH(MPI_File_set_atomicity(file, 1));
     EXPECT_DEATH(MPI_File_open(now, name, MPI_MODE_RDWR, MPI_INFO_NULL, &other));
-    io_end();
+    close_file();
 }
 
-static void test_closed(void)
+static void test_collective_close(void)
 {
-    io_make();
+    open_file();
     if (rank == victim)
         die();
-    io_end();
+    close_file();
 }
 
 int main(int argc, char **argv)
 {
-    static void (*const phases[])(void) = {test_inside,      compare_by_offset, compare_by_pointer,
-                                           test_nonblocking, in_two_steps,      of_the_file,
-                                           test_closed};
+    static void (*const phases[])(void) = {
+        test_death_inside_access, test_at_offset,       test_at_pointer,      test_nonblocking,
+        test_split_collective,    test_file_operations, test_collective_close};
     mpitest_begin(&argc, &argv);
     snprintf(name, sizeof(name), "%s/fishplate-ft-%d", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp",
              (int)getpid());
@@ -137,7 +138,7 @@ int main(int argc, char **argv)
     out = malloc(BYTES);
     in = malloc(BYTES);
     run_phases(phases, sizeof(phases) / sizeof(phases[0]));
-    io_make();
+    open_file();
     EXPECT_CLASS(MPI_File_read_at_all(file, (MPI_Offset)rank * BYTES, in, BYTES, MPI_BYTE, MPI_STATUS_IGNORE),
                  MPI_SUCCESS);
     EXPECT(memcmp(in, out, BYTES) == 0);

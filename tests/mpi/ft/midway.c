@@ -1,7 +1,8 @@
-/* midway.c: one end of a large message dies while its bytes move, by each protocol. One of the two sees the memory of the receiver,
- * and when the first bytes have come it kills the other one, or itself: some protocols copy at the one end, some at the other, and
- * the copying process notices nothing. The end that lives gets MPIX_ERR_PROC_FAILED, or the whole message when that was faster; when its
- * call has returned, nothing touches its memory any more.
+/* midway.c: one end of a large message dies during the transfer, for each protocol. One process watches
+ * the receiver's memory and, when the first bytes have arrived, kills the other process or itself: some
+ * protocols copy at one end, some at the other, and the copying process does not watch. The surviving end
+ * gets MPIX_ERR_PROC_FAILED, or the whole message if the transfer was faster; after its call has returned,
+ * its memory is no longer accessed.
  *
  * ranks: 8
  * nodes: 8
@@ -23,28 +24,28 @@
 
 #include "ft/ft.h"
 
-#define BYTES (16 << 20)
-#define PAGE  4096
-#define PLACE (1 << 18) /* when the byte there has come, one of the pair dies */
-#define FILL  7
-#define PAIRS 4 /* rank i and rank i + PAIRS, which dies */
+#define BYTES        (16 << 20)
+#define PAGE         4096
+#define WATCHED_BYTE (1 << 18) /* one process of the pair dies when the byte at this offset has arrived */
+#define FILL         7
+#define PAIRS        4 /* pairs of rank i and rank i + PAIRS, which dies */
 
-/* Pair by pair: who receives, and who watches. */
+/* For each pair: whether the survivor receives, and whether the receiver watches. */
 static const struct {
     int lives_receives, receiver_watches;
 } pairs[PAIRS] = {{1, 0}, {1, 1}, {0, 1}, {0, 0}};
 
-struct where {
-    int pid, file; /* of its memory */
+struct process_memory {
+    int pid, file; /* process id and descriptor of its memory file */
 };
 
 static char *memory;
-static struct where me, other;
+static struct process_memory me, other;
 static int partner, receives, lives, watches;
-static int whole, midway; /* messages that ended so */
+static int whole, midway; /* numbers of messages that arrived completely, and that ended midway */
 
-/* The byte at place i: each page of the message has one value. */
-static int byte_of(size_t i)
+/* Byte i of the message: each page has one value. */
+static int message_byte(size_t i)
 {
     return 20 + (int)(i / PAGE) % 100;
 }
@@ -52,14 +53,14 @@ static int byte_of(size_t i)
 static void fill_message(void)
 {
     for (size_t i = 0; i < BYTES; i += PAGE)
-        memset(memory + i, byte_of(i), PAGE);
+        memset(memory + i, message_byte(i), PAGE);
 }
 
 static int is_whole(void)
 {
     char page[PAGE];
     for (size_t i = 0; i < BYTES; i += PAGE) {
-        memset(page, byte_of(i), PAGE);
+        memset(page, message_byte(i), PAGE);
         if (memcmp(memory + i, page, PAGE) != 0)
             return 0;
     }
@@ -74,7 +75,7 @@ static int has_begun(void)
     return 0;
 }
 
-static void agree_often(void)
+static void agree_repeatedly(void)
 {
     for (int i = 0; i < 3; i++) {
         int flag = 1;
@@ -83,18 +84,19 @@ static void agree_often(void)
     }
 }
 
-/* Protects the buffer: from now on a write by this process crashes, and one by another is detected. */
-static void stays(void)
+/* Protects the buffer: from now on a write by this process crashes, and a write by another process is
+ * detected. */
+static void expect_no_more_writes(void)
 {
     char *copy = malloc(BYTES);
     memcpy(copy, memory, BYTES);
     mprotect(memory, BYTES, PROT_READ);
-    agree_often();
+    agree_repeatedly();
     EXPECT(memcmp(copy, memory, BYTES) == 0);
     free(copy);
 }
 
-/* Connects the pair and exchanges large messages, so that the tuner knows them. */
+/* Connects the pair and exchanges large messages, so that the tuner has measured them. */
 static void warm_up(void)
 {
     MPI_Sendrecv(&me, 2, MPI_INT, partner, 0, &other, 2, MPI_INT, partner, 0, now, MPI_STATUS_IGNORE);
@@ -104,8 +106,7 @@ static void warm_up(void)
         MPI_Send(memory, BYTES, MPI_BYTE, partner, 1, now);
 }
 
-/* Maps the receiver's memory. */
-static const volatile char *view(void)
+static const volatile char *map_receiver_memory(void)
 {
     char path[64];
     if (receives)
@@ -118,8 +119,8 @@ static const volatile char *view(void)
     return there;
 }
 
-/* Posts the receive before the message is sent. */
-static void begin(MPI_Request *r)
+/* Starts the message; its receive is posted before its send. */
+static void start_message(MPI_Request *r)
 {
     if (receives) {
         memset(memory, FILL, BYTES);
@@ -131,16 +132,16 @@ static void begin(MPI_Request *r)
     }
 }
 
-static int watch(MPI_Request *r, const volatile char *received)
+static int watch_and_kill(MPI_Request *r, const volatile char *received)
 {
     int flag = 0, rc = MPI_SUCCESS;
-    while (!flag && received[PLACE] == FILL)
+    while (!flag && received[WATCHED_BYTE] == FILL)
         rc = MPI_Test(r, &flag, MPI_STATUS_IGNORE);
     kill(lives ? other.pid : me.pid, SIGKILL);
     return flag ? rc : MPI_Wait(r, MPI_STATUS_IGNORE);
 }
 
-static void look_at_end(int rc)
+static void check_result(int rc)
 {
     char nothing;
     if (rc != MPI_SUCCESS)
@@ -154,7 +155,7 @@ static void look_at_end(int rc)
     EXPECT_DEATH(MPI_Recv(&nothing, 1, MPI_BYTE, partner, 2, now, MPI_STATUS_IGNORE));
 }
 
-static void act(int pair)
+static void run_pair(int pair)
 {
     MPI_Request r;
     partner = (rank + PAIRS) % size;
@@ -162,30 +163,30 @@ static void act(int pair)
     receives = lives == pairs[pair].lives_receives;
     watches = receives == pairs[pair].receiver_watches;
     warm_up();
-    const volatile char *received = watches ? view() : NULL;
-    begin(&r);
-    int rc = watches ? watch(&r, received) : MPI_Wait(&r, MPI_STATUS_IGNORE);
-    while (!lives) /* the end will come */
+    const volatile char *received = watches ? map_receiver_memory() : NULL;
+    start_message(&r);
+    int rc = watches ? watch_and_kill(&r, received) : MPI_Wait(&r, MPI_STATUS_IGNORE);
+    while (!lives) /* until this process is killed */
         MPI_Recv(memory, 1, MPI_BYTE, partner, 4, now, MPI_STATUS_IGNORE);
-    look_at_end(rc);
-    stays();
+    check_result(rc);
+    expect_no_more_writes();
 }
 
-/* Runs one pair after the other; the others sleep meanwhile. */
-static void meet(void)
+/* Runs one pair after the other, while the other processes sleep. */
+static void run_pairs(void)
 {
     for (int pair = 0; pair < PAIRS; pair++) {
         int flag = 1;
         MPIX_Comm_agree(now, &flag);
         if (rank % PAIRS == pair)
-            act(pair);
+            run_pair(pair);
         else
-            agree_often();
+            agree_repeatedly();
     }
 }
 
-/* The living ranks continue, with new memory at the former address. */
-static void go_on(void)
+/* The living ranks continue to communicate, with new memory at the former address. */
+static void continue_with_survivors(void)
 {
     MPI_Comm next;
     int ends[2] = {whole, midway}, sum[2], one = 1, all = 0;
@@ -208,16 +209,16 @@ int main(int argc, char **argv)
 {
     mpitest_begin(&argc, &argv);
     now = MPI_COMM_WORLD;
-    look_around();
-    me = (struct where){getpid(), memfd_create("midway", 0)};
+    refresh_ranks();
+    me = (struct process_memory){getpid(), memfd_create("midway", 0)};
     if (me.file < 0 || ftruncate(me.file, BYTES) != 0 || size != 2 * PAIRS)
         MPI_Abort(MPI_COMM_WORLD, 1);
     memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, me.file, 0);
     if (memory == MAP_FAILED)
         MPI_Abort(MPI_COMM_WORLD, 1);
     fill_message();
-    meet();
-    stays();
-    go_on();
+    run_pairs();
+    expect_no_more_writes();
+    continue_with_survivors();
     return finish();
 }

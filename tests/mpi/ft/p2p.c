@@ -1,5 +1,6 @@
-/* p2p.c: a rank dies while others wait for it in a receive, a wildcard receive, a probe, a synchronous send, a large send
- * or a large receive that has begun. Every call comes back with MPIX_ERR_PROC_FAILED; messages between living ranks arrive.
+/* p2p.c: a rank dies while others wait for it in a receive, a wildcard receive, a probe, a synchronous
+ * send, a large send or a large receive that has begun. Every call returns MPIX_ERR_PROC_FAILED; messages
+ * between living ranks arrive.
  *
  * ranks: 8
  * nodes: 4
@@ -11,13 +12,13 @@
 
 static char *memory;
 
-static void p2p_receive(void)
+static void test_receive(void)
 {
     int x = 0, y = rank;
     if (rank == victim)
         die();
     EXPECT_DEATH(MPI_Recv(&x, 1, MPI_INT, victim, 0, now, MPI_STATUS_IGNORE));
-    /* Known now: the next ones fail at once, and the living still hear each other. */
+    /* The death is known now: further receives fail at once, and living ranks still communicate. */
     EXPECT_DEATH(MPI_Recv(&x, 1, MPI_INT, victim, 0, now, MPI_STATUS_IGNORE));
     EXPECT_DEATH(MPI_Send(&x, 1, MPI_INT, victim, 0, now));
     int right = (rank + 1) % victim, left = (rank + victim - 1) % victim;
@@ -27,13 +28,13 @@ static void p2p_receive(void)
 }
 
 /* Messages that a process sent before its death are delivered. */
-static void sent_before(void)
+static void test_message_sent_before_death(void)
 {
     int x = -1;
     if (rank == victim) {
         for (int i = 0; i < victim; i++)
             MPI_Send(&i, 1, MPI_INT, i, 5, now);
-        for (int i = 0; i < victim; i++) /* they have it */
+        for (int i = 0; i < victim; i++) /* the other ranks have received the message */
             MPI_Recv(&x, 1, MPI_INT, i, 6, now, MPI_STATUS_IGNORE);
         die();
     }
@@ -56,7 +57,7 @@ static void test_wildcard(void)
     EXPECT_CLASS(MPI_Irecv(&x, 1, MPI_INT, MPI_ANY_SOURCE, 2, now, &r), MPI_SUCCESS);
     EXPECT_CLASS(MPI_Wait(&r, MPI_STATUS_IGNORE), MPIX_ERR_PROC_FAILED_PENDING);
     EXPECT(r != MPI_REQUEST_NULL);
-    /* Acknowledged: it waits for the others, who are alive. */
+    /* After the acknowledgement a wildcard receive waits for the living ranks. */
     EXPECT_CLASS(MPIX_Comm_get_failed(now, &group), MPI_SUCCESS);
     MPI_Group_size(group, &n);
     EXPECT_EQ(n, 1);
@@ -64,7 +65,7 @@ static void test_wildcard(void)
     EXPECT_CLASS(MPIX_Comm_ack_failed(now, n, &n), MPI_SUCCESS);
     EXPECT_EQ(n, 1);
     int flag = 3;
-    EXPECT_CLASS(MPIX_Comm_agree(now, &flag), MPI_SUCCESS); /* all have acknowledged it */
+    EXPECT_CLASS(MPIX_Comm_agree(now, &flag), MPI_SUCCESS); /* all ranks have acknowledged the death */
     EXPECT_CLASS(MPI_Send(&rank, 1, MPI_INT, (rank + 1) % victim, 2, now), MPI_SUCCESS);
     EXPECT_CLASS(MPI_Wait(&r, MPI_STATUS_IGNORE), MPI_SUCCESS);
     EXPECT_EQ(x, (rank + victim - 1) % victim);
@@ -78,7 +79,7 @@ static void test_synchronous(void)
 }
 
 /* The victim dies after a large message was announced to it, before it receives. */
-static void large_send(void)
+static void test_large_send(void)
 {
     if (rank == victim) {
         for (int i = 0; i < victim; i++)
@@ -89,8 +90,8 @@ static void large_send(void)
     EXPECT_DEATH(MPI_Send(memory, LARGE, MPI_BYTE, victim, 4, now));
 }
 
-/* Two large receives are in progress when the sender dies: nothing may write into them afterwards. */
-static void large_receive(void)
+/* Two large receives are in progress when the sender dies: their buffers must not change afterwards. */
+static void test_large_receive(void)
 {
     MPI_Request r[2];
     if (rank == victim) {
@@ -114,8 +115,9 @@ static void large_receive(void)
 
 int main(int argc, char **argv)
 {
-    static void (*const phases[])(void) = {p2p_receive,      sent_before, test_wildcard,
-                                           test_synchronous, large_send,  large_receive};
+    static void (*const phases[])(void) = {test_receive,    test_message_sent_before_death,
+                                           test_wildcard,   test_synchronous,
+                                           test_large_send, test_large_receive};
     mpitest_begin(&argc, &argv);
     memory = malloc(2 * LARGE);
     run_phases(phases, 6);

@@ -1,5 +1,6 @@
-/* persistent.c: a rank dies while persistent and partitioned operations wait for it, before or after the two sides of a
- * partitioned message have met. Every call comes back with the error, and requests can be freed.
+/* persistent.c: a rank dies while persistent and partitioned operations wait for it, before or after the
+ * two sides of a partitioned message have matched. Every call returns the error, and requests can be
+ * freed.
  *
  * ranks: 9
  * nodes: 3
@@ -8,7 +9,7 @@
 #include "ft/ft.h"
 
 #define PARTS 4
-#define LARGE 40000 /* ints of a partition: by rendezvous */
+#define LARGE 40000 /* ints of a partition, sent by rendezvous */
 
 static int *memory;
 
@@ -21,7 +22,7 @@ static void expect_lost_round(MPI_Request *r)
     EXPECT_DEATH(rc);
 }
 
-static void persistent_receive(void)
+static void test_persistent_receive(void)
 {
     int x;
     MPI_Request r;
@@ -29,11 +30,11 @@ static void persistent_receive(void)
         die();
     MPI_Recv_init(&x, 1, MPI_INT, victim, 0, now, &r);
     expect_lost_round(&r);
-    expect_lost_round(&r); /* known now */
+    expect_lost_round(&r); /* the death is known now */
     MPI_Request_free(&r);
 }
 
-static void persistent_send(void)
+static void test_persistent_send(void)
 {
     MPI_Request r;
     if (rank == victim)
@@ -55,13 +56,13 @@ static void test_wildcard(void)
     MPI_Request_free(&r);
 }
 
-static void test_ready(MPI_Request *r)
+static void mark_all_ready(MPI_Request *r)
 {
     for (int i = 0; i < PARTS; i++)
         MPI_Pready(i, *r);
 }
 
-/* True if a start fails at once: if the death is known and there is no connection, none is opened. */
+/* True if a start failed at once, as it does if the death is known and no connection is open. */
 static int is_refused(int rc)
 {
     if (rc != MPI_SUCCESS)
@@ -69,7 +70,7 @@ static int is_refused(int rc)
     return rc != MPI_SUCCESS;
 }
 
-static void partitioned_send_alone(void)
+static void test_unmatched_partitioned_send(void)
 {
     MPI_Request r;
     if (rank == victim)
@@ -78,13 +79,13 @@ static void partitioned_send_alone(void)
         return;
     for (int round = 0; round < 2; round++) {
         MPI_Start(&r);
-        test_ready(&r);
+        mark_all_ready(&r);
         EXPECT_DEATH(MPI_Wait(&r, MPI_STATUS_IGNORE));
     }
     MPI_Request_free(&r);
 }
 
-static void partitioned_receive_alone(void)
+static void test_unmatched_partitioned_receive(void)
 {
     MPI_Request r;
     int flag = 0, rc = MPI_SUCCESS;
@@ -101,7 +102,7 @@ static void partitioned_receive_alone(void)
 }
 
 /* The victim has received one round from rank 0 and dies in the next. */
-static void partitioned_send(void)
+static void test_partitioned_send(void)
 {
     MPI_Request r;
     if (rank == victim) {
@@ -114,16 +115,16 @@ static void partitioned_send(void)
         return;
     MPI_Psend_init(memory, PARTS, LARGE, MPI_INT, victim, 0, now, MPI_INFO_NULL, &r);
     MPI_Start(&r);
-    test_ready(&r);
-    MPI_Wait(&r, MPI_STATUS_IGNORE); /* the victim may be dead already when the last word comes */
+    mark_all_ready(&r);
+    MPI_Wait(&r, MPI_STATUS_IGNORE); /* the victim may have died before its last acknowledgement is handled */
     MPI_Start(&r);
-    test_ready(&r);
+    mark_all_ready(&r);
     EXPECT_DEATH(MPI_Wait(&r, MPI_STATUS_IGNORE));
     MPI_Request_free(&r);
 }
 
 /* One partition has arrived before the sender dies. */
-static void partitioned_receive(void)
+static void test_partitioned_receive(void)
 {
     MPI_Request r;
     int x = 0, flag = 0, rc = MPI_SUCCESS;
@@ -151,7 +152,7 @@ static void partitioned_receive(void)
 }
 
 /* Revokes a communicator with started partitioned requests whose partners are alive but do not take part. */
-static void test_revoked(void)
+static void test_revoked_partitioned(void)
 {
     MPI_Request r[2];
     MPI_Comm old, comm;
@@ -172,9 +173,14 @@ static void test_revoked(void)
 
 int main(int argc, char **argv)
 {
-    static void (*const phases[])(void) = {
-        persistent_receive,        persistent_send,  test_wildcard,       partitioned_send_alone,
-        partitioned_receive_alone, partitioned_send, partitioned_receive, test_revoked};
+    static void (*const phases[])(void) = {test_persistent_receive,
+                                           test_persistent_send,
+                                           test_wildcard,
+                                           test_unmatched_partitioned_send,
+                                           test_unmatched_partitioned_receive,
+                                           test_partitioned_send,
+                                           test_partitioned_receive,
+                                           test_revoked_partitioned};
     mpitest_begin(&argc, &argv);
     memory = calloc(PARTS * LARGE + 1, sizeof(int));
     run_phases(phases, sizeof(phases) / sizeof(phases[0]));

@@ -1,4 +1,5 @@
-/* respawn.c: a rank that dies is replaced: the others shrink, spawn a new process and merge with it. The new ones die too.
+/* respawn.c: a dead rank is replaced: the survivors shrink, spawn a new process and merge with it. The new
+ * processes die too.
  *
  * ranks: 3
  * nodes: no
@@ -8,7 +9,7 @@
 
 #define DEATHS 3
 
-static void respawn_replace(char *program)
+static void replace_dead_rank(char *program)
 {
     MPI_Comm rest, inter, merged;
     MPIX_Comm_revoke(now);
@@ -29,18 +30,18 @@ int main(int argc, char **argv)
         MPI_Intercomm_merge(parent, 1, &now);
         MPI_Bcast(&deaths, 1, MPI_INT, 0, now);
     }
-    look_around();
+    refresh_ranks();
     const int wanted = size;
     while (deaths < DEATHS) {
         if (rank == victim)
             die();
         EXPECT_DEATH(MPI_Barrier(now));
         int flag = 1;
-        MPIX_Comm_agree(now, &flag); /* all have seen it */
-        respawn_replace(argv[0]);
+        MPIX_Comm_agree(now, &flag); /* all ranks have detected the death */
+        replace_dead_rank(argv[0]);
         deaths++;
         MPI_Bcast(&deaths, 1, MPI_INT, 0, now);
-        look_around();
+        refresh_ranks();
         EXPECT_EQ(size, wanted);
     }
     EXPECT_CLASS(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, now), MPI_SUCCESS);

@@ -1,5 +1,6 @@
-/* rma.c: a member of a window dies while others wait in each kind of synchronisation: fence, lock (held by the dead one), flush,
- * start, wait, and in a request. Every call comes back with the error. MPI_Win_free succeeds when all who live are there.
+/* rma.c: a member of a window dies while others wait in each kind of synchronisation: fence, lock (held by
+ * the dead rank), flush, start, wait, and in a request. Every call returns the error. MPI_Win_free
+ * succeeds when all living ranks call it.
  *
  * ranks: 11
  * nodes: 3
@@ -13,7 +14,7 @@
 static MPI_Win win;
 static int *memory, *mine;
 
-static void rma_make(void)
+static void create_window(void)
 {
     EXPECT_CLASS(MPI_Win_allocate(WORDS * sizeof(int), sizeof(int), MPI_INFO_NULL, now, &memory, &win),
                  MPI_SUCCESS);
@@ -21,7 +22,7 @@ static void rma_make(void)
     MPI_Barrier(now);
 }
 
-static void rma_end(void)
+static void free_window(void)
 {
     EXPECT_CLASS(MPI_Win_free(&win), MPI_SUCCESS);
     EXPECT(win == MPI_WIN_NULL);
@@ -29,21 +30,21 @@ static void rma_end(void)
 
 static void test_fence(void)
 {
-    rma_make();
+    create_window();
     MPI_Win_fence(0, win);
     MPI_Put(mine, WORDS, MPI_INT, (rank + 1) % victim, 0, WORDS, MPI_INT, win);
     if (rank == victim)
         die();
     EXPECT_DEATH(MPI_Win_fence(0, win));
     EXPECT_DEATH(MPI_Win_fence(0, win));
-    rma_end();
+    free_window();
 }
 
-/* Tests a lock of rank 0 whose owner has died. */
-static void rma_lock(void)
+/* A lock of rank 0's window whose owner has died. */
+static void test_lock(void)
 {
     int x = 0;
-    rma_make();
+    create_window();
     if (rank == victim) {
         MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
         MPI_Put(mine, WORDS, MPI_INT, 0, 0, WORDS, MPI_INT, win);
@@ -56,14 +57,15 @@ static void rma_lock(void)
     EXPECT_DEATH(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
     EXPECT_DEATH(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win));
     EXPECT_DEATH(MPI_Win_lock_all(0, win));
-    rma_end();
+    free_window();
 }
 
-/* Rank 0's lock, which the dead rank holds, is requested by the first operation on rank 0 and by the next one. */
+/* Rank 0's lock, which the dead rank holds, is requested by the first operation on rank 0 and by the next
+ * one. */
 static void lock_all_first_access(void)
 {
     int x = 0;
-    rma_make();
+    create_window();
     if (rank == victim) {
         MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
         for (int i = 1; i < victim; i++)
@@ -84,14 +86,14 @@ static void lock_all_first_access(void)
         for (int i = 1; i < victim; i++)
             EXPECT_CLASS(MPI_Recv(&x, 1, MPI_INT, i, 1, now, MPI_STATUS_IGNORE), MPI_SUCCESS);
     }
-    rma_end();
+    free_window();
 }
 
-/* Between living ranks everything continues until the epoch ends. */
+/* Operations between living ranks still work until the epoch ends. */
 static void test_flush(void)
 {
     int got = -1, rc, next = (rank + 1) % victim;
-    rma_make();
+    create_window();
     MPI_Win_lock_all(MPI_MODE_NOCHECK, win);
     memory[0] = rank;
     MPI_Win_sync(win);
@@ -100,7 +102,7 @@ static void test_flush(void)
         die();
     rc = MPI_Put(mine, WORDS, MPI_INT, victim, 0, WORDS, MPI_INT, win);
     int flushed = MPI_Win_flush(victim, win);
-    if (rc || flushed) /* memory that is mapped outlives its owner */
+    if (rc || flushed) /* mapped memory remains valid after its owner's death */
         EXPECT_DEATH(rc ? rc : flushed);
     EXPECT_DEATH(MPI_Recv(&got, 1, MPI_INT, victim, 0, now, MPI_STATUS_IGNORE));
     EXPECT_DEATH(MPI_Put(mine, 1, MPI_INT, victim, 0, 1, MPI_INT, win));
@@ -108,10 +110,10 @@ static void test_flush(void)
     EXPECT_CLASS(MPI_Win_flush(next, win), MPI_SUCCESS);
     EXPECT_EQ(got, next);
     MPI_Win_unlock_all(win);
-    rma_end();
+    free_window();
 }
 
-static MPI_Group group_of(int r)
+static MPI_Group make_group(int r)
 {
     MPI_Group all, one;
     MPI_Comm_group(now, &all);
@@ -120,28 +122,28 @@ static MPI_Group group_of(int r)
     return one;
 }
 
-static void rma_start(void)
+static void test_start(void)
 {
-    rma_make();
+    create_window();
     if (rank == victim)
         die();
-    MPI_Group to = group_of(victim);
+    MPI_Group to = make_group(victim);
     EXPECT_DEATH(MPI_Win_start(to, 0, win));
     MPI_Group_free(&to);
-    rma_end();
+    free_window();
 }
 
-static void wait_exposed(void)
+static void test_wait(void)
 {
-    rma_make();
+    create_window();
     if (rank == victim)
         die();
-    MPI_Group from = group_of(victim);
+    MPI_Group from = make_group(victim);
     int rc = MPI_Win_post(from, 0, win);
     rc = rc ? rc : MPI_Win_wait(win);
     EXPECT_DEATH(rc);
     MPI_Group_free(&from);
-    rma_end();
+    free_window();
 }
 
 static int add_and_wait(void)
@@ -159,13 +161,14 @@ static void count_win_error(MPI_Win *w, int *code, ...)
     win_errors += *w == win;
 }
 
-/* The victim is stopped, and killed when every rank has a request to it: the wait fails, as an error of the window. */
+/* The victim is stopped, and killed when every rank has a request to it: the wait fails, as an error of
+ * the window. */
 static void pending_request(void)
 {
     long pid = getpid();
     MPI_Request r = MPI_REQUEST_NULL;
     MPI_Errhandler h;
-    rma_make();
+    create_window();
     MPI_Win_create_errhandler(count_win_error, &h);
     MPI_Win_set_errhandler(win, h);
     MPI_Errhandler_free(&h);
@@ -193,28 +196,28 @@ static void pending_request(void)
     EXPECT_EQ(win_errors, rc != MPI_SUCCESS);
     EXPECT_DEATH(MPI_Recv(NULL, 0, MPI_INT, victim, 0, now, MPI_STATUS_IGNORE));
     MPI_Win_unlock_all(win);
-    rma_end();
+    free_window();
 }
 
 static void test_request(void)
 {
     int x;
-    rma_make();
+    create_window();
     MPI_Win_lock_all(MPI_MODE_NOCHECK, win);
     MPI_Barrier(now);
     if (rank == victim)
         die();
-    int rc = add_and_wait(); /* mapped memory outlives its owner */
+    int rc = add_and_wait(); /* mapped memory remains valid after its owner's death */
     if (rc)
         EXPECT_DEATH(rc);
     EXPECT_DEATH(MPI_Recv(&x, 1, MPI_INT, victim, 0, now, MPI_STATUS_IGNORE));
     EXPECT_DEATH(add_and_wait());
     MPI_Win_unlock_all(win);
-    rma_end();
+    free_window();
 }
 
 /* Tests that a window of the living ranks works. */
-static void rma_repeat(void)
+static void test_new_window(void)
 {
     int x = rank;
     if (rank == victim)
@@ -224,13 +227,13 @@ static void rma_repeat(void)
 
 int main(int argc, char **argv)
 {
-    static void (*const phases[])(void) = {test_fence,      rma_lock,     lock_all_first_access,
-                                           test_flush,      rma_start,    wait_exposed,
-                                           pending_request, test_request, rma_repeat};
+    static void (*const phases[])(void) = {test_fence,      test_lock,    lock_all_first_access,
+                                           test_flush,      test_start,   test_wait,
+                                           pending_request, test_request, test_new_window};
     mpitest_begin(&argc, &argv);
     mine = calloc(WORDS, sizeof(int));
     run_phases(phases, sizeof(phases) / sizeof(phases[0]));
-    rma_make();
+    create_window();
     EXPECT_CLASS(MPI_Win_fence(0, win), MPI_SUCCESS);
     EXPECT_CLASS(MPI_Put(&rank, 1, MPI_INT, (rank + 1) % size, 0, 1, MPI_INT, win), MPI_SUCCESS);
     EXPECT_CLASS(MPI_Win_fence(0, win), MPI_SUCCESS);

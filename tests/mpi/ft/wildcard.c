@@ -1,7 +1,8 @@
-/* wildcard.c: receives from any source while a sender dies. In each phase all other ranks send messages of 160 kB to rank 0, and
- * the last rank dies after a random number of them. Rank 0 has several receives posted and completes them with MPI_Wait,
- * MPI_Waitany, MPI_Waitall or MPI_Test; when one returns MPIX_ERR_PROC_FAILED_PENDING, it acknowledges the failure and goes on.
- * A receive that succeeds has all bytes of its message, and messages of one sender match in the order of the receives.
+/* wildcard.c: receives from any source while a sender dies. In each phase all other ranks send messages of
+ * 160 kB to rank 0, and the last rank dies after a random number of them. Rank 0 has several receives
+ * posted and completes them with MPI_Wait, MPI_Waitany, MPI_Waitall or MPI_Test; when a call returns
+ * MPIX_ERR_PROC_FAILED_PENDING, rank 0 acknowledges the failure and continues. A receive that succeeds has
+ * all bytes of its message, and messages of one sender match in the order of the receives.
  *
  * ranks: 6
  * nodes: 6
@@ -27,7 +28,7 @@ enum { TAG_DATA, TAG_LAST };
 static uint32_t seed;
 static long long receive_buffers[RECEIVES][WORDS], message[WORDS];
 static MPI_Request receives[RECEIVES];
-static long long posted[RECEIVES]; /* the how many-th receive this is */
+static long long posted[RECEIVES]; /* sequence number of each receive */
 static long long nposted, newest[6], newest_post[6];
 static int nlast, npending;
 
@@ -37,17 +38,17 @@ static uint32_t wildcard_random_choice(uint32_t n)
     return (seed >> 8) % n;
 }
 
-static long long word_of(int source, int number, int i)
+static long long message_word(int source, int number, int i)
 {
     return (long long)source << 48 | (long long)number << 32 | i;
 }
 
-static void send_all(int dies_after)
+static void send_all_messages(int dies_after)
 {
     for (int n = 0; n < MESSAGES; n++) {
         MPI_Request r;
         for (int i = 0; i < WORDS; i++)
-            message[i] = word_of(rank, n, i);
+            message[i] = message_word(rank, n, i);
         if (rank == victim && n == dies_after) {
             MPI_Isend(message, WORDS, MPI_LONG_LONG, 0, TAG_DATA, now, &r);
             die();
@@ -57,14 +58,14 @@ static void send_all(int dies_after)
     EXPECT_CLASS(MPI_Send(message, 0, MPI_LONG_LONG, 0, TAG_LAST, now), MPI_SUCCESS);
 }
 
-static void wildcard_post(int i)
+static void post_receive(int i)
 {
     posted[i] = nposted++;
     MPI_Irecv(receive_buffers[i], WORDS, MPI_LONG_LONG, MPI_ANY_SOURCE, MPI_ANY_TAG, now, &receives[i]);
 }
 
-/* Checks that the whole message was received, not part of the one before. Receives may complete in another order than
- * they match. */
+/* Checks that the buffer holds one whole message and no part of an earlier one. Receives may complete in
+ * another order than they match. */
 static void check_message(int i, const MPI_Status *status)
 {
     const int source = status->MPI_SOURCE, number = (int)(receive_buffers[i][0] >> 32 & 0xffff);
@@ -72,7 +73,7 @@ static void check_message(int i, const MPI_Status *status)
     MPI_Get_count(status, MPI_LONG_LONG, &count);
     EXPECT_EQ(count, WORDS);
     for (int k = 0; k < WORDS; k++)
-        wrong += receive_buffers[i][k] != word_of(source, number, k);
+        wrong += receive_buffers[i][k] != message_word(source, number, k);
     EXPECT_EQ(wrong, 0);
     EXPECT_EQ(number > newest[source], posted[i] > newest_post[source]);
     if (number > newest[source]) {
@@ -81,7 +82,7 @@ static void check_message(int i, const MPI_Status *status)
     }
 }
 
-static void wildcard_taken(int i, int rc, const MPI_Status *status)
+static void handle_completion(int i, int rc, const MPI_Status *status)
 {
     int acknowledged;
     if (class_of(rc) == MPIX_ERR_PROC_FAILED_PENDING) {
@@ -92,31 +93,31 @@ static void wildcard_taken(int i, int rc, const MPI_Status *status)
     }
     EXPECT(receives[i] == MPI_REQUEST_NULL);
     if (rc != MPI_SUCCESS)
-        EXPECT_DEATH(rc); /* a message of the dead rank, which had been announced */
+        EXPECT_DEATH(rc); /* an announced message of the dead rank */
     else if (status->MPI_TAG == TAG_LAST)
         nlast++;
     else
         check_message(i, status);
-    wildcard_post(i);
+    post_receive(i);
 }
 
-static void complete_all(void)
+static void complete_with_waitall(void)
 {
     MPI_Status statuses[RECEIVES];
     int rc = MPI_Waitall(RECEIVES, receives, statuses);
     if (rc != MPI_SUCCESS)
         EXPECT_CLASS(rc, MPI_ERR_IN_STATUS);
     for (int i = 0; i < RECEIVES; i++)
-        wildcard_taken(i, rc == MPI_SUCCESS ? MPI_SUCCESS : statuses[i].MPI_ERROR, &statuses[i]);
+        handle_completion(i, rc == MPI_SUCCESS ? MPI_SUCCESS : statuses[i].MPI_ERROR, &statuses[i]);
 }
 
-static void complete_some(int to_come)
+static void complete_any(int messages_to_come)
 {
     MPI_Status status;
     int i = (int)wildcard_random_choice(RECEIVES), flag = 1, rc;
-    switch (to_come > 2 * RECEIVES ? wildcard_random_choice(4) : 2) {
+    switch (messages_to_come > 2 * RECEIVES ? wildcard_random_choice(4) : 2) {
     case 0:
-        complete_all();
+        complete_with_waitall();
         return;
     case 1:
         rc = MPI_Wait(&receives[i], &status);
@@ -128,11 +129,12 @@ static void complete_some(int to_come)
         rc = MPI_Test(&receives[i], &flag, &status);
     }
     if (flag)
-        wildcard_taken(i, rc, &status);
+        handle_completion(i, rc, &status);
 }
 
-/* Messages that living senders still have to send. As long as there are enough, any receive may be waited for alone. */
-static int to_come(void)
+/* Returns the number of messages that living senders still have to send. With enough of them any single
+ * receive can be waited for. */
+static int messages_to_come(void)
 {
     int sum = 0;
     for (int source = 1; source < size; source++)
@@ -140,16 +142,17 @@ static int to_come(void)
     return sum;
 }
 
-static void receive_all(void)
+static void receive_all_messages(void)
 {
     nlast = npending = 0;
     nposted = 0;
     for (int source = 0; source < size; source++)
         newest[source] = newest_post[source] = -1;
     for (int i = 0; i < RECEIVES; i++)
-        wildcard_post(i);
-    while (nlast < size - 2 || npending == 0) /* until all others have sent everything and one has died */
-        complete_some(to_come());
+        post_receive(i);
+    while (nlast < size - 2 ||
+           npending == 0) /* until all living senders have finished and one sender has died */
+        complete_any(messages_to_come());
     for (int i = 0; i < RECEIVES; i++) {
         MPI_Status status;
         int cancelled;
@@ -167,18 +170,18 @@ static void receive_all(void)
     printf("%d ranks: %d suspended receives\n", size, npending);
 }
 
-static void any_source(void)
+static void test_any_source(void)
 {
     const int dies_after = (int)wildcard_random_choice(MESSAGES);
     if (rank == 0)
-        receive_all();
+        receive_all_messages();
     else
-        send_all(dies_after);
+        send_all_messages(dies_after);
 }
 
 int main(int argc, char **argv)
 {
-    static void (*const phases[])(void) = {any_source, any_source, any_source};
+    static void (*const phases[])(void) = {test_any_source, test_any_source, test_any_source};
     const char *given = getenv("WILDCARD_SEED");
     seed = given ? (uint32_t)atoi(given) : 1;
     mpitest_begin(&argc, &argv);

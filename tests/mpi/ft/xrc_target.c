@@ -1,5 +1,6 @@
-/* xrc_target.c: with XRC the process that created the target queue pairs of its node dies while other processes receive through them.
- * Every message between the survivors arrives, and a survivor creates new targets.
+/* xrc_target.c: with XRC the process that created the target queue pairs of its node dies while other
+ * processes receive through them. Every message between the survivors arrives, and a survivor creates new
+ * targets.
  *
  * ranks: 6
  * nodes: only 2
@@ -16,32 +17,33 @@ enum { HALF = 3, ROUNDS = 60, DEATH = 20, SIZES = 3, TAG_GO = 90 };
 static const int sizes[SIZES] = {8, 5000, 200000};
 static unsigned char *out[HALF][SIZES], *in[HALF][SIZES];
 
-static unsigned char byte_of(int from, int round, int i)
+static unsigned char message_byte(int from, int round, int i)
 {
     return (unsigned char)(from * 31 + round * 7 + i * 3 + (i >> 8));
 }
 
-/* Ranks 0-2 are on node 0, ranks 3-5 on node 1. Returns the number of peers on the other node that live until the end. */
-static int peers(int *first)
+/* Ranks 0-2 are on node 0, ranks 3-5 on node 1. Returns the number of peers on the other node that live
+ * until the end. */
+static int count_living_peers(int *first)
 {
     *first = rank < HALF ? HALF : 0;
     return rank < HALF ? HALF - 1 : HALF;
 }
 
-static void exchange(int round)
+static void exchange_messages(int round)
 {
     MPI_Request requests[2 * HALF * SIZES];
     int first, n = 0;
-    const int count = peers(&first);
+    const int count = count_living_peers(&first);
     for (int p = 0; p < count; p++)
         for (int k = 0; k < SIZES; k++) {
             memset(in[p][k], 0, (size_t)sizes[k]);
             for (int i = 0; i < sizes[k]; i++)
-                out[p][k][i] = byte_of(rank, round, i);
+                out[p][k][i] = message_byte(rank, round, i);
             MPI_Irecv(in[p][k], sizes[k], MPI_BYTE, first + p, k, now, &requests[n++]);
             MPI_Isend(out[p][k], sizes[k], MPI_BYTE, first + p, k, now, &requests[n++]);
         }
-    /* The messages of this round are under way when the creator dies. */
+    /* The messages of this round are in flight when the creator dies. */
     if (round == DEATH && rank == 0)
         MPI_Send(&round, 1, MPI_INT, victim, TAG_GO, now);
     EXPECT_CLASS(MPI_Waitall(n, requests, MPI_STATUSES_IGNORE), MPI_SUCCESS);
@@ -49,12 +51,13 @@ static void exchange(int round)
         for (int k = 0; k < SIZES; k++) {
             int wrong = 0;
             for (int i = 0; i < sizes[k]; i++)
-                wrong += in[p][k][i] != byte_of(first + p, round, i);
+                wrong += in[p][k][i] != message_byte(first + p, round, i);
             EXPECT_EQ(wrong, 0);
         }
 }
 
-/* Rank 5 is the first process of node 1 that receives from each process of node 0: it creates all targets there. */
+/* Rank 5 is the first process of node 1 that receives from each process of node 0: it creates all targets
+ * there. */
 static void make_creator(MPI_T_pvar_handle targets)
 {
     int x = 0;
@@ -82,7 +85,7 @@ int main(int argc, char **argv)
     MPI_T_pvar_handle targets = counter_open("ib_xrc_targets");
     mpitest_begin(&argc, &argv);
     now = MPI_COMM_WORLD;
-    look_around();
+    refresh_ranks();
     for (int p = 0; p < HALF; p++)
         for (int k = 0; k < SIZES; k++) {
             out[p][k] = malloc((size_t)sizes[k]);
@@ -96,11 +99,11 @@ int main(int argc, char **argv)
     for (int round = 0; round < ROUNDS; round++) {
         if (round == DEATH)
             EXPECT_EQ(rank < HALF || counter(targets) == 0, 1);
-        exchange(round);
+        exchange_messages(round);
     }
     EXPECT_DEATH(MPI_Recv(&x, 1, MPI_INT, victim, 1, now, MPI_STATUS_IGNORE));
     for (int round = ROUNDS; round < ROUNDS + 5; round++)
-        exchange(round);
+        exchange_messages(round);
     shrink();
     const int created = rank >= HALF ? (int)counter(targets) : 0;
     int sum = 0;

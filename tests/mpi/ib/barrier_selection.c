@@ -1,5 +1,6 @@
-/* barrier_selection.c: the laboratory selects a barrier for every communicator at its creation by measuring all algorithms. All ranks
- * select the same: barriers keep apart what comes before and after them, on all communicators.
+/* barrier_selection.c: the laboratory setting BARRIER_SELECT selects a barrier algorithm for every
+ * communicator at its creation by measuring all algorithms. All ranks select the same algorithm, and
+ * barriers separate earlier from later messages on all communicators.
  *
  * ranks: 2 4
  * env: FISHPLATE_LAB=BARRIER_SELECT=10
@@ -7,7 +8,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "counters.h"
 
-/* Each rank in turn sends to all others before the barrier; after it, the message must be there. */
+/* Each rank in turn sends to all others before the barrier; after the barrier the message must have
+ * arrived. */
 static void test_barriers(MPI_Comm comm)
 {
     int rank, size;

@@ -1,8 +1,8 @@
-/* buffers.c: a program that allocates a large buffer for each message and frees it again does not pay for a
- * registration each time: malloc keeps the memory. Where it is configured not to, the messages are right all the
- * same. Memory that is really given back and mapped again at the same address is other memory: what was registered
- * there must be forgotten, or the adapter reads and writes pages that nobody sees (on softib, which pins nothing, only
- * the counter would tell).
+/* buffers.c: a program that allocates and frees a large buffer for each message does not register it each
+ * time, since malloc retains the memory; if malloc is configured not to, messages are still correct.
+ * Memory that is unmapped and mapped again at the same address is different memory: its old registration
+ * must be dropped, otherwise the adapter would access pages that are no longer mapped (on softib, which
+ * pins nothing, only the counter shows this).
  *
  * ranks: 2
  * nodes: only 2
@@ -29,16 +29,16 @@ static void start_counting(void)
     MPI_T_pvar_start(session, misses);
 }
 
-static unsigned long long buffers_registered(void)
+static unsigned long long count_registrations(void)
 {
     unsigned long long n = 0;
     EXPECT_EQ(MPI_T_pvar_read(session, misses, &n), MPI_SUCCESS);
     return n;
 }
 
-static void one_message(char *buf, int seed)
+static void exchange_message(char *buf, int seed)
 {
-    struct layout l = layout_of(BYTES, 0);
+    struct layout l = make_layout(BYTES, 0);
     if (mpitest_rank == 0) {
         pattern_fill(buf, &l, seed);
         MPI_Send(buf, BYTES, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
@@ -48,30 +48,30 @@ static void one_message(char *buf, int seed)
     }
 }
 
-/* A sanitizer brings a malloc of its own, which cannot be configured to keep memory. */
+/* False under a sanitizer, whose malloc cannot be configured to retain memory. */
 static int malloc_is_libc(void)
 {
     struct mallinfo2 now = mallinfo2();
     return now.arena + now.hblks > 0;
 }
 
-static void from_malloc(void)
+static void test_malloc_buffers(void)
 {
     for (int i = 0; i < MESSAGES; i++) {
         char *buf = malloc(BYTES);
         EXPECT(buf != NULL);
-        one_message(buf, i);
+        exchange_message(buf, i);
         free(buf);
     }
-    EXPECT(buffers_registered() > 0);
+    EXPECT(count_registrations() > 0);
     if (malloc_is_libc() && !getenv("MALLOC_TOP_PAD_"))
-        EXPECT(buffers_registered() < MESSAGES / 2);
+        EXPECT(count_registrations() < MESSAGES / 2);
 }
 
 /* Maps new pages at the same address, as far as the kernel permits. */
-static void from_the_kernel(void)
+static void test_remapped_buffers(void)
 {
-    unsigned long long before = buffers_registered();
+    unsigned long long before = count_registrations();
     void *wish = NULL;
     int again = 0;
     for (int i = 0; i < MESSAGES; i++) {
@@ -79,18 +79,18 @@ static void from_the_kernel(void)
         EXPECT(buf != MAP_FAILED);
         again += buf == wish;
         wish = buf;
-        one_message(buf, MESSAGES + i);
+        exchange_message(buf, MESSAGES + i);
         munmap(buf, BYTES);
     }
     EXPECT(again > MESSAGES / 2);
-    EXPECT(buffers_registered() - before >= MESSAGES);
+    EXPECT(count_registrations() - before >= MESSAGES);
 }
 
 int main(int argc, char **argv)
 {
     start_counting();
     mpitest_begin(&argc, &argv);
-    from_malloc();
-    from_the_kernel();
+    test_malloc_buffers();
+    test_remapped_buffers();
     return mpitest_end();
 }

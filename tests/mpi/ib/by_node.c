@@ -1,6 +1,8 @@
-/* by_node.c: barriers of ranks on several nodes, some of which share a node: flags in shared memory within a node, writes or
- * messages between the leaders, the switch, the wires of a barrier network, or one multicast that releases all. Nobody is early: blocking, nonblocking and persistent, many under way at once, requests started
- * in different orders, communicators of all kinds. What was done is counted.
+/* by_node.c: barriers of ranks on several nodes, some of which share a node: flags in shared memory within
+ * a node, and between the leaders RDMA writes, messages, the switch, the wires of a barrier network, or
+ * one multicast that releases all. No rank leaves early: blocking, nonblocking and persistent barriers,
+ * many in flight at once, requests started in different orders, communicators of all kinds. Counters show
+ * the mechanism that was used.
  *
  * ranks: 7
  * nodes: only 3
@@ -34,10 +36,10 @@
 
 enum { ROUNDS = 90, AT_ONCE = 5, PERSISTENT = 70, COMMS = 12, KINDS = 4 };
 
-static double came[ROUNDS], left[ROUNDS];
+static double arrival_times[ROUNDS], departure_times[ROUNDS];
 
-/* Starts several barriers; when the last one ends all ranks have reached the first. */
-static void many_at_once(MPI_Comm comm)
+/* Starts several barriers: when the last one completes, all ranks have entered the first. */
+static void test_many_at_once(MPI_Comm comm)
 {
     MPI_Request request[AT_ONCE];
     for (int i = 0; i < AT_ONCE; i++)
@@ -46,7 +48,7 @@ static void many_at_once(MPI_Comm comm)
     MPI_Waitall(AT_ONCE, request, MPI_STATUSES_IGNORE);
 }
 
-static void by_node_run(MPI_Comm comm, int kind, MPI_Request *persistent)
+static void run_barrier(MPI_Comm comm, int kind, MPI_Request *persistent)
 {
     MPI_Request request;
     int flag = 0;
@@ -64,32 +66,28 @@ static void by_node_run(MPI_Comm comm, int kind, MPI_Request *persistent)
         MPI_Wait(persistent, MPI_STATUS_IGNORE);
         return;
     default:
-        many_at_once(comm);
+        test_many_at_once(comm);
     }
 }
 
-static void nobody_is_early(MPI_Comm comm)
+static void test_nobody_is_early(MPI_Comm comm)
 {
     MPI_Request persistent;
-    int early = 0;
     unsigned dice = 77u + (unsigned)mpitest_rank;
     MPI_Barrier(comm);
     MPI_Barrier_init(comm, MPI_INFO_NULL, &persistent);
     for (int i = 0; i < ROUNDS; i++) {
-        be_late(&dice);
-        came[i] = now();
-        by_node_run(comm, i % KINDS, &persistent);
-        left[i] = now();
+        delay_randomly(&dice);
+        arrival_times[i] = now();
+        run_barrier(comm, i % KINDS, &persistent);
+        departure_times[i] = now();
     }
     MPI_Request_free(&persistent);
-    MPI_Allreduce(MPI_IN_PLACE, came, ROUNDS, MPI_DOUBLE, MPI_MAX, comm);
-    for (int i = 0; i < ROUNDS; i++)
-        early += left[i] < came[i];
-    EXPECT_EQ(early, 0);
+    EXPECT_EQ(count_early_departures(arrival_times, departure_times, ROUNDS, comm), 0);
 }
 
 /* Starts more requests than there are flags, in a different order at every rank. */
-static void started_in_any_order(void)
+static void test_starts_in_any_order(void)
 {
     MPI_Request request[PERSISTENT], turned[PERSISTENT];
     for (int i = 0; i < PERSISTENT; i++)
@@ -105,9 +103,9 @@ static void started_in_any_order(void)
         MPI_Request_free(&request[i]);
 }
 
-/* Creates and frees communicators: some within one node, some of ranks on different nodes, some whose leader is not
- * its node's lowest rank in the world. */
-static void communicators_come_and_go(void)
+/* Creates and frees communicators: some within one node, some of ranks on different nodes, some whose
+ * leader is not its node's lowest rank in the world. */
+static void test_many_communicators(void)
 {
     MPI_Comm comm;
     MPI_Request request;
@@ -119,13 +117,14 @@ static void communicators_come_and_go(void)
         MPI_Wait(&request, MPI_STATUS_IGNORE);
         MPI_Barrier(comm);
         MPI_Ibarrier(comm, &request);
-        MPI_Comm_free(&comm); /* the request outlives it */
+        MPI_Comm_free(&comm); /* the request remains valid after the communicator is freed */
         MPI_Wait(&request, MPI_STATUS_IGNORE);
     }
 }
 
-/* A persistent barrier as the first one: nothing has been agreed on before. */
-static void persistent_is_first(void)
+/* A persistent barrier is the first barrier of the communicator: the ranks have not exchanged addresses of
+ * flags yet. */
+static void test_persistent_first(void)
 {
     MPI_Comm comm;
     MPI_Request request;
@@ -139,7 +138,7 @@ static void persistent_is_first(void)
     MPI_Comm_free(&comm);
 }
 
-static bool is_set(const char *name, const char *part)
+static bool setting_contains(const char *name, const char *part)
 {
     const char *value = getenv(name);
     return value && strstr(value, part);
@@ -155,25 +154,27 @@ int main(int argc, char **argv)
                       wired = counter_open("coll_barrier_wires"),
                       counted = counter_open("coll_barrier_counter");
     mpitest_begin(&argc, &argv);
-    nobody_is_early(MPI_COMM_WORLD);
+    test_nobody_is_early(MPI_COMM_WORLD);
     EXPECT(counter(by_node) >= ROUNDS);
-    const bool wires = is_set("FISHPLATE_COLL", "wires"),
-               no_hub = !is_set("SOFTIB_FABRIC", "hub=1") || is_set("FISHPLATE_IB_DEVICES", "^softwire0");
-    const bool named = is_set("FISHPLATE_COLL", "barrier");
+    const bool wires = setting_contains("FISHPLATE_COLL", "wires"),
+               no_hub = !setting_contains("SOFTIB_FABRIC", "hub=1") ||
+                        setting_contains("FISHPLATE_IB_DEVICES", "^softwire0");
+    const bool named = setting_contains("FISHPLATE_COLL", "barrier");
     EXPECT_EQ(counter(wired) >= ROUNDS, wires && !no_hub);
     if (named) {
-        const bool counts = is_set("FISHPLATE_COLL", "counter") && !is_set("SOFTIB_FABRIC", "atomics");
+        const bool counts =
+            setting_contains("FISHPLATE_COLL", "counter") && !setting_contains("SOFTIB_FABRIC", "atomics");
         EXPECT_EQ(counter(counted) >= ROUNDS, counts);
         EXPECT_EQ(counter(written) >= ROUNDS,
-                  (is_set("FISHPLATE_COLL", "rdma") && !counts) || (wires && no_hub));
-        EXPECT_EQ(counter(switched) >= ROUNDS, is_set("FISHPLATE_COLL", "switch"));
+                  (setting_contains("FISHPLATE_COLL", "rdma") && !counts) || (wires && no_hub));
+        EXPECT_EQ(counter(switched) >= ROUNDS, setting_contains("FISHPLATE_COLL", "switch"));
     } else { /* which of the two depends on the number of processors */
         EXPECT_EQ(counter(written) >= ROUNDS, counter(switched) == 0);
     }
-    EXPECT_EQ(counter(tree) >= ROUNDS, is_set("FISHPLATE_COLL", "multicast"));
-    started_in_any_order();
-    persistent_is_first();
-    communicators_come_and_go();
+    EXPECT_EQ(counter(tree) >= ROUNDS, setting_contains("FISHPLATE_COLL", "multicast"));
+    test_starts_in_any_order();
+    test_persistent_first();
+    test_many_communicators();
     counters_end();
     return mpitest_end();
 }

@@ -1,5 +1,5 @@
-/* counted.c: each mechanism of the InfiniBand transport does what its setting selects, as its counters prove: the
- * program reads its environment and then the performance variables.
+/* counted.c: each mechanism of the InfiniBand transport follows its setting: the program compares its
+ * environment with the performance variables.
  *
  * ranks: 4
  * nodes: only 4
@@ -39,7 +39,7 @@ static void start_counting(void)
         handles[i] = counter_open(names[i]);
 }
 
-static long long counted_counted(const char *name)
+static long long counter_value(const char *name)
 {
     for (int i = 0; i < NAMES; i++)
         if (strcmp(names[i], name) == 0)
@@ -47,8 +47,9 @@ static long long counted_counted(const char *name)
     return -1;
 }
 
-/* The value of a setting in the environment, or in FISHPLATE_LAB; it ends at a comma. NULL: not set. */
-static const char *value_of(const char *name)
+/* Returns the value of a setting in the environment or in FISHPLATE_LAB, up to a comma or the end; NULL:
+ * not set. */
+static const char *setting_text(const char *name)
 {
     const char *text = getenv(name), *lab = getenv("FISHPLATE_LAB");
     name += strlen("FISHPLATE_");
@@ -61,20 +62,20 @@ static const char *value_of(const char *name)
     return text;
 }
 
-static long long counted_setting(const char *name, long long otherwise)
+static long long setting_number(const char *name, long long otherwise)
 {
-    const char *text = value_of(name);
+    const char *text = setting_text(name);
     return text ? atoll(text) : otherwise;
 }
 
-static int set_to(const char *name, const char *value)
+static int setting_is(const char *name, const char *value)
 {
-    const char *text = value_of(name);
+    const char *text = setting_text(name);
     return text && strcspn(text, ",") == strlen(value) && strncmp(text, value, strlen(value)) == 0;
 }
 
-/* Exchanges small messages in a ring: every rank receives from one other. */
-static void small_messages(void)
+/* Exchanges small messages around a ring: every rank receives from one other rank. */
+static void exchange_small_messages(void)
 {
     int right = (mpitest_rank + 1) % mpitest_size, left = (mpitest_rank + mpitest_size - 1) % mpitest_size;
     for (int i = 0; i < SMALL; i++) {
@@ -85,7 +86,7 @@ static void small_messages(void)
 }
 
 /* Sends more frames than there are buffers before the receiver polls. */
-static void counted_burst(void)
+static void send_burst(void)
 {
     static char data[BURST][BYTES];
     MPI_Request requests[BURST];
@@ -102,25 +103,27 @@ static void counted_burst(void)
         EXPECT_EQ(data[i][BYTES - 1], (char)i);
 }
 
-/* Buffers for a peer: as many as the setting allows, and more only where flow control adapts and a sender had to wait. */
+/* Checks the number of buffers per peer: the setting, and more only if flow control is dynamic and a
+ * sender had to wait. */
 static void check_buffers(void)
 {
-    long long first = counted_setting("FISHPLATE_IB_BUFFERS", 8),
-              most = counted_setting("FISHPLATE_IB_BUFFERS_MAX", 128);
-    int dynamic = !value_of("FISHPLATE_IB_FLOW") || set_to("FISHPLATE_IB_FLOW", "dynamic");
+    long long first = setting_number("FISHPLATE_IB_BUFFERS", 8),
+              most = setting_number("FISHPLATE_IB_BUFFERS_MAX", 128);
+    int dynamic = !setting_text("FISHPLATE_IB_FLOW") || setting_is("FISHPLATE_IB_FLOW", "dynamic");
     if (!dynamic)
-        EXPECT_EQ(counted_counted("ib_receives_posted_max"), first);
+        EXPECT_EQ(counter_value("ib_receives_posted_max"), first);
     if (dynamic && first <= 2 && mpitest_rank % 2 == 0)
-        EXPECT(counted_counted("ib_receives_posted_max") > first);
-    EXPECT(counted_counted("ib_receives_posted_max") <= most);
+        EXPECT(counter_value("ib_receives_posted_max") > first);
+    EXPECT(counter_value("ib_receives_posted_max") <= most);
 }
 
-/* Rank 0 polls one ring. It hears a little from rank 1, and then more from rank 2, who must get the place: the ring of
- * rank 1 is removed, and once rank 1 has stopped writing, rank 2 has one. Rank 2 sends until its frames come by ring. */
-static void counted_competing_processes(void)
+/* Rank 0 polls one ring. It receives a few messages from rank 1 and then more from rank 2, which must get
+ * the ring: the ring of rank 1 is removed, and once rank 1 has stopped writing, rank 2 gets one. Rank 2
+ * sends until its frames arrive by ring. */
+static void test_competition_for_ring(void)
 {
     int word = 0, go = 1;
-    long long removed = counted_counted("ib_rings_removed");
+    long long removed = counter_value("ib_rings_removed");
     if (mpitest_rank == 1) {
         for (int i = 0; i < FEW; i++)
             MPI_Send(&i, 1, MPI_INT, 0, 2, MPI_COMM_WORLD);
@@ -139,14 +142,14 @@ static void counted_competing_processes(void)
         }
         int by_ring = 0;
         for (int i = 0; go; i++) {
-            long long before = counted_counted("ib_ring_frames_received");
+            long long before = counter_value("ib_ring_frames_received");
             go = by_ring < FEW && i < PATIENCE;
             MPI_Send(&go, 1, MPI_INT, 2, 3, MPI_COMM_WORLD);
             MPI_Recv(&word, 1, MPI_INT, 2, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            by_ring += counted_counted("ib_ring_frames_received") > before;
+            by_ring += counter_value("ib_ring_frames_received") > before;
         }
-        EXPECT(by_ring >= FEW); /* a ring of its own: the other's was given up */
-        EXPECT(counted_counted("ib_rings_removed") > removed);
+        EXPECT(by_ring >= FEW); /* rank 2 has its own ring, and that of rank 1 was removed */
+        EXPECT(counter_value("ib_rings_removed") > removed);
         MPI_Send(&go, 1, MPI_INT, 1, 3, MPI_COMM_WORLD);
         for (int i = 0; i < FEW; i++) {
             MPI_Recv(&word, 1, MPI_INT, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -156,8 +159,9 @@ static void counted_competing_processes(void)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* Exchanges with one peer after the other: with room for one connection each replaces the last. */
-static void counted_all_ranks(void)
+/* Exchanges messages with one peer after the other: with a limit of one connection each new connection
+ * replaces the previous one. */
+static void test_connection_limit(void)
 {
     for (int round = 0; round < 3; round++)
         for (int step = 1; step < mpitest_size; step++) {
@@ -174,45 +178,45 @@ int main(int argc, char **argv)
 {
     start_counting();
     mpitest_begin(&argc, &argv);
-    long long at_start = counted_counted("ib_connections_opened");
-    EXPECT_EQ(at_start, set_to("FISHPLATE_IB_CONNECT", "static") ? mpitest_size - 1 : 0);
+    long long at_start = counter_value("ib_connections_opened");
+    EXPECT_EQ(at_start, setting_is("FISHPLATE_IB_CONNECT", "static") ? mpitest_size - 1 : 0);
 
-    small_messages();
+    exchange_small_messages();
     long long limit =
-        counted_setting("FISHPLATE_IB_POLLSET", set_to("FISHPLATE_IB_LAST_BYTE", "no") ? 0 : 16);
+        setting_number("FISHPLATE_IB_POLLSET", setting_is("FISHPLATE_IB_LAST_BYTE", "no") ? 0 : 16);
     int rings = limit > 0;
-    if (counted_setting("FISHPLATE_IB_MAX_CONNECTIONS", 0) == 0) {
-        EXPECT((counted_counted("ib_ring_frames_received") > SMALL / 2) == rings);
-        EXPECT((counted_counted("ib_rings_added") > 0) == rings);
-        EXPECT(rings || counted_counted("ib_frames_received") >= SMALL);
-        EXPECT(counted_counted("ib_rings_added") - counted_counted("ib_rings_removed") <= limit);
+    if (setting_number("FISHPLATE_IB_MAX_CONNECTIONS", 0) == 0) {
+        EXPECT((counter_value("ib_ring_frames_received") > SMALL / 2) == rings);
+        EXPECT((counter_value("ib_rings_added") > 0) == rings);
+        EXPECT(rings || counter_value("ib_frames_received") >= SMALL);
+        EXPECT(counter_value("ib_rings_added") - counter_value("ib_rings_removed") <= limit);
     }
 
-    counted_burst();
-    if (set_to("FISHPLATE_IB_FLOW", "static") && mpitest_rank % 2)
-        EXPECT(counted_counted("ib_credit_waits") > 0);
-    if (set_to("FISHPLATE_IB_FLOW", "hw")) {
-        EXPECT_EQ(counted_counted("ib_credit_waits"), 0);
-        EXPECT_EQ(counted_counted("ib_credit_messages"), 0);
+    send_burst();
+    if (setting_is("FISHPLATE_IB_FLOW", "static") && mpitest_rank % 2)
+        EXPECT(counter_value("ib_credit_waits") > 0);
+    if (setting_is("FISHPLATE_IB_FLOW", "hw")) {
+        EXPECT_EQ(counter_value("ib_credit_waits"), 0);
+        EXPECT_EQ(counter_value("ib_credit_messages"), 0);
     }
-    if (set_to("FISHPLATE_IB_RECEIVE", "shared"))
-        EXPECT(counted_counted("ib_shared_refills") > 2);
+    if (setting_is("FISHPLATE_IB_RECEIVE", "shared"))
+        EXPECT(counter_value("ib_shared_refills") > 2);
     check_buffers();
-    if (counted_setting("FISHPLATE_IB_CREDIT_MESSAGE", 0) == 1 && mpitest_rank % 2 == 0)
-        EXPECT(counted_counted("ib_credit_messages") >=
-               BURST / 2); /* half as many go when half of eight are owed */
-    if (set_to("FISHPLATE_IB_POLL_POLICY", "traffic"))
-        counted_competing_processes();
+    if (setting_number("FISHPLATE_IB_CREDIT_MESSAGE", 0) == 1 && mpitest_rank % 2 == 0)
+        EXPECT(counter_value("ib_credit_messages") >=
+               BURST / 2); /* a credit message is sent when half of eight credits are owed */
+    if (setting_is("FISHPLATE_IB_POLL_POLICY", "traffic"))
+        test_competition_for_ring();
 
-    counted_all_ranks();
-    EXPECT(counted_counted("ib_connections_opened") >= mpitest_size - 1);
-    if (counted_setting("FISHPLATE_IB_MAX_CONNECTIONS", 0) == 1) {
-        long long closed = counted_counted("ib_connections_closed"), all;
+    test_connection_limit();
+    EXPECT(counter_value("ib_connections_opened") >= mpitest_size - 1);
+    if (setting_number("FISHPLATE_IB_MAX_CONNECTIONS", 0) == 1) {
+        long long closed = counter_value("ib_connections_closed"), all;
         MPI_Allreduce(&closed, &all, 1, MPI_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
         EXPECT(all > 0);
     } else {
-        EXPECT_EQ(counted_counted("ib_connections_closed"), 0);
-        EXPECT_EQ(counted_counted("ib_connections_opened"), mpitest_size - 1);
+        EXPECT_EQ(counter_value("ib_connections_closed"), 0);
+        EXPECT_EQ(counter_value("ib_connections_opened"), mpitest_size - 1);
     }
     counters_end();
     return mpitest_end();

@@ -1,5 +1,6 @@
-/* crowd.c: where ranks take turns on processors and nobody names a barrier, nodes meet in the switch as soon as a communicator has
- * been used a few times, without a trial; nobody is early, and nonblocking barriers in between are counted too.
+/* crowd.c: with more ranks than processors and no barrier algorithm set, nodes synchronise through the
+ * switch once a communicator has been used a few times, without a measurement; no rank leaves early, and
+ * nonblocking barriers in between are counted too.
  *
  * ranks: 4
  * nodes: only 4
@@ -14,15 +15,15 @@
 
 enum {
     BARRIERS = 400,
-    BEFORE = 8, /* by a schedule, of blocking and of nonblocking ones each; */
-    FIRST = 1,  /* the one that opens the group */
+    BEFORE = 8, /* barriers by a schedule, of the blocking and of the nonblocking form each */
+    FIRST = 1,  /* the barrier that opens the group in the switch */
     SWITCHED = BARRIERS - 2 * (BEFORE + FIRST)
 };
 
-static double came[BARRIERS], left[BARRIERS];
+static double arrival_times[BARRIERS], departure_times[BARRIERS];
 
 /* Pretends that the machine has at most two processors. */
-static void crowd(void)
+static void pretend_two_processors(void)
 {
     cpu_set_t all, few;
     if (sched_getaffinity(0, sizeof(all), &all) != 0)
@@ -34,40 +35,36 @@ static void crowd(void)
     sched_setaffinity(0, sizeof(few), &few);
 }
 
-static void barriers(MPI_Comm comm, unsigned *dice)
+static void run_barriers(MPI_Comm comm, unsigned *random_seed)
 {
-    int early = 0;
     for (int i = 0; i < BARRIERS; i++) {
         MPI_Request request;
-        be_late(dice);
-        came[i] = now();
+        delay_randomly(random_seed);
+        arrival_times[i] = now();
         if (i % 5 == 0) {
             MPI_Ibarrier(comm, &request);
             MPI_Wait(&request, MPI_STATUS_IGNORE);
         } else {
             MPI_Barrier(comm);
         }
-        left[i] = now();
+        departure_times[i] = now();
     }
-    MPI_Allreduce(MPI_IN_PLACE, came, BARRIERS, MPI_DOUBLE, MPI_MAX, comm);
-    for (int i = 0; i < BARRIERS; i++)
-        early += left[i] < came[i];
-    EXPECT_EQ(early, 0);
+    EXPECT_EQ(count_early_departures(arrival_times, departure_times, BARRIERS, comm), 0);
 }
 
 int main(int argc, char **argv)
 {
     MPI_Comm twin;
-    crowd();
+    pretend_two_processors();
     counters_begin();
     MPI_T_pvar_handle switched = counter_open("coll_barrier_switch"),
                       written = counter_open("coll_barrier_rdma");
     mpitest_begin(&argc, &argv);
-    unsigned dice = 3u + (unsigned)mpitest_rank;
-    barriers(MPI_COMM_WORLD, &dice);
+    unsigned random_seed = 3u + (unsigned)mpitest_rank;
+    run_barriers(MPI_COMM_WORLD, &random_seed);
     EXPECT_EQ(counter(switched), SWITCHED);
     MPI_Comm_dup(MPI_COMM_WORLD, &twin);
-    barriers(twin, &dice);
+    run_barriers(twin, &random_seed);
     EXPECT_EQ(counter(switched), 2 * SWITCHED);
     EXPECT_EQ(counter(written), 0);
     MPI_Comm_free(&twin);

@@ -1,5 +1,6 @@
-/* early.c: nobody leaves a barrier before everybody has come, by the machine's clock, with ranks that are late by chance, in every way that
- * nodes can meet. BARRIERS=1000000 in the environment makes it the long form, which takes some minutes (docs in tests/mpi/README.md).
+/* early.c: no rank leaves a barrier before all ranks have arrived, by the machine's clock, with random
+ * delays, for every barrier algorithm between nodes. BARRIERS=1000000 in the environment selects the long
+ * form, which takes some minutes (tests/mpi/README.md).
  *
  * ranks: 5
  * nodes: only 4
@@ -22,25 +23,21 @@
 
 enum { BLOCK = 100, SHORT = 300 };
 
-static double came[BLOCK], left[BLOCK];
+static double arrival_times[BLOCK], departure_times[BLOCK];
 
-/* Compares the time at which the last rank entered each barrier with that at which this one left it. */
-static int early_block(unsigned *dice)
+/* Compares the time at which the last rank entered each barrier with the time at which this rank left it. */
+static int run_block(unsigned *random_seed)
 {
-    int early = 0;
     for (int i = 0; i < BLOCK; i++) {
-        be_late(dice);
-        came[i] = now();
+        delay_randomly(random_seed);
+        arrival_times[i] = now();
         MPI_Barrier(MPI_COMM_WORLD);
-        left[i] = now();
+        departure_times[i] = now();
     }
-    MPI_Allreduce(MPI_IN_PLACE, came, BLOCK, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-    for (int i = 0; i < BLOCK; i++)
-        early += left[i] < came[i];
-    return early;
+    return count_early_departures(arrival_times, departure_times, BLOCK, MPI_COMM_WORLD);
 }
 
-static const char *counter_of(const char *setting)
+static const char *counter_name(const char *setting)
 {
     static const char *const algorithms[][2] = {{"rdma_counter", "coll_barrier_counter"},
                                                 {"rdma", "coll_barrier_rdma"},
@@ -55,15 +52,15 @@ static const char *counter_of(const char *setting)
 
 int main(int argc, char **argv)
 {
-    const char *text = getenv("BARRIERS"), *way = counter_of(getenv("FISHPLATE_COLL"));
+    const char *text = getenv("BARRIERS"), *way = counter_name(getenv("FISHPLATE_COLL"));
     const long wanted = text ? atol(text) : SHORT;
     long done = 0;
     counters_begin();
     MPI_T_pvar_handle counted = way ? counter_open(way) : NULL;
     mpitest_begin(&argc, &argv);
-    unsigned dice = 11u + 7u * (unsigned)mpitest_rank;
+    unsigned random_seed = 11u + 7u * (unsigned)mpitest_rank;
     for (; done < wanted && mpitest_failures == 0; done += BLOCK)
-        EXPECT_EQ(early_block(&dice), 0);
+        EXPECT_EQ(run_block(&random_seed), 0);
     if (way)
         EXPECT((long)counter(counted) >= done - 2);
     if (text && mpitest_rank == 0)

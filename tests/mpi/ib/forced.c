@@ -1,4 +1,4 @@
-/* forced.c: p2p/forced.c over InfiniBand, each rank on a node of its own.
+/* forced.c: the test p2p/forced.c over InfiniBand, each rank on a separate node.
  *
  * ranks: 2
  * nodes: only 2

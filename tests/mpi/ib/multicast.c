@@ -1,6 +1,7 @@
-/* multicast.c: broadcasts by multicast: every root, sizes around a packet and a window, roots that change from call to call,
- * blocking and nonblocking mixed, data that does not lie packed, communicators that overlap, come and go, ranks that are
- * late by chance, packets that are lost, doubled and swapped. Every byte is checked, and that multicast did it.
+/* multicast.c: broadcasts by multicast: every root, sizes around a packet and a window, changing roots,
+ * blocking and nonblocking calls mixed, data with gaps, overlapping and short-lived communicators, random
+ * delays, packets that are lost, duplicated and reordered. Every byte is checked, and that multicast was
+ * used.
  *
  * ranks: 4 8
  * nodes: only 4
@@ -23,49 +24,49 @@
 #include "counters.h"
 #include "late.h"
 
-enum { LONGEST = 400000, ROUNDS = 200, COMMS = 12, FLIGHT = 20 };
+enum { LENGTH_MAX = 400000, ROUNDS = 200, COMMS = 12, FLIGHT = 20 };
 
-static const int sizes[] = {1, 7, 100, 2023, 2024, 2025, 4072, 4073, 8192, 70000, LONGEST};
+static const int sizes[] = {1, 7, 100, 2023, 2024, 2025, 4072, 4073, 8192, 70000, LENGTH_MAX};
 #define SIZES ((int)(sizeof(sizes) / sizeof(*sizes)))
 
-static int nsizes = SIZES, rounds = ROUNDS,
-           turns = 2; /* fewer with the argument `few`, where everything is slow */
-static unsigned char buffer[FLIGHT][LONGEST];
+/* Smaller with the argument `few`, for slow machines. */
+static int nsizes = SIZES, rounds = ROUNDS, turns = 2;
+static unsigned char buffer[FLIGHT][LENGTH_MAX];
 
-static unsigned char byte_of(int call, int root, int i)
+static unsigned char data_byte(int call, int root, int i)
 {
     return (unsigned char)(call * 7 + root * 31 + i * 3 + (i >> 8) + (i >> 16));
 }
 
-static void multicast_fill(unsigned char *b, int call, int root, int rank, int n)
+static void fill_message(unsigned char *b, int call, int root, int rank, int n)
 {
     for (int i = 0; i < n; i++)
-        b[i] = rank == root ? byte_of(call, root, i) : 0xee;
+        b[i] = rank == root ? data_byte(call, root, i) : 0xee;
 }
 
-static void multicast_check(const unsigned char *b, int call, int root, int n)
+static void check_message(const unsigned char *b, int call, int root, int n)
 {
     int wrong = 0;
     for (int i = 0; i < n; i++)
-        wrong += b[i] != byte_of(call, root, i);
+        wrong += b[i] != data_byte(call, root, i);
     EXPECT_EQ(wrong, 0);
 }
 
-static void every_root_and_size(MPI_Comm comm)
+static void test_every_root_and_size(MPI_Comm comm)
 {
     int rank, size;
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
     for (int k = 0; k < nsizes; k++)
         for (int root = 0; root < size; root++) {
-            multicast_fill(buffer[0], k, root, rank, sizes[k]);
+            fill_message(buffer[0], k, root, rank, sizes[k]);
             MPI_Bcast(buffer[0], sizes[k], MPI_BYTE, root, comm);
-            multicast_check(buffer[0], k, root, sizes[k]);
+            check_message(buffer[0], k, root, sizes[k]);
         }
 }
 
-/* Broadcasts back to back with random roots, some nonblocking ones under way at the same time. */
-static void roots_change(MPI_Comm comm)
+/* Broadcasts back to back with random roots, with some nonblocking broadcasts in flight. */
+static void test_changing_roots(MPI_Comm comm)
 {
     int rank, size;
     unsigned same = 5, mine;
@@ -79,9 +80,9 @@ static void roots_change(MPI_Comm comm)
             same = same * 1664525u + 1013904223u;
             root[i] = (int)(same >> 8) % size;
             length[i] = sizes[(int)(same >> 16) % 8];
-            multicast_fill(buffer[i], i, root[i], rank, length[i]);
+            fill_message(buffer[i], i, root[i], rank, length[i]);
             if (round % (2 * FLIGHT) == 0)
-                be_late(&mine);
+                delay_randomly(&mine);
             if (i % 3 == 2)
                 MPI_Bcast(buffer[i], length[i], MPI_BYTE, root[i], comm);
             else
@@ -89,11 +90,11 @@ static void roots_change(MPI_Comm comm)
         }
         MPI_Waitall(open, request, MPI_STATUSES_IGNORE);
         for (int i = 0; i < FLIGHT; i++)
-            multicast_check(buffer[i], i, root[i], length[i]);
+            check_message(buffer[i], i, root[i], length[i]);
     }
 }
 
-static void with_gaps(MPI_Comm comm)
+static void test_data_with_gaps(MPI_Comm comm)
 {
     int rank, size, wrong = 0;
     static int data[3000];
@@ -119,7 +120,7 @@ static void with_gaps(MPI_Comm comm)
     MPI_Type_free(&every_third);
 }
 
-static void communicators_come_and_go(void)
+static void test_many_communicators(void)
 {
     MPI_Comm some[COMMS];
     for (int turn = 0; turn < turns; turn++) {
@@ -131,9 +132,9 @@ static void communicators_come_and_go(void)
             int rank, size;
             MPI_Comm_rank(c, &rank);
             MPI_Comm_size(c, &size);
-            multicast_fill(buffer[0], i, i % size, rank, 5000);
+            fill_message(buffer[0], i, i % size, rank, 5000);
             MPI_Bcast(buffer[0], 5000, MPI_BYTE, i % size, c);
-            multicast_check(buffer[0], i, i % size, 5000);
+            check_message(buffer[0], i, i % size, 5000);
         }
         for (int i = 0; i < COMMS; i++)
             MPI_Comm_free(&some[(i * 5 + 1) % COMMS]);
@@ -150,12 +151,12 @@ int main(int argc, char **argv)
         turns = 1;
     }
     MPI_T_pvar_handle done = counter_open("coll_bcast_multicast");
-    every_root_and_size(MPI_COMM_WORLD);
+    test_every_root_and_size(MPI_COMM_WORLD);
     EXPECT_EQ(counter(done), nsizes * mpitest_size);
-    roots_change(MPI_COMM_WORLD);
-    with_gaps(MPI_COMM_WORLD);
-    communicators_come_and_go();
-    /* Half of two or three ranks is on one node. */
+    test_changing_roots(MPI_COMM_WORLD);
+    test_data_with_gaps(MPI_COMM_WORLD);
+    test_many_communicators();
+    /* Half of the ranks, two or three, are on one node. */
     EXPECT(counter(done) >= (unsigned long long)(rounds + turns * (mpitest_size > 3 ? 4 : 2) * COMMS));
     counters_end();
     return mpitest_end();

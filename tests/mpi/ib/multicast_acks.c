@@ -1,6 +1,7 @@
-/* multicast_acks.c: how acknowledgements and packets travel between a root, a co-root and leaves: acknowledgements are written into the
- * memory of the root and of the co-root, or packets take them along; with deliver=1 the co-root receives every packet over its
- * connection besides, and no more acknowledgements than its room needs. Every byte is checked.
+/* multicast_acks.c: the paths of acknowledgements and packets between a root, a co-root and leaves:
+ * acknowledgements are written to the memory of the root and the co-root, or piggybacked on packets; with
+ * deliver=1 the co-root also receives every packet over its connection, and sends only the
+ * acknowledgements that its room requires. Every byte is checked.
  *
  * ranks: 4
  * nodes: only 4
@@ -21,7 +22,7 @@ enum { TIMES = 200, COROOT = 2 };
 
 static MPI_T_pvar_handle delivered, written, by_write, by_message, carried;
 
-static int all_of(MPI_T_pvar_handle handle, int before)
+static int sum_of_counter(MPI_T_pvar_handle handle, int before)
 {
     int mine = (int)counter(handle) - before, sum = 0;
     MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
@@ -47,15 +48,15 @@ static void test_one_root(bool deliver)
     if (mpitest_rank == COROOT && !strstr(getenv("FISHPLATE_COLL"), "coroots=4"))
         EXPECT(counter(by_write) > 0);
     EXPECT_EQ(counter(by_message), 0);
-    const int packets = all_of(delivered, 0);
+    const int packets = sum_of_counter(delivered, 0);
     EXPECT(deliver ? packets >= TIMES : packets == 0);
 }
 
-static void test_roots_in_turn(bool piggyback)
+static void test_alternating_roots(bool piggyback)
 {
     for (int i = 0; i < TIMES; i++)
         broadcast_from(i % mpitest_size, i);
-    const int packets = all_of(carried, 0);
+    const int packets = sum_of_counter(carried, 0);
     EXPECT(piggyback ? packets > 0 : packets == 0);
 }
 
@@ -72,8 +73,8 @@ int main(int argc, char **argv)
     const bool piggyback = strstr(how, "piggyback") != NULL;
     if (!piggyback)
         test_one_root(strstr(how, "deliver") != NULL);
-    test_roots_in_turn(piggyback);
-    EXPECT(piggyback || all_of(written, 0) > 0);
+    test_alternating_roots(piggyback);
+    EXPECT(piggyback || sum_of_counter(written, 0) > 0);
     counters_end();
     return mpitest_end();
 }

@@ -1,6 +1,7 @@
-/* multicast_all.c: allgather and allreduce whose broadcasts are multicasts: sizes around a packet, operands in place, data with
- * gaps, an operator that does not commute, ranks in another order than nodes, broadcasts under way meanwhile. Every value is
- * checked, and that multicast did it. Blocks for which receivers might have no buffers go another way.
+/* multicast_all.c: allgather and allreduce by multicast: sizes around a packet, operands in place, data
+ * with gaps, an operator that does not commute, ranks in another order than nodes, concurrent broadcasts.
+ * Every value is checked, and that multicast was used. Blocks for which receivers may lack buffers use
+ * another algorithm.
  *
  * ranks: 4 8
  * nodes: only 4
@@ -16,25 +17,25 @@
 #include "counters.h"
 #include "late.h"
 
-enum { MOST = 8192, ROUNDS = 20 };
+enum { INTS_MAX = 8192, ROUNDS = 20 };
 
 static const int sizes[] = {1, 5, 500, 506, 507, 3000};
 #define SIZES ((int)(sizeof(sizes) / sizeof(*sizes)))
 
 static int *buffer;
-static unsigned dice;
+static unsigned random_seed;
 
 static void test_gather(MPI_Comm comm, int n, int in_place)
 {
     int rank, size, wrong = 0;
-    static int mine[MOST];
+    static int mine[INTS_MAX];
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
     for (int i = 0; i < size * n; i++)
         buffer[i] = -1;
     for (int i = 0; i < n; i++)
         (in_place ? buffer + (size_t)rank * (size_t)n : mine)[i] = rank * 10000 + i;
-    be_late(&dice);
+    delay_randomly(&random_seed);
     MPI_Allgather(in_place ? MPI_IN_PLACE : mine, n, MPI_INT, buffer, n, MPI_INT, comm);
     for (int r = 0; r < size; r++)
         for (int i = 0; i < n; i++)
@@ -42,8 +43,8 @@ static void test_gather(MPI_Comm comm, int n, int in_place)
     EXPECT_EQ(wrong, 0);
 }
 
-/* Broadcasts to every third integer at the receivers. */
-static void gather_gaps(MPI_Comm comm)
+/* Receivers store the blocks in every third integer. */
+static void test_gather_with_gaps(MPI_Comm comm)
 {
     enum { N = 300 };
     int rank, size, wrong = 0;
@@ -69,21 +70,21 @@ static void gather_gaps(MPI_Comm comm)
 static void test_reduce(MPI_Comm comm, int n, int in_place)
 {
     int rank, size, wrong = 0;
-    static int mine[MOST];
+    static int mine[INTS_MAX];
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
     for (int i = 0; i < n; i++)
         (in_place ? buffer : mine)[i] = rank + i;
-    be_late(&dice);
+    delay_randomly(&random_seed);
     MPI_Allreduce(in_place ? MPI_IN_PLACE : mine, buffer, n, MPI_INT, MPI_SUM, comm);
     for (int i = 0; i < n; i++)
         wrong += buffer[i] != size * i + size * (size - 1) / 2;
     EXPECT_EQ(wrong, 0);
 }
 
-/* A reduction function that appends digits and so shows the order of ranks. An element is a number and the power of
- * ten behind it. */
-static void multicast_all_append(void *in, void *inout, int *n, MPI_Datatype *type)
+/* A reduction function that appends digits, so that the result shows the order of ranks. An element is a
+ * number and the power of ten by which a number to its left is multiplied. */
+static void append_digits(void *in, void *inout, int *n, MPI_Datatype *type)
 {
     const long long *left = in;
     long long *right = inout;
@@ -94,7 +95,7 @@ static void multicast_all_append(void *in, void *inout, int *n, MPI_Datatype *ty
     }
 }
 
-static void reduce_in_order(MPI_Comm comm)
+static void test_reduce_in_order(MPI_Comm comm)
 {
     long long mine[2], all[2], expected = 0;
     int rank, size;
@@ -102,7 +103,7 @@ static void reduce_in_order(MPI_Comm comm)
     MPI_Datatype pair;
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
-    MPI_Op_create(multicast_all_append, 0, &op);
+    MPI_Op_create(append_digits, 0, &op);
     MPI_Type_contiguous(2, MPI_LONG_LONG, &pair);
     MPI_Type_commit(&pair);
     mine[0] = rank + 1;
@@ -115,19 +116,19 @@ static void reduce_in_order(MPI_Comm comm)
     MPI_Type_free(&pair);
 }
 
-static void all_of(MPI_Comm comm)
+static void test_all_sizes(MPI_Comm comm)
 {
     for (int k = 0; k < SIZES; k++)
         for (int in_place = 0; in_place < 2; in_place++) {
             test_gather(comm, sizes[k], in_place);
             test_reduce(comm, sizes[k], in_place);
         }
-    gather_gaps(comm);
-    reduce_in_order(comm);
+    test_gather_with_gaps(comm);
+    test_reduce_in_order(comm);
 }
 
-/* Runs all operations in turn while nonblocking broadcasts are under way. */
-static void among_broadcasts(MPI_Comm comm)
+/* Runs all operations in turn while nonblocking broadcasts are in flight. */
+static void test_during_broadcasts(MPI_Comm comm)
 {
     static int data[2][3000];
     int rank, size;
@@ -156,15 +157,15 @@ int main(int argc, char **argv)
     MPI_T_pvar_handle gathers = counter_open("coll_allgather_multicast"),
                       reductions = counter_open("coll_allreduce_multicast");
     mpitest_begin(&argc, &argv);
-    dice = 5u + (unsigned)mpitest_rank;
-    buffer = malloc(sizeof(int) * MOST * (size_t)mpitest_size);
+    random_seed = 5u + (unsigned)mpitest_rank;
+    buffer = malloc(sizeof(int) * INTS_MAX * (size_t)mpitest_size);
     MPI_Comm_split(MPI_COMM_WORLD, 0, mpitest_rank % 2 ? mpitest_rank : -mpitest_rank, &turned);
     const unsigned long long before = counter(gathers), summed = counter(reductions);
-    all_of(MPI_COMM_WORLD);
+    test_all_sizes(MPI_COMM_WORLD);
     EXPECT_EQ(counter(reductions), summed + 2 * SIZES + 1);
     EXPECT(counter(gathers) >= before + 2 * (SIZES - 1) + 1);
-    all_of(turned);
-    among_broadcasts(turned);
+    test_all_sizes(turned);
+    test_during_broadcasts(turned);
     MPI_Comm_free(&turned);
     free(buffer);
     counters_end();

@@ -1,5 +1,5 @@
-/* multicast_jobs.c: two jobs on the same nodes broadcast by multicast at the same time: a group is of one job, and its members take no
- * packet of the other one.
+/* multicast_jobs.c: two jobs on the same nodes broadcast by multicast at the same time: each group belongs
+ * to one job, and its members accept no packet of the other job.
  *
  * ranks: 3
  * nodes: only 3
@@ -35,10 +35,10 @@ int main(int argc, char **argv)
     if (job == 1)
         MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, mpitest_size, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &other,
                        MPI_ERRCODES_IGNORE);
-    MPI_Bcast(&(int){0}, 1, MPI_INT, 0, MPI_COMM_WORLD); /* the group is open from here on */
+    MPI_Bcast(&(int){0}, 1, MPI_INT, 0, MPI_COMM_WORLD); /* opens the group */
     MPI_Barrier(other);
     test_broadcasts(job);
-    MPI_Barrier(other); /* nobody closes a group while the other job broadcasts */
+    MPI_Barrier(other); /* no rank closes its group while the other job broadcasts */
     EXPECT_EQ(counter(done) > CALLS, 1);
     MPI_Comm_disconnect(&other);
     counters_end();

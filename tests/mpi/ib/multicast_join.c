@@ -1,5 +1,6 @@
-/* multicast_join.c: groups must be joined through librdmacm, as on a real InfiniBand fabric. Where that fails, broadcasts go by messages, and
- * every byte arrives all the same. Argument: joined, where it must not fail (tests/tools/multicast_join.sh has a librdmacm for that).
+/* multicast_join.c: multicast groups must be joined through librdmacm, as on a real InfiniBand fabric. If
+ * that fails, broadcasts use messages, and every byte still arrives. Argument `joined`: the join must
+ * succeed (tests/tools/multicast_join.sh provides a librdmacm).
  *
  * ranks: 6
  * nodes: only 3
@@ -10,11 +11,11 @@
 
 #include "counters.h"
 
-enum { COMMS = 3, CALLS = 12, MOST = 20000 };
+enum { COMMS = 3, CALLS = 12, BYTES_MAX = 20000 };
 
-static int multicast_join_broadcast(MPI_Comm c, int root, int n, int seed)
+static int broadcast_and_count_wrong(MPI_Comm c, int root, int n, int seed)
 {
-    static unsigned char data[MOST];
+    static unsigned char data[BYTES_MAX];
     int wrong = 0;
     for (int i = 0; i < n; i++)
         data[i] = mpitest_rank == root ? (unsigned char)(seed + i * 3) : 0;
@@ -34,7 +35,8 @@ int main(int argc, char **argv)
         MPI_Comm comm;
         MPI_Comm_dup(MPI_COMM_WORLD, &comm);
         for (int call = 0; call < CALLS; call++)
-            EXPECT_EQ(multicast_join_broadcast(comm, call % mpitest_size, call % 2 ? MOST : 64, i + call), 0);
+            EXPECT_EQ(
+                broadcast_and_count_wrong(comm, call % mpitest_size, call % 2 ? BYTES_MAX : 64, i + call), 0);
         MPI_Comm_free(&comm);
     }
     EXPECT_EQ(counter(done), joined ? COMMS * CALLS : 0);

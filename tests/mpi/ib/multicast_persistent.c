@@ -1,6 +1,6 @@
-/* multicast_persistent.c: persistent broadcasts by multicast. Each rank starts them in an order of its own and waits for them in
- * another one, many times, with blocking and nonblocking broadcasts in between; some are never started before they are
- * freed. Every byte is checked, and that multicast did it.
+/* multicast_persistent.c: persistent broadcasts by multicast. Each rank repeatedly starts them in its own
+ * order and waits for them in another order, with blocking and nonblocking broadcasts in between; some are
+ * freed without a start. Every byte is checked, and that multicast was used.
  *
  * ranks: 4 8
  * nodes: only 4
@@ -13,65 +13,65 @@
 #include "counters.h"
 #include "late.h"
 
-enum { REQUESTS = 6, LONGEST = 300000, ROUNDS = 12, GAP = 1000 };
+enum { REQUESTS = 6, LENGTH_MAX = 300000, ROUNDS = 12, GAP = 1000 };
 
 static const int sizes[REQUESTS] = {1, 300000, 2024, 70000, 5000, 2025};
-static unsigned char data[REQUESTS][LONGEST];
+static unsigned char data[REQUESTS][LENGTH_MAX];
 static int gaps[3 * GAP];
 
-static unsigned char byte_of(int round, int which, int i)
+static unsigned char data_byte(int round, int which, int i)
 {
     return (unsigned char)(round * 13 + which * 7 + i * 3 + (i >> 8));
 }
 
-static void multicast_persistent_fill(int round, int which, int n, int root)
+static void fill_message(int round, int which, int n, int root)
 {
     for (int i = 0; i < n; i++)
-        data[which][i] = mpitest_rank == root ? byte_of(round, which, i) : 0xee;
+        data[which][i] = mpitest_rank == root ? data_byte(round, which, i) : 0xee;
 }
 
-static void multicast_persistent_check(int round, int which, int n)
+static void check_message(int round, int which, int n)
 {
     int wrong = 0;
     for (int i = 0; i < n; i++)
-        wrong += data[which][i] != byte_of(round, which, i);
+        wrong += data[which][i] != data_byte(round, which, i);
     EXPECT_EQ(wrong, 0);
 }
 
-static void multicast_persistent_shuffle(int *order, int n, unsigned *dice)
+static void shuffle_order(int *order, int n, unsigned *random_seed)
 {
     for (int i = 0; i < n; i++)
         order[i] = i;
     for (int i = n - 1; i > 0; i--) {
-        *dice = *dice * 1664525u + 1013904223u;
-        const int k = (int)(*dice >> 10) % (i + 1), kept = order[i];
+        *random_seed = *random_seed * 1664525u + 1013904223u;
+        const int k = (int)(*random_seed >> 10) % (i + 1), kept = order[i];
         order[i] = order[k];
         order[k] = kept;
     }
 }
 
-static void in_any_order(void)
+static void test_any_order(void)
 {
     MPI_Request r[REQUESTS], unused;
-    unsigned dice = 17u + (unsigned)mpitest_rank, lots = 3u + (unsigned)mpitest_rank;
+    unsigned random_seed = 17u + (unsigned)mpitest_rank, lots = 3u + (unsigned)mpitest_rank;
     int order[REQUESTS];
-    /* Roots share nodes and streams: the first three are one sender's. */
+    /* Roots share nodes and streams: the first three requests have one sender. */
     for (int i = 0; i < REQUESTS; i++)
         MPI_Bcast_init(data[i], sizes[i], MPI_BYTE, i < 3 ? 0 : i % mpitest_size, MPI_COMM_WORLD,
                        MPI_INFO_NULL, &r[i]);
     MPI_Bcast_init(gaps, 1, MPI_INT, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &unused);
     for (int round = 0; round < ROUNDS; round++) {
         for (int i = 0; i < REQUESTS; i++)
-            multicast_persistent_fill(round, i, sizes[i], i < 3 ? 0 : i % mpitest_size);
-        multicast_persistent_shuffle(order, REQUESTS, &dice);
+            fill_message(round, i, sizes[i], i < 3 ? 0 : i % mpitest_size);
+        shuffle_order(order, REQUESTS, &random_seed);
         for (int i = 0; i < REQUESTS; i++) {
-            be_late(&lots);
+            delay_randomly(&lots);
             MPI_Start(&r[order[i]]);
         }
-        multicast_persistent_shuffle(order, REQUESTS, &dice);
+        shuffle_order(order, REQUESTS, &random_seed);
         for (int i = 0; i < REQUESTS; i++) {
             MPI_Wait(&r[order[i]], MPI_STATUS_IGNORE);
-            multicast_persistent_check(round, order[i], sizes[order[i]]);
+            check_message(round, order[i], sizes[order[i]]);
         }
     }
     MPI_Request_free(&unused);
@@ -79,16 +79,16 @@ static void in_any_order(void)
         MPI_Request_free(&r[i]);
 }
 
-/* The root starts a persistent broadcast before others are called; the last rank waits for it first, the rest at the
- * end. */
-static void among_others(void)
+/* The root starts a persistent broadcast before other broadcasts; the last rank waits for it first, the
+ * other ranks at the end. */
+static void test_with_other_broadcasts(void)
 {
     MPI_Request persistent, other[2];
     MPI_Bcast_init(data[0], 5000, MPI_BYTE, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &persistent);
     const int early = mpitest_rank == 0 || mpitest_rank == mpitest_size - 1;
     for (int round = 0; round < ROUNDS; round++) {
         for (int i = 0; i < 3; i++)
-            multicast_persistent_fill(round, i, 5000, 0);
+            fill_message(round, i, 5000, 0);
         if (early)
             MPI_Start(&persistent);
         for (int i = 0; i < 2; i++)
@@ -100,16 +100,16 @@ static void among_others(void)
         MPI_Waitall(2, other, MPI_STATUSES_IGNORE);
         MPI_Wait(&persistent, MPI_STATUS_IGNORE);
         for (int i = 0; i < 3; i++)
-            multicast_persistent_check(round, i, 5000);
-        multicast_persistent_fill(round, 3, 100, round % mpitest_size);
+            check_message(round, i, 5000);
+        fill_message(round, 3, 100, round % mpitest_size);
         MPI_Bcast(data[3], 100, MPI_BYTE, round % mpitest_size, MPI_COMM_WORLD);
-        multicast_persistent_check(round, 3, 100);
+        check_message(round, 3, 100);
     }
     MPI_Request_free(&persistent);
 }
 
 /* Uses a type with gaps that is freed before the first start. */
-static void with_gaps(void)
+static void test_data_with_gaps(void)
 {
     MPI_Datatype every_third;
     MPI_Request r;
@@ -135,10 +135,10 @@ int main(int argc, char **argv)
     counters_begin();
     MPI_T_pvar_handle done = counter_open("coll_bcast_multicast");
     mpitest_begin(&argc, &argv);
-    in_any_order();
+    test_any_order();
     EXPECT_EQ(counter(done), ROUNDS * REQUESTS);
-    among_others();
-    with_gaps();
+    test_with_other_broadcasts();
+    test_data_with_gaps();
     EXPECT_EQ(counter(done), ROUNDS * REQUESTS + 4 * ROUNDS + 3);
     counters_end();
     return mpitest_end();

@@ -1,6 +1,7 @@
-/* multicast_polite.c: packets of a multicast group arrive at a member to which not all others have announced themselves yet. It sleeps until they have:
- * its processor time is a small part of the wait. All that comes from or goes to rank 2 takes long; rank 0 hears of rank 3 through
- * rank 2, so that it is the last to know, and rank 1 broadcasts before that.
+/* multicast_polite.c: packets of a multicast group arrive at a member that has not yet received the
+ * announcements of all other members. The member sleeps until then: its processor time is a small part of
+ * the waiting time. The link of rank 2 is slow; rank 0 learns of rank 3 through rank 2, so rank 0 is the
+ * last to know all members, and rank 1 broadcasts before that.
  *
  * ranks: 4
  * nodes: only 4
@@ -13,7 +14,7 @@
 
 enum { GROUPS = 4, ROOT = 1 };
 
-static double multicast_polite_seconds(clockid_t clock)
+static double clock_seconds(clockid_t clock)
 {
     struct timespec t;
     clock_gettime(clock, &t);
@@ -25,9 +26,8 @@ int main(int argc, char **argv)
     counters_begin();
     MPI_T_pvar_handle done = counter_open("coll_bcast_multicast");
     mpitest_begin(&argc, &argv);
-    MPI_Barrier(MPI_COMM_WORLD); /* connections are made */
-    double cpu = multicast_polite_seconds(CLOCK_PROCESS_CPUTIME_ID),
-           wall = multicast_polite_seconds(CLOCK_MONOTONIC);
+    MPI_Barrier(MPI_COMM_WORLD); /* opens all connections */
+    double cpu = clock_seconds(CLOCK_PROCESS_CPUTIME_ID), wall = clock_seconds(CLOCK_MONOTONIC);
     for (int i = 1; i <= GROUPS; i++) {
         MPI_Comm group;
         int x = mpitest_rank == ROOT ? i : 0;
@@ -36,10 +36,11 @@ int main(int argc, char **argv)
         EXPECT_EQ(x, i);
         MPI_Comm_free(&group);
     }
-    cpu = multicast_polite_seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
-    wall = multicast_polite_seconds(CLOCK_MONOTONIC) - wall;
+    cpu = clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+    wall = clock_seconds(CLOCK_MONOTONIC) - wall;
     EXPECT_EQ(counter(done), GROUPS);
-    /* The root takes naps until everybody has acknowledged; who stays awake in the others uses twice as much. */
+    /* The root sleeps repeatedly until all members have acknowledged; a member that does not sleep uses
+     * twice as much processor time. */
     if (mpitest_rank == 0 && cpu >= 0.08 * wall)
         printf("rank 0 used the processor for %.3f of %.3f seconds\n", cpu, wall);
     EXPECT(mpitest_rank != 0 || cpu < 0.08 * wall);

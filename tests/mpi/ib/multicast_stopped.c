@@ -1,6 +1,7 @@
-/* multicast_stopped.c: a receiver of broadcasts by multicast is stopped (SIGSTOP) for a while, as often as there are rounds. The
- * others wait when windows and buffers are full, and every byte arrives after it goes on; the root's memory does not grow.
- * usage: multicast_stopped [milliseconds that it is stopped each time]
+/* multicast_stopped.c: in each round a receiver of broadcasts by multicast is stopped (SIGSTOP) for a
+ * time. The other ranks wait when windows and buffers are full, and every byte arrives after the receiver
+ * continues; the root's memory does not grow. usage: multicast_stopped [milliseconds that it is stopped
+ * each time]
  *
  * ranks: 4
  * nodes: only 4
@@ -20,7 +21,8 @@ enum { ROUNDS = 2, CALLS = 400, BYTES = 50000, GROWTH = 24 << 20 };
 
 static unsigned char data[BYTES];
 
-/* Forks a process that stops its parent for a while on request and continues it in any case. */
+/* Forks a process that, on request, stops its parent for `ms` milliseconds and always continues it
+ * afterwards. */
 static pid_t start_stopper(int requests, long ms)
 {
     const struct timespec a_while = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
@@ -36,7 +38,7 @@ static pid_t start_stopper(int requests, long ms)
     _exit(0);
 }
 
-static long multicast_stopped_resident(void)
+static long resident_bytes(void)
 {
     long all = 0, pages = 0;
     FILE *f = fopen("/proc/self/statm", "r");
@@ -47,7 +49,7 @@ static long multicast_stopped_resident(void)
     return pages * sysconf(_SC_PAGESIZE);
 }
 
-static unsigned char byte_of(int call, int i)
+static unsigned char data_byte(int call, int i)
 {
     return (unsigned char)(call * 7 + i * 3 + (i >> 8));
 }
@@ -56,10 +58,10 @@ static void test_broadcast(int call, int root)
 {
     int wrong = 0;
     for (int i = 0; i < BYTES; i++)
-        data[i] = mpitest_rank == root ? byte_of(call, i) : 0;
+        data[i] = mpitest_rank == root ? data_byte(call, i) : 0;
     MPI_Bcast(data, BYTES, MPI_BYTE, root, MPI_COMM_WORLD);
     for (int i = 0; i < BYTES; i++)
-        wrong += data[i] != byte_of(call, i);
+        wrong += data[i] != data_byte(call, i);
     EXPECT_EQ(wrong, 0);
 }
 
@@ -73,7 +75,7 @@ int main(int argc, char **argv)
     mpitest_begin(&argc, &argv);
     const int stops = mpitest_rank == mpitest_size - 1;
     test_broadcast(0, 0);
-    long before = multicast_stopped_resident();
+    long before = resident_bytes();
     pid_t stopper = stops ? start_stopper(pipe_ends[0], ms) : 0;
     for (int round = 0; round < ROUNDS; round++) {
         if (stops)
@@ -81,7 +83,7 @@ int main(int argc, char **argv)
         for (int i = 0; i < CALLS / ROUNDS; i++)
             test_broadcast(i, round); /* 20 MB in all: more than windows and buffers hold */
     }
-    EXPECT(multicast_stopped_resident() < before + GROWTH);
+    EXPECT(resident_bytes() < before + GROWTH);
     EXPECT_EQ(counter(done), CALLS + 1);
     if (stops) {
         close(pipe_ends[1]);

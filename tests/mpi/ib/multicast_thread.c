@@ -1,6 +1,7 @@
-/* multicast_thread.c: broadcasts by multicast with FISHPLATE_PROGRESS=thread. A root starts a broadcast of more than a window and
- * stays outside MPI until all others have it; then receivers stay outside MPI until a root whose messages fill their buffers
- * has been acknowledged. Without the thread the program would wait for ever. When all is delivered the thread sleeps.
+/* multicast_thread.c: broadcasts by multicast with FISHPLATE_PROGRESS=thread. A root starts a broadcast of
+ * more than a window and stays outside MPI until all others have received it; then receivers stay outside
+ * MPI until a root whose messages fill their buffers has been acknowledged. Without the progress thread
+ * the program would hang. After everything is delivered the thread sleeps.
  *
  * ranks: 4
  * nodes: only 4
@@ -10,41 +11,20 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include <fcntl.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "counters.h"
+#include "shared_page.h"
 
-enum { BYTES = 300000, ROUNDS = 6, MANY = 40 };
+enum { BYTES = 300000, ROUNDS = 6, BURST = 40 };
 
 static unsigned char data[BYTES];
-static _Atomic int *done; /* by rank: rounds that it has finished */
+static _Atomic int *done; /* by rank: number of finished rounds */
 
-/* A page that all ranks see; it has no name that could stay behind. */
-static void share_a_page(void)
-{
-    char path[64] = "";
-    int fd = -1;
-    if (mpitest_rank == 0) {
-        fd = memfd_create("fishplate-test", MFD_CLOEXEC);
-        EXPECT_EQ(ftruncate(fd, 4096), 0);
-        snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getpid(), fd);
-    }
-    MPI_Bcast(path, sizeof(path), MPI_CHAR, 0, MPI_COMM_WORLD);
-    if (mpitest_rank != 0)
-        fd = open(path, O_RDWR);
-    MPI_Barrier(MPI_COMM_WORLD);
-    done = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (done == MAP_FAILED)
-        MPI_Abort(MPI_COMM_WORLD, 1);
-    close(fd);
-}
-
-static unsigned char byte_of(int round, int i)
+static unsigned char data_byte(int round, int i)
 {
     return (unsigned char)(round * 13 + i * 3 + (i >> 8));
 }
@@ -57,43 +37,44 @@ static void compute_until_others(int round)
 }
 
 /* The root computes while all other ranks are inside MPI. */
-static void root_computes(int round)
+static void test_root_computes(int round)
 {
     MPI_Request r;
     int wrong = 0;
     for (int i = 0; i < BYTES; i++)
-        data[i] = mpitest_rank == 0 ? byte_of(round, i) : 0;
+        data[i] = mpitest_rank == 0 ? data_byte(round, i) : 0;
     MPI_Ibcast(data, BYTES, MPI_BYTE, 0, MPI_COMM_WORLD, &r);
     if (mpitest_rank == 0)
         compute_until_others(round);
     MPI_Wait(&r, MPI_STATUS_IGNORE);
     atomic_store(&done[mpitest_rank], round);
     for (int i = 0; i < BYTES; i++)
-        wrong += data[i] != byte_of(round, i);
+        wrong += data[i] != data_byte(round, i);
     EXPECT_EQ(wrong, 0);
 }
 
 /* The root's messages exceed its window: it continues only when all have acknowledged. */
-static void receivers_compute(int round)
+static void test_receivers_compute(int round)
 {
-    static unsigned char many[MANY][2000];
-    MPI_Request r[MANY];
-    for (int k = 0; k < MANY; k++) {
+    static unsigned char many[BURST][2000];
+    MPI_Request r[BURST];
+    for (int k = 0; k < BURST; k++) {
         for (int i = 0; i < 2000; i++)
-            many[k][i] = mpitest_rank == 0 ? byte_of(k, i) : 0;
+            many[k][i] = mpitest_rank == 0 ? data_byte(k, i) : 0;
         MPI_Ibcast(many[k], 2000, MPI_BYTE, 0, MPI_COMM_WORLD, &r[k]);
     }
     while (mpitest_rank != 0 && atomic_load(&done[0]) < round)
         sched_yield();
-    MPI_Waitall(MANY, r, MPI_STATUSES_IGNORE);
+    MPI_Waitall(BURST, r, MPI_STATUSES_IGNORE);
     atomic_store(&done[mpitest_rank], round);
-    for (int k = 0; k < MANY; k++)
+    for (int k = 0; k < BURST; k++)
         for (int i = 0; i < 2000; i += 97)
-            EXPECT_EQ(many[k][i], byte_of(k, i));
+            EXPECT_EQ(many[k][i], data_byte(k, i));
 }
 
-/* A thread that polls takes over thousands of times meanwhile, and one that naps hundreds. */
-static void thread_sleeps(MPI_T_pvar_handle wakes)
+/* In the meantime a polling thread would wake up thousands of times, and a thread with short sleeps
+ * hundreds of times. */
+static void test_thread_sleeps(MPI_T_pvar_handle wakes)
 {
     const struct timespec a_while = {.tv_nsec = 100000000};
     unsigned long long least = ~0ull;
@@ -112,14 +93,14 @@ int main(int argc, char **argv)
     MPI_T_pvar_handle multicasts = counter_open("coll_bcast_multicast"),
                       wakes = counter_open("net_thread_wakes");
     mpitest_begin(&argc, &argv);
-    share_a_page();
+    done = map_shared_page();
     for (int round = 1; round <= ROUNDS; round++)
-        root_computes(round);
+        test_root_computes(round);
     for (int round = 1; round <= ROUNDS; round++)
-        receivers_compute(ROUNDS + round);
-    EXPECT_EQ(counter(multicasts), 1 + ROUNDS + ROUNDS * MANY);
+        test_receivers_compute(ROUNDS + round);
+    EXPECT_EQ(counter(multicasts), 1 + ROUNDS + ROUNDS * BURST);
     MPI_Barrier(MPI_COMM_WORLD);
-    thread_sleeps(wakes);
+    test_thread_sleeps(wakes);
     MPI_Barrier(MPI_COMM_WORLD);
     counters_end();
     return mpitest_end();

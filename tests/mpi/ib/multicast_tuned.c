@@ -1,6 +1,7 @@
-/* multicast_tuned.c: communicators on several nodes measure multicast among the candidates of broadcasts, allgathers and allreduces. All
- * ranks choose alike, every byte arrives before, during and after the sessions, nonblocking broadcasts are under way meanwhile, and
- * communicators on two nodes do not measure it. With a small share of the time, communicators are freed before all is measured.
+/* multicast_tuned.c: communicators on several nodes measure multicast as one candidate of broadcasts,
+ * allgathers and allreduces. All ranks choose the same, every byte arrives before, during and after the
+ * measurements, with nonblocking broadcasts in flight, and communicators on two nodes do not measure
+ * multicast. With a small share of the time, communicators are freed before the measurements are complete.
  *
  * ranks: 6
  * nodes: only 3
@@ -16,31 +17,31 @@
 #include "counters.h"
 #include "late.h"
 
-enum { CALLS = 180, MOST = 100000 }; /* 36 of each size */
+enum { CALLS = 180, BYTES_MAX = 100000 }; /* 36 of each size */
 
-static const int sizes[] = {1, 256, 5000, 60000, MOST};
-static unsigned char data[MOST], other[MOST];
+static const int sizes[] = {1, 256, 5000, 60000, BYTES_MAX};
+static unsigned char data[BYTES_MAX], other[BYTES_MAX];
 
-static unsigned char byte_of(int call, int i)
+static unsigned char data_byte(int call, int i)
 {
     return (unsigned char)(call * 7 + i * 3 + (i >> 8));
 }
 
-static void multicast_tuned_fill(unsigned char *b, int call, int n, int is_root)
+static void fill_message(unsigned char *b, int call, int n, int is_root)
 {
     for (int i = 0; i < n; i++)
-        b[i] = is_root ? byte_of(call, i) : 0;
+        b[i] = is_root ? data_byte(call, i) : 0;
 }
 
-static void multicast_tuned_check(const unsigned char *b, int call, int n)
+static void check_message(const unsigned char *b, int call, int n)
 {
     int wrong = 0;
     for (int i = 0; i < n; i++)
-        wrong += b[i] != byte_of(call, i);
+        wrong += b[i] != data_byte(call, i);
     EXPECT_EQ(wrong, 0);
 }
 
-static void all_of(MPI_Comm comm, int rank, int size, int call)
+static void run_all_operations(MPI_Comm comm, int rank, int size, int call)
 {
     int ranks[64], sum;
     const int mine = rank + call;
@@ -51,7 +52,7 @@ static void all_of(MPI_Comm comm, int rank, int size, int call)
     EXPECT_EQ(sum, size * call + size * (size - 1) / 2);
 }
 
-static void test_broadcasts(MPI_Comm comm, unsigned *dice)
+static void test_broadcasts(MPI_Comm comm, unsigned *random_seed)
 {
     int rank, size;
     MPI_Comm_rank(comm, &rank);
@@ -59,27 +60,27 @@ static void test_broadcasts(MPI_Comm comm, unsigned *dice)
     for (int call = 0; call < CALLS; call++) {
         const int n = sizes[call % 5], root = call % size;
         MPI_Request request;
-        multicast_tuned_fill(data, call, n, rank == root);
-        multicast_tuned_fill(other, call + 1, 3000, rank == 0);
+        fill_message(data, call, n, rank == root);
+        fill_message(other, call + 1, 3000, rank == 0);
         MPI_Ibcast(other, 3000, MPI_BYTE, 0, comm, &request);
-        be_late(dice);
+        delay_randomly(random_seed);
         MPI_Bcast(data, n, MPI_BYTE, root, comm);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
-        all_of(comm, rank, size, call);
-        multicast_tuned_check(data, call, n);
-        multicast_tuned_check(other, call + 1, 3000);
+        run_all_operations(comm, rank, size, call);
+        check_message(data, call, n);
+        check_message(other, call + 1, 3000);
     }
 }
 
 /* Checks that a value is the same at all ranks of the world. */
-static void test_agree(unsigned long long value)
+static void expect_same_at_all_ranks(unsigned long long value)
 {
     unsigned long long ends[2] = {value, ~value};
     MPI_Allreduce(MPI_IN_PLACE, ends, 2, MPI_UNSIGNED_LONG_LONG, MPI_MAX, MPI_COMM_WORLD);
     EXPECT_EQ(ends[0], ~ends[1]);
 }
 
-/* Checks the text of the MPI_T variable: which operations had multicast among the candidates. */
+/* Checks the text of the MPI_T variable, which names the operations with multicast among their candidates. */
 static void check_text(int share)
 {
     static char text[64000];
@@ -106,15 +107,16 @@ int main(int argc, char **argv)
     MPI_T_pvar_handle tuned = counter_open("coll_tuned"), changed = counter_open("coll_tuned_changed"),
                       multicasts = counter_open("coll_bcast_multicast");
     mpitest_begin(&argc, &argv);
-    unsigned dice = 7u + (unsigned)mpitest_rank;
+    unsigned random_seed = 7u + (unsigned)mpitest_rank;
     for (int round = 0; round < 2; round++) {
         MPI_Comm twin, two;
         MPI_Comm_dup(MPI_COMM_WORLD, &twin);
         MPI_Comm_split(MPI_COMM_WORLD, mpitest_rank < 4 ? 0 : MPI_UNDEFINED, 0, &two);
-        test_broadcasts(twin, &dice);
-        if (round == 0) { /* later some ranks have measured more, in the communicator on two nodes */
-            test_agree(counter(tuned));
-            test_agree(counter(changed));
+        test_broadcasts(twin, &random_seed);
+        if (round ==
+            0) { /* in later rounds some ranks have measured more, in the communicator on two nodes */
+            expect_same_at_all_ranks(counter(tuned));
+            expect_same_at_all_ranks(counter(changed));
         }
         const unsigned long long before = counter(multicasts);
         if (share == 100 && round == 0)
@@ -122,7 +124,7 @@ int main(int argc, char **argv)
         if (share == 0)
             EXPECT(counter(tuned) == 0 && before == 0);
         if (two != MPI_COMM_NULL) {
-            test_broadcasts(two, &dice);
+            test_broadcasts(two, &random_seed);
             EXPECT_EQ(counter(multicasts), before);
             MPI_Comm_free(&two);
         }

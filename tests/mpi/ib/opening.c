@@ -1,5 +1,5 @@
-/* opening.c: messages that are sent while their connection is being opened wait for it and go at once then: they
- * are not announced, as they would be for want of credits, and nothing is counted as starved.
+/* opening.c: messages that are sent while their connection is being opened are queued and sent as soon as
+ * it is open: they are not announced, as messages without credits are, and none is counted as starved.
  *
  * ranks: 2
  * nodes: only 2
@@ -44,7 +44,7 @@ int main(int argc, char **argv)
     EXPECT_EQ(value[STARVED], 0);
     EXPECT_EQ(value[ANNOUNCED], 0);
     MPI_Allreduce(MPI_IN_PLACE, &value[QUEUED], 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
-    EXPECT(value[QUEUED] > 0); /* else the connection was open, and this test proves nothing */
+    EXPECT(value[QUEUED] > 0); /* otherwise the connection was already open, and nothing was tested */
     MPI_T_pvar_session_free(&session);
     MPI_T_finalize();
     return mpitest_end();

@@ -1,6 +1,7 @@
-/* quick.c: barriers of nodes with one rank each, by RDMA writes: most go the short way of written_quick.c, and some cannot, because a
- * nonblocking barrier of the same communicator is under way. Nobody leaves one before both ranks have come, by the machine's
- * clock, and each is counted. Without others under way every one goes the short way, where each rank has a processor.
+/* quick.c: barriers by RDMA writes between nodes with one rank each: most use the short path of
+ * written_quick.c, and some cannot because a nonblocking barrier of the same communicator is in flight. No
+ * rank leaves before both ranks have arrived, by the machine's clock, and each barrier is counted. Without
+ * nonblocking barriers all use the short path if each rank has a processor.
  *
  * ranks: 2
  * nodes: only 2
@@ -15,30 +16,26 @@
 
 enum { BLOCK = 300 };
 
-static double came[BLOCK], left[BLOCK];
+static double arrival_times[BLOCK], departure_times[BLOCK];
 
-/* Each `others`-th barrier overtakes a nonblocking one, which is waited for later. */
-static void quick_block(unsigned *dice, int others)
+/* Runs a block of barriers; each `others`-th barrier runs while a nonblocking barrier is in flight. */
+static void run_block(unsigned *random_seed, int others)
 {
-    int early = 0;
     for (int i = 0; i < BLOCK; i++) {
         MPI_Request other = MPI_REQUEST_NULL;
-        be_late(dice);
-        came[i] = now();
+        delay_randomly(random_seed);
+        arrival_times[i] = now();
         if (others && i % others == 0)
             MPI_Ibarrier(MPI_COMM_WORLD, &other);
         MPI_Barrier(MPI_COMM_WORLD);
-        left[i] = now();
+        departure_times[i] = now();
         MPI_Wait(&other, MPI_STATUS_IGNORE);
     }
-    MPI_Allreduce(MPI_IN_PLACE, came, BLOCK, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-    for (int i = 0; i < BLOCK; i++)
-        early += left[i] < came[i];
-    EXPECT_EQ(early, 0);
+    EXPECT_EQ(count_early_departures(arrival_times, departure_times, BLOCK, MPI_COMM_WORLD), 0);
 }
 
-/* The number of processors that the ranks together may run on. */
-static int quick_processors(void)
+/* Returns the number of processors on which the ranks together may run. */
+static int count_processors(void)
 {
     cpu_set_t set;
     CPU_ZERO(&set);
@@ -53,16 +50,16 @@ int main(int argc, char **argv)
     MPI_T_pvar_handle written = counter_open("coll_barrier_rdma"),
                       quick = counter_open("coll_barrier_rdma_direct");
     mpitest_begin(&argc, &argv);
-    unsigned dice = 7u + (unsigned)mpitest_rank;
+    unsigned random_seed = 7u + (unsigned)mpitest_rank;
     for (int i = 0; i < 4; i++)
-        quick_block(&dice, 3);
+        run_block(&random_seed, 3);
     const long before = (long)counter(written);
-    quick_block(&dice, 3);
+    run_block(&random_seed, 3);
     EXPECT_EQ((long)counter(written) - before, BLOCK + BLOCK / 3);
     const long short_before = (long)counter(quick);
-    quick_block(&dice, 0);
+    run_block(&random_seed, 0);
     const long went = (long)counter(quick) - short_before;
-    if (went != 0 || quick_processors() >= 2)
+    if (went != 0 || count_processors() >= 2)
         EXPECT_EQ(went, BLOCK);
     counters_end();
     return mpitest_end();

@@ -1,5 +1,6 @@
-/* rendezvous.c: p2p/crossing.c over InfiniBand, with every protocol forced, with data that shows its last
- * byte last and that does not, with and without shared receive queues, and with too few credits.
+/* rendezvous.c: the test p2p/crossing.c over InfiniBand, with every protocol forced, with adapters that
+ * write the last byte last and that do not, with and without shared receive queues, and with too few
+ * credits.
  *
  * ranks: 2
  * nodes: only 2

@@ -1,6 +1,8 @@
-/* sizes.c: after some calls of one operation and size a communicator on several nodes measures which algorithm is fastest. Results are
- * correct before, during and after, blocking and nonblocking; all ranks choose alike; the next communicator of the shape begins with the
- * result, one of another shape measures. In deterministic mode reductions are not measured, and sums have the same bits in every call.
+/* sizes.c: after some calls of one operation and size a communicator on several nodes measures which
+ * algorithm is fastest. Results are correct before, during and after the measurement, blocking and
+ * nonblocking; all ranks choose the same algorithm; a later communicator of the same shape starts with the
+ * result, one of another shape measures again. In deterministic mode reductions are not measured, and sums
+ * are bitwise equal in all calls.
  *
  * ranks: 5
  * nodes: only 3
@@ -17,29 +19,29 @@
 #include "counters.h"
 #include "late.h"
 
-enum { KINDS = 7, REDUCTIONS = 2, SIZES = 2, CALLS = 27, MOST = 600, RANKS = 5 };
-static const int sizes[SIZES] = {3, MOST}; /* ints of a vector or block */
+enum { KINDS = 7, REDUCTIONS = 2, SIZES = 2, CALLS = 27, INTS_MAX = 600, RANKS = 5 };
+static const int sizes[SIZES] = {3, INTS_MAX}; /* ints of a vector or block */
 
-static int in[RANKS * MOST], out[RANKS * MOST];
+static int in[RANKS * INTS_MAX], out[RANKS * INTS_MAX];
 
-static int sizes_value(int from, int to, int i, int call)
+static int element_value(int from, int to, int i, int call)
 {
     return from * 1000003 + to * 10007 + i * 31 + call;
 }
 
-static void sizes_fill(int rank, int size, int n, int call)
+static void fill_input(int rank, int size, int n, int call)
 {
     memset(out, 0, sizeof(out));
     for (int to = 0; to < size; to++)
         for (int i = 0; i < n; i++)
-            in[to * n + i] = sizes_value(rank, to, i, call);
+            in[to * n + i] = element_value(rank, to, i, call);
 }
 
 static void expect_block(const int *block, int from, int to, int n, int call)
 {
     int wrong = 0;
     for (int i = 0; i < n; i++)
-        wrong += block[i] != sizes_value(from, to, i, call);
+        wrong += block[i] != element_value(from, to, i, call);
     EXPECT_EQ(wrong, 0);
 }
 
@@ -49,13 +51,13 @@ static void expect_sum(int size, int n, int call)
     for (int i = 0; i < n; i++) {
         int sum = 0;
         for (int r = 0; r < size; r++)
-            sum += sizes_value(r, 0, i, call);
+            sum += element_value(r, 0, i, call);
         wrong += out[i] != sum;
     }
     EXPECT_EQ(wrong, 0);
 }
 
-static void sizes_start(MPI_Comm comm, int kind, int n, int root, int blocking, MPI_Request *r)
+static void start_call(MPI_Comm comm, int kind, int n, int root, int blocking, MPI_Request *r)
 {
     *r = MPI_REQUEST_NULL;
     switch (kind) {
@@ -88,7 +90,7 @@ static void sizes_start(MPI_Comm comm, int kind, int n, int root, int blocking, 
     }
 }
 
-static void sizes_check(int kind, int n, int root, int rank, int size, int call)
+static void check_result(int kind, int n, int root, int rank, int size, int call)
 {
     if (kind == 0)
         expect_block(in, root, 0, n, call);
@@ -104,7 +106,7 @@ static void sizes_check(int kind, int n, int root, int rank, int size, int call)
         expect_sum(size, n, call);
 }
 
-static void test_calls(MPI_Comm comm, int kinds, unsigned *dice)
+static void test_calls(MPI_Comm comm, int kinds, unsigned *random_seed)
 {
     int rank, size;
     MPI_Comm_rank(comm, &rank);
@@ -114,16 +116,17 @@ static void test_calls(MPI_Comm comm, int kinds, unsigned *dice)
             for (int call = 0; call < CALLS + 2; call++) {
                 const int root = call % size;
                 MPI_Request r;
-                sizes_fill(rank, size, sizes[s], call);
-                be_late(dice);
-                sizes_start(comm, kind, sizes[s], root, call % 14 != 1, &r);
+                fill_input(rank, size, sizes[s], call);
+                delay_randomly(random_seed);
+                start_call(comm, kind, sizes[s], root, call % 14 != 1, &r);
                 MPI_Wait(&r, MPI_STATUS_IGNORE);
-                sizes_check(kind, sizes[s], root, rank, size, call);
+                check_result(kind, sizes[s], root, rank, size, call);
             }
 }
 
-/* Checks that results have the same bits everywhere: the order of additions shows in the last bits. */
-static void same_bits(MPI_Comm comm)
+/* Checks that results are bitwise equal at all ranks and in all calls: the order of additions affects the
+ * last bits. */
+static void test_equal_bits(MPI_Comm comm)
 {
     double mine[40], first[40], sum[40];
     for (int i = 0; i < 40; i++)
@@ -136,7 +139,7 @@ static void same_bits(MPI_Comm comm)
     }
 }
 
-static void test_agree(unsigned long long mine)
+static void expect_same_at_all_ranks(unsigned long long mine)
 {
     unsigned long long ends[2] = {mine, ~mine};
     MPI_Allreduce(MPI_IN_PLACE, ends, 2, MPI_UNSIGNED_LONG_LONG, MPI_MAX, MPI_COMM_WORLD);
@@ -155,24 +158,24 @@ int main(int argc, char **argv)
     MPI_T_pvar_handle tuned = counter_open("coll_tuned"), changed = counter_open("coll_tuned_changed"),
                       reused = counter_open("coll_tuned_reused");
     mpitest_begin(&argc, &argv);
-    unsigned dice = 7u + (unsigned)mpitest_rank;
+    unsigned random_seed = 7u + (unsigned)mpitest_rank;
     MPI_Comm_dup(MPI_COMM_WORLD, &first);
     MPI_Comm_dup(MPI_COMM_WORLD, &second);
     EXPECT_EQ(counter(tuned), 0);
-    test_calls(first, KINDS, &dice);
+    test_calls(first, KINDS, &random_seed);
     EXPECT(share == 0 ? counter(tuned) == 0 : counter(tuned) <= expected);
     if (share == 100)
         EXPECT_EQ(counter(tuned), expected);
-    test_agree(counter(tuned));
-    test_agree(counter(changed));
-    test_calls(second, KINDS, &dice);
+    expect_same_at_all_ranks(counter(tuned));
+    expect_same_at_all_ranks(counter(changed));
+    test_calls(second, KINDS, &random_seed);
     if (share == 100)
         EXPECT(counter(tuned) == expected && counter(reused) == expected);
     if (deterministic)
-        same_bits(second);
+        test_equal_bits(second);
     MPI_Comm_split(MPI_COMM_WORLD, mpitest_rank < 3 ? 0 : MPI_UNDEFINED, 0, &three);
     if (three != MPI_COMM_NULL) {
-        test_calls(three, REDUCTIONS + 1, &dice);
+        test_calls(three, REDUCTIONS + 1, &random_seed);
         if (share == 100)
             EXPECT_EQ(counter(tuned), expected + SIZES * (deterministic ? 1 : REDUCTIONS + 1));
         MPI_Comm_free(&three);

@@ -1,5 +1,5 @@
-/* switch_groups.c: every communicator has a barrier group of its own in the switch; when all are in use the next ones do without,
- * and groups come back when communicators are freed.
+/* switch_groups.c: every communicator has its own barrier group in the switch; when all groups are in use,
+ * further communicators use no group, and groups become free when communicators are freed.
  *
  * ranks: 2
  * nodes: only 2
@@ -8,10 +8,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "counters.h"
 
-enum { GROUPS = 128, MORE = 5 }; /* as many as softib's switch has */
+enum { GROUPS = 128, MORE = 5 }; /* GROUPS: number of groups of softib's switch */
 
-/* The first barrier of a communicator is done by messages. */
-static void two_barriers(MPI_Comm comm)
+/* Runs two barriers, since the first barrier of a communicator uses messages. */
+static void run_two_barriers(MPI_Comm comm)
 {
     MPI_Barrier(comm);
     MPI_Barrier(comm);
@@ -26,7 +26,7 @@ int main(int argc, char **argv)
     mpitest_begin(&argc, &argv);
     for (int i = 0; i < GROUPS + MORE; i++) {
         MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
-        two_barriers(comms[i]);
+        run_two_barriers(comms[i]);
     }
     EXPECT_EQ(counter(switched), GROUPS);
     EXPECT_EQ(counter(written), MORE);
@@ -35,11 +35,11 @@ int main(int argc, char **argv)
         MPI_Barrier(comms[i]);
     for (int i = 0; i < GROUPS + MORE; i++)
         MPI_Comm_free(&comms[i]);
-    two_barriers(MPI_COMM_WORLD); /* after which both ranks have left the groups */
+    run_two_barriers(MPI_COMM_WORLD); /* afterwards both ranks have left the groups */
     const unsigned long long before = counter(switched);
     for (int i = 0; i < MORE; i++) {
         MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
-        two_barriers(comms[i]);
+        run_two_barriers(comms[i]);
         MPI_Comm_free(&comms[i]);
     }
     EXPECT_EQ(counter(switched), before + MORE);

@@ -1,6 +1,6 @@
-/* traffic.c: everybody sends to everybody, in an order drawn by lot: sizes around every limit of the
- * transport, several messages of one pair in flight at once, replies that cross. Every byte is checked. Run
- * in every mode of the InfiniBand transport.
+/* traffic.c: all ranks send to all ranks in random order: sizes around every limit of the transport,
+ * several messages of one pair in flight at once, crossing replies. Every byte is checked. Runs in every
+ * mode of the InfiniBand transport.
  *
  * ranks: 4 8
  * nodes: only 4
@@ -34,76 +34,76 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "mpitest.h"
 
-enum { ROUNDS = 40, BURST = 12, LONGEST = 300000 };
+enum { ROUNDS = 40, BURST = 12, LENGTH_MAX = 300000 };
 
 static const int sizes[] = {0,    1,    8,    100,   1000,  2006,  2007,  2008,
-                            2016, 2048, 4000, 16383, 16384, 16385, 70000, LONGEST};
+                            2016, 2048, 4000, 16383, 16384, 16385, 70000, LENGTH_MAX};
 
-static unsigned traffic_next(unsigned *state)
+static unsigned next_random(unsigned *state)
 {
     *state = *state * 1664525u + 1013904223u;
     return *state >> 8;
 }
 
-/* The length of message number k of a round from `from` to `to`: both sides draw the same number. */
-static int length_of(int round, int from, int to, int k)
+/* The length of message k from `from` to `to` in a round; both sides compute the same random number. */
+static int message_length(int round, int from, int to, int k)
 {
     unsigned state = (unsigned)(((round * 31 + from) * 31 + to) * 31 + k);
-    traffic_next(&state);
-    unsigned draw = traffic_next(&state) % 64;
+    next_random(&state);
+    unsigned draw = next_random(&state) % 64;
     return draw < 40 ? sizes[draw % 6] : sizes[draw % 16];
 }
 
-static int count_of(int round, int from, int to)
+static int message_count(int round, int from, int to)
 {
     unsigned state = (unsigned)((round * 131 + from) * 131 + to);
-    traffic_next(&state);
-    return (int)(traffic_next(&state) % (BURST + 1));
+    next_random(&state);
+    return (int)(next_random(&state) % (BURST + 1));
 }
 
-static void traffic_fill(unsigned char *at, int length, int seed)
+static void fill_message(unsigned char *at, int length, int seed)
 {
     for (int i = 0; i < length; i++)
         at[i] = (unsigned char)(seed + i * 7 + (i >> 8));
 }
 
-static void traffic_check(const unsigned char *at, int length, int seed)
+static void check_message(const unsigned char *at, int length, int seed)
 {
     for (int i = 0; i < length; i++)
         if (at[i] != (unsigned char)(seed + i * 7 + (i >> 8))) {
             EXPECT_EQ(at[i], (unsigned char)(seed + i * 7 + (i >> 8)));
-            return; /* one is enough */
+            return; /* reports only the first wrong byte */
         }
 }
 
-static void one_round(int round, int rank, int size)
+static void run_round(int round, int rank, int size)
 {
     MPI_Request requests[2 * 8 * BURST];
     unsigned char *in[8][BURST], *out[8][BURST];
     int n = 0;
     for (int peer = 0; peer < size; peer++)
-        for (int k = 0; k < count_of(round, peer, rank); k++) {
-            int length = length_of(round, peer, rank, k);
+        for (int k = 0; k < message_count(round, peer, rank); k++) {
+            int length = message_length(round, peer, rank, k);
             in[peer][k] = calloc(1, (size_t)length + 1);
             MPI_Irecv(in[peer][k], length, MPI_BYTE, peer, round, MPI_COMM_WORLD, &requests[n++]);
         }
     for (int k = 0; k < BURST; k++)
         for (int step = 0; step < size; step++) {
             int peer = (rank + step) % size;
-            if (k >= count_of(round, rank, peer))
+            if (k >= message_count(round, rank, peer))
                 continue;
-            int length = length_of(round, rank, peer, k);
+            int length = message_length(round, rank, peer, k);
             out[peer][k] = malloc((size_t)length + 1);
-            traffic_fill(out[peer][k], length, rank + 3 * k);
+            fill_message(out[peer][k], length, rank + 3 * k);
             MPI_Isend(out[peer][k], length, MPI_BYTE, peer, round, MPI_COMM_WORLD, &requests[n++]);
         }
     MPI_Waitall(n, requests, MPI_STATUSES_IGNORE);
     for (int peer = 0; peer < size; peer++) {
-        for (int k = 0; k < count_of(round, peer, rank); k++) {
-            traffic_check(in[peer][k], length_of(round, peer, rank, k), peer + 3 * k);
+        for (int k = 0; k < message_count(round, peer, rank); k++) {
+            check_message(in[peer][k], message_length(round, peer, rank, k), peer + 3 * k);
             free(in[peer][k]);
         }
-        for (int k = 0; k < count_of(round, rank, peer); k++)
+        for (int k = 0; k < message_count(round, rank, peer); k++)
             free(out[peer][k]);
     }
 }
@@ -112,6 +112,6 @@ int main(int argc, char **argv)
 {
     mpitest_begin(&argc, &argv);
     for (int round = 0; round < ROUNDS; round++)
-        one_round(round, mpitest_rank, mpitest_size);
+        run_round(round, mpitest_rank, mpitest_size);
     return mpitest_end();
 }

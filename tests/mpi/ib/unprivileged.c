@@ -1,5 +1,6 @@
-/* unprivileged.c: memory that the library makes for others to write into is found by softib in a process without privileges too:
- * flags of barriers, windows. Softib keeps a descriptor of what it found; what it did not find costs a system call an access.
+/* unprivileged.c: softib finds the descriptors of the library's shared memory (flags of barriers, windows)
+ * in a process without privileges too. Softib keeps a descriptor of each file that it found; without a
+ * descriptor each access would need a system call.
  *
  * ranks: 2
  * nodes: only 2
@@ -24,8 +25,8 @@ static void drop_privileges(void)
     EXPECT_EQ(syscall(SYS_capset, &head, none), 0);
 }
 
-/* Descriptors of files that memfd_create gave this name. */
-static int unprivileged_descriptors(const char *name)
+/* Returns the number of descriptors of memfd files with this name. */
+static int count_descriptors(const char *name)
 {
     char link[300], to[300], want[100];
     DIR *all = opendir("/proc/self/fd");
@@ -50,10 +51,10 @@ int main(int argc, char **argv)
     mpitest_begin(&argc, &argv);
     for (int i = 0; i < 100; i++)
         MPI_Barrier(MPI_COMM_WORLD);
-    EXPECT_EQ(unprivileged_descriptors("fishplate-barrier"), 1);
+    EXPECT_EQ(count_descriptors("fishplate-barrier"), 1);
     for (int i = 0; i < 3; i++) {
         MPI_Win_allocate(100, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win[i]);
-        EXPECT_EQ(unprivileged_descriptors("fishplate-window"), i + 1);
+        EXPECT_EQ(count_descriptors("fishplate-window"), i + 1);
     }
     for (int i = 0; i < 3; i++)
         MPI_Win_free(&win[i]);

@@ -1,5 +1,6 @@
-/* xrc.c: with XRC a process has one initiator queue pair for each other node, and the processes of a node share one target queue pair
- * for each process of other nodes, though all processes connect at once; and none of the queue pairs of RC.
+/* xrc.c: with XRC a process has one initiator queue pair for each other node, and the processes of a node
+ * share one target queue pair for each process of other nodes, even if all processes connect at once; and
+ * no RC queue pairs exist.
  *
  * ranks: 6
  * nodes: only 3
@@ -12,7 +13,7 @@
 
 enum { NODES = 3 };
 
-static unsigned sum(unsigned value, MPI_Comm comm)
+static unsigned sum_over_ranks(unsigned value, MPI_Comm comm)
 {
     unsigned out;
     MPI_Allreduce(&value, &out, 1, MPI_UNSIGNED, MPI_SUM, comm);
@@ -50,7 +51,7 @@ int main(int argc, char **argv)
 
     EXPECT_EQ(counter(rc), 0);
     EXPECT_EQ(counter(initiators), NODES - 1);
-    EXPECT_EQ(sum((unsigned)counter(targets), node), (unsigned)(n - local));
+    EXPECT_EQ(sum_over_ranks((unsigned)counter(targets), node), (unsigned)(n - local));
     free(requests);
     free(in);
     free(out);

@@ -1,5 +1,5 @@
-/* atomic.c: in atomic mode a write is there as a whole or not at all, also one through a view with holes: ranks overwrite
- * the same pieces and read them meanwhile.
+/* atomic.c: in atomic mode readers see a write completely or not at all, also through a view with holes:
+ * ranks overwrite and read the same pieces at the same time.
  * ranks: 3
  *
  * SPDX-License-Identifier: Apache-2.0 */

@@ -1,4 +1,5 @@
-/* basic.c: opening in every mode, what a handle reports, explicit offsets, pointers, sizes, and errors that name the file.
+/* basic.c: opening in every mode, queries of file handles, explicit offsets, pointers, sizes, and errors
+ * that name the file.
  * ranks: 1 3
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -85,7 +86,7 @@ static void check_offsets(MPI_File f)
     const int other = (mpitest_rank + 1) % mpitest_size;
     EXPECT_EQ(MPI_File_read_at(f, (MPI_Offset)sizeof(mine) * other, got, 4, MPI_INT, &status), 0);
     EXPECT_EQ(got[3], 10 * other + 3);
-    /* The last one half: a read over the end is short. */
+    /* The last read crosses the end of the file and returns fewer elements. */
     EXPECT_EQ(MPI_File_read_at(f, (MPI_Offset)sizeof(mine) * mpitest_size - 8, got, 4, MPI_INT, &status), 0);
     EXPECT_EQ(count_of(&status, MPI_INT), 2);
     EXPECT_EQ(class_of(MPI_File_read_at(f, -1, got, 1, MPI_INT, &status)), MPI_ERR_ARG);
@@ -153,13 +154,13 @@ static void check_append(const char *name)
 }
 
 static int handled_class;
-static void handler(MPI_File *f, int *code, ...)
+static void record_error(MPI_File *f, int *code, ...)
 {
     (void)f;
     handled_class = class_of(*code);
 }
 
-/* A new file has the error handler of MPI_FILE_NULL; errors of requests go to the file's handler. */
+/* A new file has the error handler of MPI_FILE_NULL; errors of requests call the file's handler. */
 static void check_handlers(MPI_File f)
 {
     MPI_Errhandler mine, was;
@@ -167,12 +168,12 @@ static void check_handlers(MPI_File f)
     int word = 0;
     MPI_File_get_errhandler(f, &was);
     EXPECT(was == MPI_ERRORS_RETURN);
-    MPI_File_create_errhandler(handler, &mine);
+    MPI_File_create_errhandler(record_error, &mine);
     MPI_File_set_errhandler(f, mine);
     EXPECT_EQ(class_of(MPI_File_seek(f, -1, MPI_SEEK_SET)), MPI_ERR_ARG);
     EXPECT_EQ(handled_class, MPI_ERR_ARG);
     handled_class = 0;
-    /* An access that is wrong at this rank only shows when it is waited for. */
+    /* An invalid access of one rank is reported by the wait. */
     EXPECT_EQ(MPI_File_iwrite_at_all(f, -5, &word, 1, MPI_INT, &request), 0);
     EXPECT_EQ(class_of(MPI_Wait(&request, MPI_STATUS_IGNORE)), MPI_ERR_ARG);
     EXPECT_EQ(handled_class, MPI_ERR_ARG);

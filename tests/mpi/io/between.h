@@ -1,4 +1,5 @@
-/* between.h: a program that stands between the library and fcntl: every call of it comes to stand_between, under both of its names.
+/* between.h: interposes on the library's calls of fcntl: calls under both names of fcntl are passed to the
+ * program's function intercept_fcntl.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_IO_BETWEEN_H
@@ -6,19 +7,19 @@
 
 #include <stdarg.h>
 
-int stand_between(int fd, int command, void *arg);
+int intercept_fcntl(int fd, int command, void *arg);
 
-#define STANDS_BETWEEN(name)                    \
-    int name(int fd, int command, ...)          \
-    {                                           \
-        va_list list;                           \
-        va_start(list, command);                \
-        void *arg = va_arg(list, void *);       \
-        va_end(list);                           \
-        return stand_between(fd, command, arg); \
+#define INTERCEPT_FCNTL(name)                     \
+    int name(int fd, int command, ...)            \
+    {                                             \
+        va_list list;                             \
+        va_start(list, command);                  \
+        void *arg = va_arg(list, void *);         \
+        va_end(list);                             \
+        return intercept_fcntl(fd, command, arg); \
     }
 
-STANDS_BETWEEN(fcntl)
-STANDS_BETWEEN(fcntl64)
+INTERCEPT_FCNTL(fcntl)
+INTERCEPT_FCNTL(fcntl64)
 
 #endif

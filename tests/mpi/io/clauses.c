@@ -1,6 +1,6 @@
-/* clauses.c: rules of the standard that programs seldom meet: what a sequential file refuses, split operations one at a time, the end
- * of the file in views with holes, views without data, ranks without data in collective calls, hints that only rank 0 gives, and
- * objects that are freed while the file still needs them.
+/* clauses.c: rarely used rules of the standard: calls that a sequential file refuses, one split operation
+ * at a time, the end of the file in views with holes, views without data, ranks without data in collective
+ * calls, hints set only by rank 0, and objects that are freed while the file still uses them.
  * ranks: 1 3
  * nodes: 2
  *
@@ -12,7 +12,7 @@
 #include "iotest.h"
 
 /* A type of every second word, four of them in a tile of 32 bytes. */
-static MPI_Datatype every_second(void)
+static MPI_Datatype make_every_second_type(void)
 {
     MPI_Datatype vector, type;
     MPI_Type_vector(4, 1, 2, MPI_INT, &vector);
@@ -22,8 +22,8 @@ static MPI_Datatype every_second(void)
     return type;
 }
 
-/* Checks MPI_MODE_SEQUENTIAL: no position can be queried or changed, except that offsets of the view can be looked up
- * (MPI-5.0, 14.4.3). */
+/* Checks MPI_MODE_SEQUENTIAL: no position can be queried or changed, except that offsets of the view can
+ * be looked up (MPI-5.0, 14.4.3). */
 static void check_sequential(const char *name)
 {
     MPI_File f;
@@ -63,7 +63,8 @@ static void check_split(MPI_File f)
     EXPECT_EQ(class_of(MPI_File_write_ordered(f, &out, 1, MPI_INT, &status)), MPI_ERR_OTHER);
     EXPECT_EQ(class_of(MPI_File_iwrite_at_all(f, at, &out, 1, MPI_INT, &request)), MPI_ERR_OTHER);
     EXPECT_EQ(class_of(MPI_File_read_all_end(f, &in, &status)), MPI_ERR_OTHER);
-    EXPECT_EQ(MPI_File_write_at(f, 1000 + at, &out, 1, MPI_INT, &status), 0); /* others' own access is free */
+    EXPECT_EQ(MPI_File_write_at(f, 1000 + at, &out, 1, MPI_INT, &status),
+              0); /* independent accesses of the other ranks are permitted */
     EXPECT_EQ(MPI_File_write_at_all_end(f, &out, &status), 0);
     EXPECT_EQ(count_of(&status, MPI_INT), 1);
     EXPECT_EQ(class_of(MPI_File_write_at_all_end(f, &out, &status)), MPI_ERR_OTHER);
@@ -71,21 +72,21 @@ static void check_split(MPI_File f)
     EXPECT_EQ(in, mpitest_rank);
 }
 
-/* The end of the file is the first etype that begins behind its last byte. */
+/* MPI_SEEK_END is the first etype that begins after the last byte of the file. */
 static void check_end(MPI_File f)
 {
     static const struct {
         int size, end;
     } cases[] = {{0, 0},  {1, 1},  {4, 1},  {5, 1},  {8, 1},  {9, 2},  {24, 3},
                  {25, 4}, {31, 4}, {32, 4}, {33, 5}, {64, 8}, {68, 9}, {72, 9}};
-    MPI_Datatype type = every_second();
+    MPI_Datatype type = make_every_second_type();
     MPI_Offset at = -1;
     EXPECT_EQ(MPI_File_set_view(f, 0, MPI_INT, type, "native", MPI_INFO_NULL), 0);
     EXPECT_EQ(MPI_File_seek(f, 77, MPI_SEEK_SET), 0);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         EXPECT_EQ(MPI_File_set_size(f, cases[i].size), 0);
         MPI_File_get_position(f, &at);
-        EXPECT_EQ(at, i == 0 ? 77 : cases[i - 1].end); /* a new size moves no pointer */
+        EXPECT_EQ(at, i == 0 ? 77 : cases[i - 1].end); /* a new file size does not change the pointer */
         EXPECT_EQ(MPI_File_seek(f, 0, MPI_SEEK_END), 0);
         MPI_File_get_position(f, &at);
         EXPECT_EQ(at, cases[i].end);
@@ -102,7 +103,7 @@ static void check_end(MPI_File f)
     MPI_Type_free(&type);
 }
 
-/* A view may have no data: then nothing can be accessed, and no offset has a place. */
+/* A view without data: no access transfers data, and no offset corresponds to a byte of the file. */
 static void check_empty(MPI_File f)
 {
     MPI_Datatype none;
@@ -122,10 +123,10 @@ static void check_empty(MPI_File f)
 
 enum { PIECES = 300 };
 
-/* Reads beyond the end of the file into memory with gaps: memory for bytes behind the end keeps its value. */
-static void check_rest(MPI_File f, const int *wanted, int n)
+/* Reads beyond the end of the file to memory with gaps: memory for bytes after the end does not change. */
+static void check_memory_after_end(MPI_File f, const int *wanted, int n)
 {
-    MPI_Datatype second = every_second();
+    MPI_Datatype second = make_every_second_type();
     MPI_Status status;
     int in[4 * PIECES], wrong = 0;
     for (int i = 0; i < 4 * PIECES; i++)
@@ -168,8 +169,8 @@ static void check_idle(const char *choice)
     EXPECT_EQ(MPI_File_read_at_all(f, 0, n ? in : NULL, 2 * n, MPI_INT, &status), 0);
     EXPECT_EQ(count_of(&status, MPI_INT), n);
     EXPECT(n == 0 || memcmp(in, out, sizeof(out)) == 0);
-    check_rest(f, out, n);
-    EXPECT_EQ(MPI_File_write_at_all(f, 0, NULL, 0, MPI_INT, &status), 0); /* nobody has anything */
+    check_memory_after_end(f, out, n);
+    EXPECT_EQ(MPI_File_write_at_all(f, 0, NULL, 0, MPI_INT, &status), 0); /* no rank has data */
     EXPECT_EQ(count_of(&status, MPI_INT), 0);
     EXPECT_EQ(MPI_File_read_ordered(f, n ? in : NULL, n ? 2 : 0, MPI_INT, &status), 0);
     EXPECT_EQ(count_of(&status, MPI_INT), n ? 2 : 0);
@@ -191,7 +192,8 @@ static void expect_hint(MPI_File f, const char *key, const char *wanted)
     MPI_Info_free(&info);
 }
 
-/* Rank 0's hints apply, also in MPI_File_set_view: sizes of rounds that differ between ranks would mix the data. */
+/* Rank 0's hints apply, also in MPI_File_set_view: sizes of rounds that differ between ranks would mix the
+ * data. */
 static void check_hints(const char *name)
 {
     enum { WORDS = 40000 };
@@ -232,7 +234,7 @@ static void check_hints(const char *name)
 }
 
 /* Checks offsets that do not fit in 64 bits. */
-static void check_far(MPI_File f)
+static void check_large_offsets(MPI_File f)
 {
     const MPI_Offset most = INT64_MAX;
     MPI_Offset at = -1;
@@ -257,7 +259,7 @@ static void check_pipe(void)
     snprintf(name, sizeof(name), "%s.pipe", iotest_name);
     if (mpitest_rank == 0) {
         EXPECT_EQ(mkfifo(name, 0600), 0);
-        fd = open(name, O_RDWR); /* so that nobody waits for the other end */
+        fd = open(name, O_RDWR); /* opens both ends, so that no open waits */
     }
     MPI_Barrier(MPI_COMM_WORLD);
     EXPECT_EQ(class_of(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_WRONLY | MPI_MODE_SEQUENTIAL,
@@ -270,7 +272,7 @@ static void check_pipe(void)
 }
 
 /* Checks that MPI_File_close accepts a file that was deleted before. */
-static void check_gone(const char *name)
+static void check_deleted(const char *name)
 {
     MPI_File f;
     EXPECT_EQ(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_DELETE_ON_CLOSE,
@@ -291,12 +293,12 @@ int main(int argc, char **argv)
     check_split(f);
     check_end(f);
     check_empty(f);
-    check_far(f);
+    check_large_offsets(f);
     MPI_File_close(&f);
     check_pipe();
     check_idle("enable");
     check_idle("disable");
     check_hints(name);
-    check_gone(name);
+    check_deleted(name);
     return iotest_end();
 }

@@ -1,5 +1,5 @@
-/* datareps.c: data representations: bytes of external32 in the file, scaled and unscaled displacements, types that are
- * narrower there, representations of the user, and what a read over the end of the file gives.
+/* datareps.c: data representations: bytes of external32 in the file, scaled and unscaled displacements,
+ * types that are narrower in the file, representations of the user, and reads across the end of the file.
  * ranks: 1 2
  * nodes: no
  *
@@ -10,7 +10,7 @@
 #include "iotest.h"
 
 /* Reads the file as bytes. */
-static void test_raw(MPI_File f, MPI_Offset at, unsigned char *bytes, int n)
+static void read_raw_bytes(MPI_File f, MPI_Offset at, unsigned char *bytes, int n)
 {
     MPI_Status status;
     memset(bytes, 0xee, (size_t)n);
@@ -35,18 +35,19 @@ static void check_external(MPI_File f)
     EXPECT_EQ(MPI_File_read_at_all(f, 0, in, 4, MPI_INT, &status), 0);
     EXPECT_EQ(count_of(&status, MPI_INT), 2);
     EXPECT(in[0] == out[0] && in[1] == -2 && in[2] == 0);
-    test_raw(f, 0, bytes, 8);
+    read_raw_bytes(f, 0, bytes, 8);
     EXPECT(memcmp(bytes, "\1\2\3\4\377\377\377\376", 8) == 0);
     EXPECT_EQ(MPI_File_set_view(f, 0, MPI_LONG, MPI_LONG, "external32", MPI_INFO_NULL), 0);
     EXPECT_EQ(MPI_File_write_at_all(f, 1, wide, 2, MPI_LONG, &status), 0);
     EXPECT_EQ(MPI_File_read_at_all(f, 1, back, 2, MPI_LONG, &status), 0);
     EXPECT_EQ(count_of(&status, MPI_LONG), 2);
     EXPECT(back[0] == wide[0] && back[1] == -5);
-    test_raw(f, 4, bytes, 8);
+    read_raw_bytes(f, 4, bytes, 8);
     EXPECT(memcmp(bytes, "\1\2\3\4\377\377\377\373", 8) == 0);
 }
 
-/* Interleaves longs of the ranks: a vector's stride is scaled to the four bytes that a long has in the file. */
+/* Interleaves longs of the ranks: a vector's stride is scaled to the four bytes that a long has in the
+ * file. */
 static void check_scaled(MPI_File f)
 {
     MPI_Datatype mine;
@@ -67,7 +68,7 @@ static void check_scaled(MPI_File f)
     MPI_Offset size;
     MPI_File_get_size(f, &size);
     EXPECT_EQ(size, 8 + 24 * mpitest_size);
-    test_raw(f, 8 + 4 * (5 * mpitest_size + mpitest_rank), bytes, 4);
+    read_raw_bytes(f, 8 + 4 * (5 * mpitest_size + mpitest_rank), bytes, 4);
     EXPECT_EQ(bytes[2] << 8 | bytes[3], 1000 * mpitest_rank + 5);
     MPI_Type_free(&mine);
 }
@@ -101,7 +102,7 @@ static int read_fn(void *user, MPI_Datatype type, int count, void *file, MPI_Off
     return MPI_SUCCESS;
 }
 
-/* The same with large counts. */
+/* The conversion functions with large counts. */
 static int write_c_fn(void *user, MPI_Datatype type, MPI_Count count, void *file, MPI_Offset position,
                       void *extra)
 {
@@ -114,7 +115,7 @@ static int read_c_fn(void *user, MPI_Datatype type, MPI_Count count, void *file,
     return read_fn(user, type, (int)count, file, position, extra);
 }
 
-static int bad_fn(void *user, MPI_Datatype type, int count, void *file, MPI_Offset position, void *extra)
+static int failing_fn(void *user, MPI_Datatype type, int count, void *file, MPI_Offset position, void *extra)
 {
     (void)user, (void)type, (void)count, (void)file, (void)position, (void)extra;
     return 17;
@@ -131,7 +132,7 @@ static void check_user(MPI_File f)
               MPI_ERR_DUP_DATAREP);
     EXPECT_EQ(class_of(MPI_Register_datarep("native", read_fn, write_fn, extent_fn, &extra)),
               MPI_ERR_DUP_DATAREP);
-    EXPECT_EQ(MPI_Register_datarep("bad", bad_fn, bad_fn, extent_fn, NULL), 0);
+    EXPECT_EQ(MPI_Register_datarep("bad", failing_fn, failing_fn, extent_fn, NULL), 0);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_File_set_size(f, 0);
     EXPECT_EQ(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "wide", MPI_INFO_NULL), 0);
@@ -140,7 +141,7 @@ static void check_user(MPI_File f)
     EXPECT_EQ(MPI_File_read_at_all(f, 0, in, 5, MPI_INT, &status), 0);
     EXPECT_EQ(count_of(&status, MPI_INT), 3);
     EXPECT(in[0] == 1 && in[2] == 3 && in[3] == 0);
-    test_raw(f, 0, bytes, 24);
+    read_raw_bytes(f, 0, bytes, 24);
     int64_t wide;
     memcpy(&wide, bytes + 16, 8);
     EXPECT_EQ(wide, 43);
@@ -170,13 +171,13 @@ static void check_user_large(MPI_File f)
     EXPECT_EQ(MPI_File_read_at_all_c(f, 0, in, 4, MPI_INT, &status), 0);
     EXPECT_EQ(count_of(&status, MPI_INT), 3);
     EXPECT(in[0] == 7 && in[2] == 9 && in[3] == 0);
-    test_raw(f, 0, bytes, 24);
+    read_raw_bytes(f, 0, bytes, 24);
     memcpy(&wide, bytes + 16, 8);
     EXPECT_EQ(wide, 69);
 }
 
-/* Items of predefined types are counted, not elements of the type; a read that ends within an element converts the items that are
- * there. */
+/* Conversion functions count items of predefined types, not elements of the datatype; a read that ends
+ * within an element converts the items before the end. */
 static void check_user_items(MPI_File f)
 {
     MPI_Datatype three;
@@ -260,7 +261,7 @@ static void check_external_end(MPI_File f)
     MPI_Type_free(&type);
 }
 
-/* Without conversion functions data is stored as in memory; impossible sizes are errors. */
+/* Without conversion functions data is stored as in memory; invalid sizes are errors. */
 static void check_user_none(MPI_File f)
 {
     int out[3] = {5, 6, 7}, in[3] = {0, 0, 0};
@@ -303,13 +304,13 @@ static void check_views(MPI_File f)
     EXPECT(got_e == MPI_BYTE);
     MPI_Type_free(&got_f);
     MPI_Type_free(&type);
-    MPI_Type_indexed(2, lengths, displs, MPI_INT, &type); /* displacements that decrease */
+    MPI_Type_indexed(2, lengths, displs, MPI_INT, &type); /* decreasing displacements */
     MPI_Type_commit(&type);
     const int code = MPI_File_set_view(f, 0, MPI_INT, type, "native", MPI_INFO_NULL);
     char text[MPI_MAX_ERROR_STRING];
     EXPECT_EQ(class_of(code), MPI_ERR_IO);
     MPI_Error_string(code, text, &n[0]);
-    EXPECT(strstr(text, iotest_name) != NULL); /* which file */
+    EXPECT(strstr(text, iotest_name) != NULL); /* the message names the file */
     EXPECT_EQ(class_of(MPI_File_set_view(f, -7, MPI_INT, MPI_INT, "native", MPI_INFO_NULL)), MPI_ERR_ARG);
     MPI_Type_free(&type);
 }

@@ -1,7 +1,7 @@
-/* deaths.c: a rank is killed in a collective write, after more and more of it, in a write of its own as an aggregator, or in the
- * middle of reading, changing and writing again. All
- * others come back from the call; who hears success finds everything in the file; the next call fails at everyone, and the file
- * can be closed.
+/* deaths.c: a rank is killed in a collective write after more and more steps, in a write of its own as an
+ * aggregator, or in the middle of a read-modify-write. All other ranks return from the call; a rank whose
+ * call succeeded finds all its data in the file; the next call fails at all ranks, and the file can be
+ * closed.
  * ranks: 9
  * nodes: 2
  * mpiexec: -enable-recovery
@@ -16,7 +16,7 @@
 #define PIECE 25
 
 static int calls_left = -1;
-static int torn; /* the call at which it dies has written half */
+static int torn; /* the call at which the victim dies writes half of its data */
 static int words[WORDS], back[WORDS];
 static char name[64];
 
@@ -50,13 +50,13 @@ static MPI_File open_file(void)
     MPI_Type_free(&type);
     for (int i = 0; i < WORDS; i++)
         words[i] = rank * WORDS + i + 1;
-    int flag = 1; /* nobody dies while another rank is still in the calls above */
+    int flag = 1; /* no rank dies while another rank is still in the calls above */
     MPIX_Comm_agree(now, &flag);
     return f;
 }
 
 /* Checks the file after a death: if the write succeeded all bytes of this rank are in it. */
-static void judge(MPI_File f, int rc)
+static void check_after_death(MPI_File f, int rc)
 {
     int flag = 1;
     EXPECT(class_of(rc) == MPI_SUCCESS || class_of(rc) == MPIX_ERR_PROC_FAILED);
@@ -64,15 +64,15 @@ static void judge(MPI_File f, int rc)
         EXPECT_EQ(MPI_File_read_at(f, 0, back, WORDS, MPI_INT, MPI_STATUS_IGNORE), 0);
         EXPECT(memcmp(words, back, sizeof(words)) == 0);
     }
-    MPIX_Comm_agree(now, &flag); /* all know of the death */
+    MPIX_Comm_agree(now, &flag); /* all ranks know of the death */
     EXPECT_DEATH(MPI_File_write_at_all(f, 0, words, WORDS, MPI_INT, MPI_STATUS_IGNORE));
     EXPECT_DEATH(MPI_File_sync(f));
-    MPI_File_close(&f); /* also the error, or not */
+    MPI_File_close(&f); /* may report the death */
     EXPECT(f == MPI_FILE_NULL);
 }
 
-/* The victim makes progress the given number of times, and dies. */
-static void after(int steps)
+/* The victim makes progress `steps` times and then dies. */
+static void die_after_steps(int steps)
 {
     MPI_Request r = MPI_REQUEST_NULL;
     MPI_File f = open_file();
@@ -84,43 +84,43 @@ static void after(int steps)
     }
     if (!rc)
         rc = MPI_Wait(&r, MPI_STATUS_IGNORE);
-    judge(f, rc);
+    check_after_death(f, rc);
 }
 
-static void after_0(void)
+static void test_death_after_0(void)
 {
-    after(0);
+    die_after_steps(0);
 }
-static void after_1(void)
+static void test_death_after_1(void)
 {
-    after(1);
+    die_after_steps(1);
 }
-static void after_5(void)
+static void test_death_after_5(void)
 {
-    after(5);
+    die_after_steps(5);
 }
-static void after_20(void)
+static void test_death_after_20(void)
 {
-    after(20);
+    die_after_steps(20);
 }
 
 /* The victim dies before it enters the call. */
-static void never(void)
+static void test_death_before_call(void)
 {
     MPI_File f = open_file();
     if (rank == victim)
         die();
-    judge(f, MPI_File_write_at_all(f, 0, words, WORDS, MPI_INT, MPI_STATUS_IGNORE));
+    check_after_death(f, MPI_File_write_at_all(f, 0, words, WORDS, MPI_INT, MPI_STATUS_IGNORE));
 }
 
-static void in_write(void)
+static void test_death_in_write(void)
 {
     MPI_File f = open_file();
     calls_left = rank == victim ? 2 : -1;
     const int rc = MPI_File_write_at_all(f, 0, words, WORDS, MPI_INT, MPI_STATUS_IGNORE);
     if (rank == victim)
         die();
-    judge(f, rc);
+    check_after_death(f, rc);
 }
 
 /* Checks the victim's words: each has its former value or the one that the victim wrote. */
@@ -136,9 +136,9 @@ static void check_victim(void)
     close(fd);
 }
 
-/* Independent writes. Where the file system permits it (tiles.h) ranks read, change and rewrite blocks under a lock,
- * which the victim holds when it dies. The others get the lock and lose nothing. */
-static void in_rewrite(void)
+/* Independent writes. If the file system permits it (tiles.h), ranks read, modify and rewrite blocks under
+ * a lock, which the victim holds when it dies. The other ranks get the lock and lose no data. */
+static void test_death_in_rewrite(void)
 {
     unlink(name);
     int flag = 1;
@@ -150,7 +150,7 @@ static void in_rewrite(void)
     if (rank == victim)
         die();
     torn = 0;
-    MPIX_Comm_agree(now, &flag); /* all have written */
+    MPIX_Comm_agree(now, &flag); /* all ranks have written */
     EXPECT_EQ(MPI_File_read_at(f, 0, back, WORDS, MPI_INT, MPI_STATUS_IGNORE), 0);
     EXPECT(memcmp(words, back, sizeof(words)) == 0);
     check_victim();
@@ -160,7 +160,7 @@ static void in_rewrite(void)
 }
 
 /* The victim dies during a read: the others get an error, or all existing data. */
-static void in_read(void)
+static void test_death_in_read(void)
 {
     MPI_Request r = MPI_REQUEST_NULL;
     MPI_File f = open_file();
@@ -181,8 +181,9 @@ static void in_read(void)
 
 int main(int argc, char **argv)
 {
-    static void (*const phases[])(void) = {in_rewrite, after_0, after_1,  after_5,
-                                           after_20,   never,   in_write, in_read};
+    static void (*const phases[])(void) = {test_death_in_rewrite, test_death_after_0,  test_death_after_1,
+                                           test_death_after_5,    test_death_after_20, test_death_before_call,
+                                           test_death_in_write,   test_death_in_read};
     int number = (int)getpid();
     mpitest_begin(&argc, &argv);
     MPI_Bcast(&number, 1, MPI_INT, 0, MPI_COMM_WORLD);

@@ -1,4 +1,5 @@
-/* every.c: every function of files that moves data, with counts of both kinds; and the few that no other test calls.
+/* every.c: every data access function of files, with int and large counts; and the file functions that no
+ * other test calls.
  * ranks: 1 3
  * nodes: 2
  *
@@ -10,9 +11,9 @@
 
 static int out[WORDS], in[WORDS], round_number, handled;
 
-static void fresh(void)
+static void fill_buffers(void)
 {
-    MPI_Barrier(MPI_COMM_WORLD); /* all have read what was there */
+    MPI_Barrier(MPI_COMM_WORLD); /* all ranks have read the previous data */
     round_number++;
     for (int i = 0; i < WORDS; i++) {
         out[i] = 1000 * round_number + 10 * mpitest_rank + i + 1;
@@ -20,15 +21,15 @@ static void fresh(void)
     }
 }
 
-static void same(void)
+static void expect_same(void)
 {
     for (int i = 0; i < WORDS; i++)
         EXPECT_EQ(in[i], out[i]);
 }
 
-/* Checks the sum over all ranks: the order in which they read with a shared pointer is undefined, but together they
- * read what they wrote. */
-static void same_sum(void)
+/* Checks the sum over all ranks: the order in which they read with a shared pointer is undefined, but
+ * together they read what they wrote. */
+static void expect_same_sum(void)
 {
     int sums[2] = {0, 0};
     for (int i = 0; i < WORDS; i++) {
@@ -39,7 +40,7 @@ static void same_sum(void)
     EXPECT_EQ(sums[0], sums[1]);
 }
 
-static void begin_shared(MPI_File f)
+static void reset_shared_pointer(MPI_File f)
 {
     MPI_Barrier(MPI_COMM_WORLD);
     OK(MPI_File_seek_shared(f, 0, MPI_SEEK_SET));
@@ -59,7 +60,7 @@ static void count_error(MPI_File *f, int *code, ...)
     handled += f && *code != MPI_SUCCESS;
 }
 
-static void others(MPI_File f)
+static void test_other_functions(MPI_File f)
 {
     MPI_Errhandler handler;
     MPI_Count extent = 0;
@@ -93,7 +94,7 @@ int main(int argc, char **argv)
     OK(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
     moves(f);
     moves_large(f);
-    others(f);
+    test_other_functions(f);
     MPI_Barrier(MPI_COMM_WORLD);
     OK(MPI_File_close(&f));
     return iotest_end();

@@ -1,6 +1,6 @@
-/* faults.c: file systems that fail. This program stands between the library and the system calls: it cuts writes short, and
- * makes them fail at one rank in the middle of an operation. Every rank that is concerned must hear of it, and what was
- * reported as written must be in the file.
+/* faults.c: failing file systems. This program interposes on the library's system calls: it shortens
+ * writes, and makes them fail at one rank in the middle of an operation. Every affected rank must get an
+ * error, and data that was reported as written must be in the file.
  * ranks: 3
  * nodes: 2
  *
@@ -14,14 +14,14 @@
 #include "iotest.h"
 
 static struct {
-    int error;     /* errno of the call that fails; 0: none */
-    int countdown; /* calls that still succeed */
+    int error;     /* errno of the failing call; 0: no call fails */
+    int countdown; /* number of calls that still succeed */
     int sync_error, close_error;
-    size_t most; /* bytes that a call writes or reads at most; 0: all */
-    int on;      /* only while the file operation runs */
+    size_t most; /* most bytes of one read or write call; 0: no limit */
+    int on;      /* faults occur only while the file operation runs */
 } fault;
 
-static int faults_failure(void)
+static int next_call_fails(void)
 {
     if (!fault.on || !fault.error || fault.countdown-- > 0)
         return 0;
@@ -29,24 +29,24 @@ static int faults_failure(void)
     return 1;
 }
 
-static size_t faults_split(size_t n)
+static size_t limit_length(size_t n)
 {
     return fault.on && fault.most && n > fault.most ? fault.most : n;
 }
 
 ssize_t pwrite(int fd, const void *buf, size_t n, off_t offset)
 {
-    return faults_failure() ? -1 : syscall(SYS_pwrite64, fd, buf, faults_split(n), offset);
+    return next_call_fails() ? -1 : syscall(SYS_pwrite64, fd, buf, limit_length(n), offset);
 }
 
 ssize_t pread(int fd, void *buf, size_t n, off_t offset)
 {
-    return syscall(SYS_pread64, fd, buf, faults_split(n), offset);
+    return syscall(SYS_pread64, fd, buf, limit_length(n), offset);
 }
 
 ssize_t pwritev(int fd, const struct iovec *list, int n, off_t offset)
 {
-    if (faults_failure())
+    if (next_call_fails())
         return -1;
     return fault.most ? pwrite(fd, list[0].iov_base, list[0].iov_len, offset)
                       : syscall(SYS_pwritev, fd, list, n, (long)offset, 0L);
@@ -85,7 +85,7 @@ static MPI_File open_interleaved(const char *cb)
     MPI_Info_set(info, "romio_cb_write", cb);
     MPI_Info_set(info, "romio_cb_read", cb);
     MPI_Info_set(info, "cb_buffer_size", "4096");
-    MPI_Info_set(info, "fishplate_map", "disable"); /* a call for each piece; mapped.c has the other way */
+    MPI_Info_set(info, "fishplate_map", "disable"); /* one call per piece; mapped.c tests mappings */
     MPI_Info_set(info, "romio_ds_write", sieving);
     MPI_File f = iotest_open(MPI_COMM_WORLD, info);
     MPI_Type_contiguous(5, MPI_INT, &piece);
@@ -100,7 +100,7 @@ static MPI_File open_interleaved(const char *cb)
 
 static int words[WORDS], back[WORDS];
 
-static void faults_fill(void)
+static void fill_words(void)
 {
     for (int i = 0; i < WORDS; i++) {
         words[i] = mpitest_rank * WORDS + i + 1;
@@ -113,7 +113,7 @@ static void check_short(const char *cb)
 {
     MPI_Status status;
     MPI_File f = open_interleaved(cb);
-    faults_fill();
+    fill_words();
     fault.error = 0;
     fault.most = 7;
     fault.on = 1;
@@ -130,15 +130,15 @@ static void check_short(const char *cb)
     EXPECT_EQ(MPI_File_close(&f), 0);
 }
 
-/* Rank 0's system calls fail from some point on (it aggregates, if any rank does). All ranks of a collective call get
- * the error, and the next call works. */
+/* Rank 0's system calls fail from some point on (rank 0 is an aggregator if any rank is). All ranks of a
+ * collective call get the error, and the next call works. */
 static void check_collective(const char *cb, int error, int errclass)
 {
     char text[MPI_MAX_ERROR_STRING];
     MPI_Request request;
     int n;
     MPI_File f = open_interleaved(cb);
-    faults_fill();
+    fill_words();
     for (int nonblocking = 0; nonblocking < 2; nonblocking++) {
         int rc;
         fault.error = mpitest_rank == 0 ? error : 0;
@@ -162,14 +162,14 @@ static void check_collective(const char *cb, int error, int errclass)
     EXPECT_EQ(MPI_File_close(&f), 0);
 }
 
-/* Checks that the file contains all that an independent write reports as written, with one call per piece and with one
- * for many pieces. */
+/* Checks that the file contains all data that an independent write reports as written, with one call per
+ * piece and with one call for many pieces. */
 static void check_independent(const char *ds, size_t most, int good)
 {
     MPI_Status status;
     sieving = ds;
     MPI_File f = open_interleaved("disable");
-    faults_fill();
+    fill_words();
     EXPECT_EQ(MPI_File_set_size(f, 0), 0);
     fault.error = EIO;
     fault.countdown = good;
@@ -189,8 +189,8 @@ static void check_independent(const char *ds, size_t most, int good)
     sieving = "disable";
 }
 
-/* Checks errors that appear late, at one rank. */
-static void check_late(void)
+/* Checks errors that only MPI_File_sync or MPI_File_close reports, at one rank. */
+static void check_late_errors(void)
 {
     const int last = mpitest_rank == mpitest_size - 1;
     MPI_File f = open_interleaved("automatic");
@@ -205,7 +205,7 @@ static void check_late(void)
     fault.on = fault.close_error = 0;
 }
 
-/* A limit on the size of files: the part below it is written, the rest is an error. */
+/* With a limit on file sizes the part below the limit is written, and the rest is an error. */
 static void check_limit(void)
 {
     struct rlimit was, limit;
@@ -228,11 +228,12 @@ static void check_limit(void)
     EXPECT_EQ(MPI_File_close(&f), 0);
 }
 
-/* A file that another process deletes remains usable while it is open; the next open reports that it is gone. */
+/* A file that another process deletes remains usable while it is open; the next open reports that it is
+ * gone. */
 static void check_vanished(const char *name)
 {
     MPI_File f = open_interleaved("enable");
-    faults_fill();
+    fill_words();
     MPI_Barrier(MPI_COMM_WORLD);
     if (mpitest_rank == 0)
         unlink(name);
@@ -254,7 +255,7 @@ int main(int argc, char **argv)
     }
     check_independent("disable", 0, 100);
     check_independent("automatic", 400, 60);
-    check_late();
+    check_late_errors();
     check_limit();
     check_vanished(name);
     return iotest_end();

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A file system that is full: a collective write fails at every rank with MPI_ERR_NO_SPACE, and after a rank was killed in the
-# middle of a collective write every byte of the file is what some rank wrote there, or was there before. The file system
+# A full file system: a collective write fails at every rank with MPI_ERR_NO_SPACE, and after a rank was killed in the middle of
+# a collective write every byte of the file has its old value or the value that a rank wrote. The file system
 # is a tmpfs in a mount namespace of its own; without the right to make one the test is skipped.
 # Arguments: mpiexec, the program.
 #
@@ -20,7 +20,7 @@ for cb in enable disable; do
     "$mpiexec" -n 3 "$program" full "$folder/file" $cb || { echo "full, $cb: status $?"; failures=1; }
     rm -f "$folder/file"
     for call in 0 1 2 3; do
-        [ $cb$call = enable0 ] && continue # aggregators do not map
+        [ $cb$call = enable0 ] && continue # aggregators do not use mappings
         "$mpiexec" -n 3 "$program" kill "$folder/file" $cb $call >"$folder/said" 2>&1 && { echo "killed, $cb, $call: status 0"; failures=1; }
         "$mpiexec" -n 3 "$program" check "$folder/file" $cb || { echo "killed, $cb, $call: wrong bytes"; failures=1; }
         rm -f "$folder/file"

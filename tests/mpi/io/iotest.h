@@ -1,4 +1,5 @@
-/* iotest.h: what tests of files share: a name that all ranks use and no other job, and data that encodes its place.
+/* iotest.h: the framework of the file tests: a file name that all ranks of the job use and no other job,
+ * and checked opening of the file.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_IOTEST_H
@@ -10,7 +11,8 @@
 
 static char iotest_name[512];
 
-/* A file in the working folder; removed by iotest_end if a test left it. */
+/* Starts the test and returns the name of a file in the working folder, which iotest_end removes if a test
+ * left it. */
 static inline const char *iotest_begin(int *argc, char ***argv)
 {
     int number = (int)getpid();
@@ -53,7 +55,7 @@ static inline int iotest_one_node(void)
     return n == mpitest_size;
 }
 
-/* Opens for reading and writing, creates, and must succeed. */
+/* Opens the file for reading and writing, creates it if necessary, and must succeed. */
 static inline MPI_File iotest_open(MPI_Comm comm, MPI_Info info)
 {
     MPI_File f = MPI_FILE_NULL;

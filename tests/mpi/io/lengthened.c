@@ -1,6 +1,7 @@
-/* lengthened.c: a rank makes a file longer while the others write small pieces behind its old end. Linux publishes the new
- * length before it has cleared what lies between the old end and the new one. Here that moment lasts until all others wait for the file's
- * lock in the kernel: what they have stored through a mapping by then is lost.
+/* lengthened.c: a rank extends a file while the others write small pieces after its old end. Linux
+ * publishes the new length before it has cleared the range between the old and the new end. Here that
+ * interval lasts until all other ranks wait for the file's lock in the kernel: data that they store
+ * through a mapping before is lost.
  * ranks: 2 4
  * nodes: no
  *
@@ -17,16 +18,17 @@
 
 enum { ROUNDS = 20, FIRST = 32, PIECE = 4, STRIDE = 12, PIECES = 24, FAR = 1 << 20 };
 
-#define IN_MEMORY 0x01021994 /* tmpfs: it clears a page before anybody else can have it */
+#define IN_MEMORY 0x01021994 /* tmpfs, which clears a page before another process can map it */
 
-/* The file's lock, which write(2) and utimensat(2) take, and a mapping does not. */
+/* Model of the kernel's lock of the file, which write(2) and utimensat(2) take and stores through a
+ * mapping do not. */
 struct model {
     atomic_int locked, waiting, longer;
 };
 static struct model *model; /* shared by all ranks */
-static int lengthens;       /* this rank does, with its next call */
+static int lengthens;       /* the next write call of this rank extends the file */
 
-static void lengthened_lock(void)
+static void lock_model(void)
 {
     atomic_fetch_add(&model->waiting, 1);
     while (atomic_exchange(&model->locked, 1))
@@ -34,7 +36,7 @@ static void lengthened_lock(void)
     atomic_fetch_sub(&model->waiting, 1);
 }
 
-static ssize_t write_longer(int fd, const void *buf, size_t n, off_t offset)
+static ssize_t extend_file(int fd, const void *buf, size_t n, off_t offset)
 {
     static const char zeros[FAR];
     struct stat st;
@@ -53,21 +55,21 @@ static ssize_t write_longer(int fd, const void *buf, size_t n, off_t offset)
 ssize_t pwrite(int fd, const void *buf, size_t n, off_t offset)
 {
     if (!lengthens)
-        lengthened_lock();
+        lock_model();
     const ssize_t written =
-        lengthens ? write_longer(fd, buf, n, offset) : syscall(SYS_pwrite64, fd, buf, n, offset);
+        lengthens ? extend_file(fd, buf, n, offset) : syscall(SYS_pwrite64, fd, buf, n, offset);
     atomic_store(&model->locked, 0);
     return written;
 }
 
 int futimens(int fd, const struct timespec times[2])
 {
-    lengthened_lock();
+    lock_model();
     atomic_store(&model->locked, 0);
     return (int)syscall(SYS_utimensat, fd, NULL, times, 0);
 }
 
-static unsigned char byte_of(int round, int piece)
+static unsigned char data_byte(int round, int piece)
 {
     return (unsigned char)(1 + (round + mpitest_rank * 7 + piece) % 255);
 }
@@ -77,10 +79,10 @@ static void write_and_check(MPI_File f, int round)
     unsigned char out[PIECES * PIECE], in[PIECES * PIECE];
     const int n = lengthens ? PIECE : PIECES * PIECE;
     for (int i = 0; i < n; i++)
-        out[i] = byte_of(round, i / PIECE);
+        out[i] = data_byte(round, i / PIECE);
     if (lengthens) {
         atomic_store(&model->longer, 0);
-        lengthened_lock();
+        lock_model();
     }
     MPI_Barrier(MPI_COMM_WORLD);
     while (!lengthens && !atomic_load(&model->longer))
@@ -91,7 +93,7 @@ static void write_and_check(MPI_File f, int round)
     EXPECT(memcmp(in, out, (size_t)n) == 0);
 }
 
-static void try_rounds(void)
+static void test_rounds(void)
 {
     MPI_Datatype pieces;
     MPI_File f = iotest_open(MPI_COMM_WORLD, MPI_INFO_NULL);
@@ -123,7 +125,7 @@ int main(int argc, char **argv)
         MPI_Win_shared_query(win, 0, &size, &unit, &model);
     }
     lengthens = mpitest_rank == mpitest_size - 1;
-    try_rounds();
+    test_rounds();
     MPI_Win_free(&win);
     return iotest_end();
 }

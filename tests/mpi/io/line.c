@@ -1,5 +1,6 @@
-/* line.c: on a disk's file system ranks of one node write batches of pieces one after another. A rank that is stuck in its turn does not
- * hold up the others, and every piece arrives, in views that cover the file and in those that do not.
+/* line.c: on a disk file system ranks of one node write batches of pieces one rank after another. A rank
+ * that is stuck in its turn does not block the others, and every piece is written, in views that cover the
+ * file and in views with holes.
  * ranks: 2
  * nodes: no
  *
@@ -15,10 +16,10 @@
 #define PIECES 64
 #define LENGTH (PIECE * PIECES)
 
-static atomic_int *others, *inside; /* ranks that have written; rank 0 is in its turn */
+static atomic_int *others, *inside; /* number of ranks that have written; 1: rank 0 is in its turn */
 static int stuck;
 
-/* Replaces pwrite: rank 0 stays in the first call of its turn until all others are done. */
+/* Replaces pwrite: rank 0 stays in the first call of its turn until all other ranks have written. */
 ssize_t pwrite(int fd, const void *buf, size_t n, off_t offset)
 {
     if (stuck)

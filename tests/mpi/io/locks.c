@@ -1,5 +1,6 @@
-/* locks.c: file systems without locks, as NFS without its lock daemon: operations that need them fail at once with an error that states it, others
- * goes on; and those that know only locks of processes, not of open files. This program stands between the library and fcntl.
+/* locks.c: file systems without locks, such as NFS without its lock daemon: operations that need locks
+ * fail at once with an error that gives the reason, others work; and file systems with locks of processes
+ * only, not of open files. This program interposes on fcntl.
  * ranks: 4
  * nodes: 2
  *
@@ -14,7 +15,7 @@
 
 static int lock_error, only_posix, locks;
 
-int stand_between(int fd, int command, void *arg)
+int intercept_fcntl(int fd, int command, void *arg)
 {
     const int open_file = command == F_OFD_SETLK || command == F_OFD_SETLKW;
     if (open_file || command == F_SETLK || command == F_SETLKW) {
@@ -27,7 +28,7 @@ int stand_between(int fd, int command, void *arg)
     return (int)syscall(SYS_fcntl, fd, command, arg);
 }
 
-static void expect_clear(int rc)
+static void expect_clear_error(int rc)
 {
     char text[MPI_MAX_ERROR_STRING];
     int n;
@@ -36,22 +37,23 @@ static void expect_clear(int rc)
     EXPECT(strstr(text, iotest_name) && strstr(text, "lock"));
 }
 
-static void check_none(int error, int alone)
+static void check_without_locks(int error, int alone)
 {
     int value = mpitest_rank, flag = 1;
-    lock_error = mpitest_rank == mpitest_size - 1 || error != ENOLCK ? error : 0; /* one rank, or all */
+    lock_error =
+        mpitest_rank == mpitest_size - 1 || error != ENOLCK ? error : 0; /* at one rank, or at all ranks */
     MPI_File f = iotest_open(MPI_COMM_WORLD, MPI_INFO_NULL);
     const int rc = MPI_File_set_atomicity(f, 1);
     EXPECT_EQ(class_of(rc), MPI_ERR_IO);
     if (lock_error)
-        expect_clear(rc);
+        expect_clear_error(rc);
     EXPECT_EQ(MPI_File_get_atomicity(f, &flag), 0);
     EXPECT_EQ(flag, 0);
     lock_error = error;
     if (alone)
         EXPECT_EQ(MPI_File_write_shared(f, &value, 1, MPI_INT, MPI_STATUS_IGNORE), 0);
     else
-        expect_clear(MPI_File_write_shared(f, &value, 1, MPI_INT, MPI_STATUS_IGNORE));
+        expect_clear_error(MPI_File_write_shared(f, &value, 1, MPI_INT, MPI_STATUS_IGNORE));
     EXPECT_EQ(MPI_File_write_at_all(f, 4 * mpitest_rank, &value, 1, MPI_INT, MPI_STATUS_IGNORE), 0);
     lock_error = 0;
     MPI_Barrier(MPI_COMM_WORLD);
@@ -59,7 +61,7 @@ static void check_none(int error, int alone)
 }
 
 /* Every rank advances the shared pointer: no position is assigned twice. */
-static void check_posix(void)
+static void check_process_locks(void)
 {
     enum { EACH = 50 };
     static int seen[EACH * 64];
@@ -86,10 +88,10 @@ static void check_posix(void)
 int main(int argc, char **argv)
 {
     iotest_begin(&argc, &argv);
-    const int alone = iotest_one_node(); /* then a shared pointer needs no locks */
-    check_none(ENOLCK, alone);
-    check_none(ENOSYS, alone);
+    const int alone = iotest_one_node(); /* on one node a shared pointer needs no locks */
+    check_without_locks(ENOLCK, alone);
+    check_without_locks(ENOSYS, alone);
     EXPECT(locks > 0);
-    check_posix();
+    check_process_locks();
     return iotest_end();
 }

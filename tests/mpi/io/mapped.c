@@ -1,5 +1,6 @@
-/* mapped.c: small pieces with small holes are written through a mapping of the file: few system calls, the holes keep what is
- * in them, and where pages cannot be had system calls write the same bytes. The file is in /dev/shm, a tmpfs, if there is one.
+/* mapped.c: small pieces with small holes are written through a mapping of the file: few system calls,
+ * unchanged holes, and if pages cannot be mapped, system calls write the same bytes. The file is in
+ * /dev/shm, a tmpfs, if that exists.
  * ranks: 3
  * nodes: no
  *
@@ -28,7 +29,7 @@ int madvise(void *at, size_t length, int advice)
 {
     if (refuse) {
         refused++;
-        errno = EFAULT; /* the kernel's error where touching the page would raise SIGBUS */
+        errno = EFAULT; /* the kernel's error for a page whose access would raise SIGBUS */
         return -1;
     }
     return (int)syscall(SYS_madvise, at, length, advice);
@@ -36,7 +37,7 @@ int madvise(void *at, size_t length, int advice)
 
 static int words[WORDS], back[WORDS];
 
-/* Opens a file whose ranks are interleaved; the pieces of a rank that does not exist are holes. */
+/* Opens a file with a view of interleaved ranks; the pieces of one more, absent rank are holes. */
 static MPI_File open_file(const char *map)
 {
     MPI_Datatype piece, type;
@@ -55,7 +56,7 @@ static MPI_File open_file(const char *map)
     return f;
 }
 
-/* The holes have 0x7a bytes before, and must have them afterwards. */
+/* The holes contain 0x7a bytes before the write and must contain them afterwards. */
 static void check_holes(const char *name)
 {
     static int all[(WORDS + PIECE) * 4];
@@ -70,7 +71,7 @@ static void check_holes(const char *name)
         }
 }
 
-static void test_prefill(const char *name)
+static void prefill_file(const char *name)
 {
     static char all[WORDS * sizeof(int) * 4];
     FILE *file = fopen(name, "wb");
@@ -79,12 +80,12 @@ static void test_prefill(const char *name)
     fclose(file);
 }
 
-static void mapped_check(const char *name, const char *map, int expect_mapped, int seed)
+static void check_writes(const char *name, const char *map, int expect_mapped, int seed)
 {
     struct stat before, after;
     MPI_Status status;
     if (mpitest_rank == 0)
-        test_prefill(name);
+        prefill_file(name);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_File f = open_file(map);
     for (int i = 0; i < WORDS; i++)
@@ -108,7 +109,7 @@ static void mapped_check(const char *name, const char *map, int expect_mapped, i
     EXPECT_EQ(MPI_File_close(&f), 0);
 }
 
-/* A new file grows; memory that is not one block is packed on its way. */
+/* A new file grows, and data from memory with gaps is packed during the write. */
 static void check_growth(const char *name)
 {
     MPI_Datatype every_other;
@@ -139,11 +140,11 @@ int main(int argc, char **argv)
     snprintf(name, sizeof(name), "/dev/shm/%s", iotest_begin(&argc, &argv));
     const int there = statfs("/dev/shm", &fs) == 0 && fs.f_type == TMPFS && access("/dev/shm", W_OK) == 0;
     if (there)
-        memcpy(iotest_name, name, sizeof(iotest_name)); /* a short name */
-    mapped_check(iotest_name, "automatic", there, 1);
-    mapped_check(iotest_name, "disable", 0, 2);
+        memcpy(iotest_name, name, sizeof(iotest_name)); /* iotest_name is longer than this name */
+    check_writes(iotest_name, "automatic", there, 1);
+    check_writes(iotest_name, "disable", 0, 2);
     refuse = 1;
-    mapped_check(iotest_name, "automatic", 0, 3);
+    check_writes(iotest_name, "automatic", 0, 3);
     EXPECT(!there || refused > 0);
     refuse = 0;
     check_growth(iotest_name);

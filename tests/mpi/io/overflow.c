@@ -1,4 +1,5 @@
-/* overflow.c: views and accesses whose offsets do not fit in a file: an error, and no byte of the file changes.
+/* overflow.c: views and accesses whose offsets exceed the largest file offset return an error and change
+ * no byte of the file.
  * ranks: 1 2
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -18,7 +19,7 @@ static void expect_unchanged(const char *name)
         fclose(f);
 }
 
-/* Tests a view of one byte every 2^40: element 2^24 has offset 2^64. */
+/* Tests a view of one byte every 2^40 bytes: element 2^24 would have offset 2^64. */
 static void test_strided(MPI_File f, const char *name)
 {
     MPI_Datatype tile;
@@ -37,7 +38,7 @@ static void test_strided(MPI_File f, const char *name)
         EXPECT_EQ(class_of(MPI_File_write_at_all(f, offset, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE)),
                   MPI_ERR_ARG);
     }
-    /* 2^24 elements from the start end beyond 2^63, the first two do not. */
+    /* 2^24 elements from the start end beyond offset 2^63; the first two do not. */
     EXPECT_EQ(MPI_File_get_byte_offset(f, 1, &disp), 0);
     EXPECT_EQ(disp, STRIDE);
     EXPECT_EQ(MPI_File_seek(f, (MPI_Offset)1 << 24, MPI_SEEK_SET), 0);
@@ -48,8 +49,8 @@ static void test_strided(MPI_File f, const char *name)
     expect_unchanged(name);
 }
 
-/* Tests the end of the file in a view of a byte at 0 and one near 2^63, repeated every byte: most tiles that begin in the
- * file would end beyond 2^63. */
+/* Tests the end of the file in a view of a byte at 0 and one near 2^63, repeated every byte: most tiles
+ * that begin in the file would end beyond 2^63. */
 static void test_overlapping(MPI_File f, const char *name)
 {
     const MPI_Aint displacements[2] = {0, (MPI_Aint)(((uint64_t)1 << 63) - 100)};

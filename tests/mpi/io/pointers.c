@@ -1,5 +1,5 @@
-/* pointers.c: shared file pointers: every record is written once and read once, ordered access is in rank order, and what
- * a sequential file allows.
+/* pointers.c: shared file pointers: every record is written once and read once, ordered access is in rank
+ * order; and the calls that a sequential file permits.
  * ranks: 1 4
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -83,8 +83,9 @@ static void check_ordered(MPI_File f)
     EXPECT(memcmp(got, mine, sizeof(int) * (size_t)(mpitest_rank + 1)) == 0);
 }
 
-/* Every rank has its own view. Shared pointers ask for the same view everywhere (MPI-5.0, 14.4.4), but the one position they
- * share has a place in each view: what a rank writes at position p lies where its own view has p. */
+/* Every rank has its own view. Shared pointers require the same view at all ranks (MPI-5.0, 14.4.4), but
+ * the shared position has an offset in each view: data that a rank writes at position p is stored at
+ * position p of its own view. */
 static void check_views(const char *name)
 {
     MPI_Datatype piece, type;
@@ -107,7 +108,7 @@ static void check_views(const char *name)
     EXPECT_EQ(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL), 0);
     EXPECT_EQ(MPI_File_read_at(f, 0, all, mpitest_size * RECORDS * mpitest_size, MPI_INT, MPI_STATUS_IGNORE),
               0);
-    for (int p = 0; p < mpitest_size * RECORDS; p++) { /* one rank had position p */
+    for (int p = 0; p < mpitest_size * RECORDS; p++) { /* exactly one rank wrote at position p */
         int who = 0, n = 0;
         for (int r = 0; r < mpitest_size; r++)
             if (all[p * mpitest_size + r] != 0) {

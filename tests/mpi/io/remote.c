@@ -1,7 +1,7 @@
-/* remote.c: files of an NFS server. This program stands between the library and the system calls, and reports its folder as a mount of
- * NFS. Locks are polled, since a client that waits for one queries its server seldom. Small pieces with holes lock the
- * whole file, so that the client can send pages. A mount that keeps locks to itself (nolock, local_lock) is an error between nodes.
- * What real clients and servers do is tested by the job nfs of tests/rig.
+/* remote.c: files of an NFS server. This program interposes on the library's system calls and reports its
+ * folder as an NFS mount. Locks are polled, since a waiting client queries its server seldom. Small pieces
+ * with holes lock the whole file, so that the client can send pages. A mount with local locks (nolock,
+ * local_lock) is an error between nodes. The job nfs of tests/rig tests real clients and servers.
  * ranks: 4
  * nodes: 2
  *
@@ -24,10 +24,10 @@
 #define ROUNDS 20
 
 static struct {
-    const char *lock_option; /* of the mount */
-    int denials;             /* requests still to be refused: another client holds the lock */
-    int requests, waits;     /* locks requested without waiting, and waited for in the kernel */
-    int whole, parts;        /* exclusive locks that were given, of the whole file and of parts */
+    const char *lock_option; /* mount option about locks */
+    int denials;             /* number of requests still to be refused, as if another client held the lock */
+    int requests, waits;     /* lock requests without waiting, and with waiting in the kernel */
+    int whole, parts;        /* exclusive locks granted for the whole file and for parts */
 } nfs = {.lock_option = "none"};
 
 int fstatfs(int fd, struct statfs *out)
@@ -38,8 +38,8 @@ int fstatfs(int fd, struct statfs *out)
     return rc;
 }
 
-/* A list of mounts with one line, for this folder. */
-static FILE *remote_mounts(void)
+/* Returns a simulated list of mounts with one line, for this folder. */
+static FILE *open_mount_list(void)
 {
     static char text[256];
     struct stat st;
@@ -52,11 +52,11 @@ static FILE *remote_mounts(void)
 
 typedef FILE *(*open_function)(const char *, const char *);
 
-static FILE *stand_between_fopen(const char *path, const char *mode)
+static FILE *intercept_fopen(const char *path, const char *mode)
 {
     static open_function next;
     if (strcmp(path, "/proc/self/mountinfo") == 0)
-        return remote_mounts();
+        return open_mount_list();
     if (!next)
         *(void **)&next = dlsym(RTLD_NEXT, "fopen");
     return next(path, mode);
@@ -64,15 +64,15 @@ static FILE *stand_between_fopen(const char *path, const char *mode)
 
 FILE *fopen(const char *path, const char *mode)
 {
-    return stand_between_fopen(path, mode);
+    return intercept_fopen(path, mode);
 }
 
 FILE *fopen64(const char *path, const char *mode)
 {
-    return stand_between_fopen(path, mode);
+    return intercept_fopen(path, mode);
 }
 
-int stand_between(int fd, int command, void *arg)
+int intercept_fcntl(int fd, int command, void *arg)
 {
     const bool waits = command == F_OFD_SETLKW || command == F_SETLKW;
     const bool requests = command == F_OFD_SETLK || command == F_SETLK;
@@ -83,7 +83,7 @@ int stand_between(int fd, int command, void *arg)
     nfs.waits += waits;
     if (nfs.denials > 0) {
         nfs.denials--;
-        errno = nfs.denials % 2 ? EAGAIN : EACCES; /* systems differ */
+        errno = nfs.denials % 2 ? EAGAIN : EACCES; /* systems differ in the error number */
         return -1;
     }
     const int rc = (int)syscall(SYS_fcntl, fd, command, arg);
@@ -102,7 +102,7 @@ static void expect_error_text(int rc)
 }
 
 /* Tests a mount with local locks, on which fcntl succeeds nevertheless. */
-static void check_local(const char *option, int alone)
+static void check_local_locks(const char *option, int alone)
 {
     int value = mpitest_rank, flag = 1;
     nfs.lock_option = option;
@@ -135,7 +135,7 @@ static void set_view(MPI_File f, MPI_Datatype element, int step)
 }
 
 /* A lock that another process holds is requested until it is granted; no rank waits in the kernel. */
-static void check_denied(MPI_File f)
+static void check_denied_locks(MPI_File f)
 {
     int value = 7, got = 0;
     MPI_Barrier(MPI_COMM_WORLD);
@@ -151,8 +151,8 @@ static void check_denied(MPI_File f)
     EXPECT_EQ(nfs.waits, 0);
 }
 
-/* All ranks write the same range: what one of them reads comes from a single rank. */
-static void check_whole(MPI_File f)
+/* All ranks write the same range: the data that a rank reads comes from a single rank. */
+static void check_atomic_writes(MPI_File f)
 {
     static int words[WORDS];
     for (int round = 0; round < ROUNDS; round++) {
@@ -177,15 +177,15 @@ static void check_locks(int atomic)
     set_view(f, MPI_INT, 2);
     EXPECT_EQ(MPI_File_set_atomicity(f, atomic), 0);
     if (atomic)
-        check_denied(f);
+        check_denied_locks(f);
     nfs.whole = nfs.parts = nfs.waits = 0;
     if (atomic)
-        check_whole(f);
+        check_atomic_writes(f);
     else
         EXPECT_EQ(MPI_File_write_at(f, 0, pages, WORDS, MPI_INT, MPI_STATUS_IGNORE), 0);
     EXPECT_EQ(nfs.whole, atomic ? ROUNDS : 1);
     EXPECT_EQ(nfs.parts, 0);
-    /* Pages of their own need no more than their places. */
+    /* Pieces in separate pages lock only their own ranges. */
     set_view(f, large, 2);
     nfs.whole = nfs.parts = 0;
     EXPECT_EQ(MPI_File_write_at(f, 0, pages, 2, large, MPI_STATUS_IGNORE), 0);
@@ -200,8 +200,8 @@ int main(int argc, char **argv)
 {
     iotest_begin(&argc, &argv);
     const int alone = iotest_one_node();
-    check_local("all", alone);
-    check_local("posix", alone);
+    check_local_locks("all", alone);
+    check_local_locks("posix", alone);
     check_locks(1);
     check_locks(0);
     return iotest_end();

@@ -1,14 +1,15 @@
-/* requests.c: file operations among other requests: many collective ones under way at a time, completed in any order and
- * together with messages; split collective ones; independent ones.
+/* requests.c: nonblocking file operations together with other requests: many collective operations in
+ * flight at a time, completed in any order and together with messages; split collective operations;
+ * independent operations.
  * ranks: 1 4
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "iotest.h"
 
-#define MANY  6
-#define WORDS 700
+#define OPERATIONS 6
+#define WORDS      700
 
-static int word_of(int operation, int rank, int i)
+static int data_word(int operation, int rank, int i)
 {
     return operation * 1000003 + rank * 5003 + i;
 }
@@ -27,37 +28,37 @@ static void set_view(MPI_File f)
 
 static void check_many(MPI_File f)
 {
-    static int out[MANY][WORDS], in[MANY][WORDS];
-    MPI_Request requests[MANY + 3];
-    MPI_Status statuses[MANY + 3];
+    static int out[OPERATIONS][WORDS], in[OPERATIONS][WORDS];
+    MPI_Request requests[OPERATIONS + 3];
+    MPI_Status statuses[OPERATIONS + 3];
     int message = mpitest_rank, got = -1, sum = 0, one = 1;
     const int right = (mpitest_rank + 1) % mpitest_size,
               left = (mpitest_rank + mpitest_size - 1) % mpitest_size;
-    for (int k = 0; k < MANY; k++) {
+    for (int k = 0; k < OPERATIONS; k++) {
         for (int i = 0; i < WORDS; i++)
-            out[k][i] = word_of(k, mpitest_rank, i);
+            out[k][i] = data_word(k, mpitest_rank, i);
         EXPECT_EQ(MPI_File_iwrite_at_all(f, k * WORDS, out[k], WORDS, MPI_INT, &requests[k]), 0);
     }
-    MPI_Irecv(&got, 1, MPI_INT, left, 5, MPI_COMM_WORLD, &requests[MANY]);
-    MPI_Isend(&message, 1, MPI_INT, right, 5, MPI_COMM_WORLD, &requests[MANY + 1]);
-    MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[MANY + 2]);
-    EXPECT_EQ(MPI_Waitall(MANY + 3, requests, statuses), 0);
-    for (int k = 0; k < MANY; k++)
+    MPI_Irecv(&got, 1, MPI_INT, left, 5, MPI_COMM_WORLD, &requests[OPERATIONS]);
+    MPI_Isend(&message, 1, MPI_INT, right, 5, MPI_COMM_WORLD, &requests[OPERATIONS + 1]);
+    MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[OPERATIONS + 2]);
+    EXPECT_EQ(MPI_Waitall(OPERATIONS + 3, requests, statuses), 0);
+    for (int k = 0; k < OPERATIONS; k++)
         EXPECT_EQ(count_of(&statuses[k], MPI_INT), WORDS);
     EXPECT_EQ(got, left);
     EXPECT_EQ(sum, mpitest_size);
     MPI_File_sync(f);
     MPI_Barrier(MPI_COMM_WORLD);
-    for (int k = 0; k < MANY; k++)
+    for (int k = 0; k < OPERATIONS; k++)
         EXPECT_EQ(MPI_File_iread_at_all(f, k * WORDS, in[k], WORDS, MPI_INT, &requests[k]), 0);
-    /* Ranks wait for them in different orders. */
-    for (int k = 0; k < MANY; k++)
-        EXPECT_EQ(MPI_Wait(&requests[(k + mpitest_rank) % MANY], &statuses[0]), 0);
+    /* Ranks complete the operations in different orders. */
+    for (int k = 0; k < OPERATIONS; k++)
+        EXPECT_EQ(MPI_Wait(&requests[(k + mpitest_rank) % OPERATIONS], &statuses[0]), 0);
     EXPECT(memcmp(in, out, sizeof(in)) == 0);
 }
 
-/* A view may change while an operation through the old one is under way; tiles of this one overlap, so that only one of
- * them may be used. */
+/* A view may change while an operation through the old view is in flight; tiles of the new view overlap,
+ * so that only one of them may be used. */
 static void check_new_view(MPI_File f)
 {
     MPI_Datatype two, type;
@@ -92,7 +93,7 @@ static void check_freed(MPI_File f)
     int in[2] = {0, 0};
     MPI_Request request;
     for (int i = 0; i < WORDS; i++)
-        out[i] = word_of(55, mpitest_rank, i);
+        out[i] = data_word(55, mpitest_rank, i);
     EXPECT_EQ(MPI_File_iwrite_at_all(f, 0, out, WORDS, MPI_INT, &request), 0);
     EXPECT_EQ(MPI_Request_free(&request), 0);
     EXPECT(request == MPI_REQUEST_NULL);
@@ -101,11 +102,11 @@ static void check_freed(MPI_File f)
         MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &poll, MPI_STATUS_IGNORE);
         EXPECT_EQ(MPI_File_read_at(f, WORDS - 1, &in[1], 1, MPI_INT, MPI_STATUS_IGNORE), 0);
     }
-    MPI_Barrier(MPI_COMM_WORLD); /* makes progress until all ranks have seen theirs */
+    MPI_Barrier(MPI_COMM_WORLD); /* makes progress until all ranks have completed their operations */
 }
 
-/* MPI_File_close waits for it. */
-static void give_up(MPI_File f)
+/* Frees the request of a write and closes the file: MPI_File_close waits for the write. */
+static void close_with_freed_request(MPI_File f)
 {
     static int out[WORDS];
     MPI_Request request;
@@ -138,7 +139,7 @@ static void check_split(MPI_File f)
     static int out[WORDS], in[WORDS];
     MPI_Status status;
     for (int i = 0; i < WORDS; i++)
-        out[i] = word_of(77, mpitest_rank, i);
+        out[i] = data_word(77, mpitest_rank, i);
     MPI_File_seek(f, 0, MPI_SEEK_SET);
     EXPECT_EQ(MPI_File_write_all_begin(f, out, WORDS, MPI_INT), 0);
     EXPECT(class_of(MPI_File_write_all_begin(f, out, WORDS, MPI_INT)) != MPI_SUCCESS);
@@ -171,7 +172,7 @@ int main(int argc, char **argv)
         check_pointer(f);
         check_split(f);
         check_new_view(f);
-        give_up(f);
+        close_with_freed_request(f);
         EXPECT_EQ(MPI_File_close(&f), 0);
     }
     return iotest_end();

@@ -1,5 +1,6 @@
-/* sidefile.c: the file that holds a shared pointer between nodes, in a folder that others can write: another file under its name is
- * neither changed nor truncated, and a file that a killed job left is removed by the next one.
+/* sidefile.c: the side file that holds a shared pointer between nodes, in a folder that others can write:
+ * a foreign file under its name is neither changed nor truncated, and a file left by a killed job is
+ * removed by the next job.
  * ranks: 4
  * nodes: only 2
  *
@@ -11,8 +12,8 @@
 
 #define PRECIOUS "precious, and longer than any pointer that could be stored here"
 
-/* The n-th side file of the test's file; returns how many there are. */
-static int find_side(int n, char *out, size_t size)
+/* Stores the name of the n-th side file of the test's file in `out`; returns the number of side files. */
+static int find_side_file(int n, char *out, size_t size)
 {
     char prefix[600];
     int found = 0;
@@ -65,7 +66,8 @@ static MPI_File open_file(void)
     return f;
 }
 
-/* Replaces the side file by another file of this user after rank 0 has used the pointer and before any other rank has. */
+/* Replaces the side file by another file of this user after rank 0 has used the pointer and before any
+ * other rank has. */
 static void check_replaced(int with_link)
 {
     char side[600] = "", kept[620];
@@ -75,7 +77,7 @@ static void check_replaced(int with_link)
     EXPECT_EQ(MPI_File_set_view(f, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL), 0);
     if (mpitest_rank == 0) {
         EXPECT_EQ(MPI_File_write_shared(f, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE), 0);
-        EXPECT_EQ(find_side(0, side, sizeof(side)), 1);
+        EXPECT_EQ(find_side_file(0, side, sizeof(side)), 1);
         EXPECT(stat(side, &st) == 0 && (st.st_mode & 0777) == 0600);
         snprintf(kept, sizeof(kept), "%s.kept", side);
         EXPECT_EQ(unlink(side), 0);
@@ -98,7 +100,7 @@ static void check_replaced(int with_link)
         unlink(kept);
 }
 
-/* Tests side files without and with a rank that uses them. */
+/* Tests left side files, unused ones and one that a rank uses. */
 static void check_leftovers(void)
 {
     char side[600] = "", left[600];
@@ -107,7 +109,7 @@ static void check_leftovers(void)
     EXPECT_EQ(MPI_File_seek_shared(f, 7, MPI_SEEK_SET), 0);
     MPI_Barrier(MPI_COMM_WORLD);
     if (mpitest_rank == 0) {
-        EXPECT_EQ(find_side(0, side, sizeof(side)), 1);
+        EXPECT_EQ(find_side_file(0, side, sizeof(side)), 1);
         snprintf(left, sizeof(left), ".%s.shared-left", iotest_name);
         copy_file(side, left);
     }
@@ -115,21 +117,21 @@ static void check_leftovers(void)
     EXPECT_EQ(MPI_File_seek_shared(g, 9, MPI_SEEK_SET), 0);
     MPI_Barrier(MPI_COMM_WORLD);
     if (mpitest_rank == 0) {
-        EXPECT_EQ(find_side(0, side, sizeof(side)), 2);
+        EXPECT_EQ(find_side_file(0, side, sizeof(side)), 2);
         EXPECT(access(left, F_OK) != 0);
     }
     EXPECT_EQ(MPI_File_get_position_shared(f, &at), 0);
     EXPECT_EQ(at, 7);
     EXPECT_EQ(MPI_File_get_position_shared(g, &at), 0);
     EXPECT_EQ(at, 9);
-    /* A new view starts anew, and all ranks agree where. */
+    /* A new view resets the shared pointer, at the same position for all ranks. */
     EXPECT_EQ(MPI_File_set_view(f, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL), 0);
     EXPECT_EQ(MPI_File_get_position_shared(f, &at), 0);
     EXPECT_EQ(at, 0);
     EXPECT_EQ(MPI_File_close(&f), 0);
     EXPECT_EQ(MPI_File_close(&g), 0);
     if (mpitest_rank == 0)
-        EXPECT_EQ(find_side(0, side, sizeof(side)), 0);
+        EXPECT_EQ(find_side_file(0, side, sizeof(side)), 0);
 }
 
 int main(int argc, char **argv)

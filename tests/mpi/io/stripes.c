@@ -1,5 +1,6 @@
-/* stripes.c: hints and layouts of parallel file systems. This program stands between the library and the system calls, and
- * plays a Lustre file system: it reports folders as part of one, and keeps the layout of one file.
+/* stripes.c: hints and layouts of parallel file systems. This program interposes on the library's system
+ * calls and simulates a Lustre file system: it reports folders as Lustre and stores the layout of one
+ * file.
  * ranks: 4
  * nodes: 2
  *
@@ -19,11 +20,11 @@
 #define STRIPE 65536
 
 static struct {
-    long magic;       /* of the file system; 0: as it is */
-    char layout[256]; /* of the file; size 0: none */
-    size_t size;
-    int sets, refuses; /* calls of setxattr; it fails */
-    long block;        /* st_blksize; 0: as it is */
+    long magic;        /* reported type of the file system; 0: the real one */
+    char layout[256];  /* layout of the file */
+    size_t size;       /* bytes of the layout; 0: the file has none */
+    int sets, refuses; /* number of setxattr calls; 1: setxattr fails */
+    long block;        /* reported st_blksize; 0: the real one */
 } fs;
 
 int statfs(const char *path, struct statfs *out)
@@ -54,7 +55,7 @@ int setxattr(const char *path, const char *name, const void *value, size_t size,
 {
     struct stat st;
     EXPECT(strcmp(name, "lustre.lov") == 0 && size <= sizeof(fs.layout));
-    EXPECT(stat(path, &st) == 0 && st.st_size == 0); /* created, and empty */
+    EXPECT(stat(path, &st) == 0 && st.st_size == 0); /* the file exists and is empty */
     fs.sets++;
     if (fs.refuses) {
         errno = EOPNOTSUPP;
@@ -76,7 +77,7 @@ ssize_t fgetxattr(int fd, const char *name, void *value, size_t size)
     return (ssize_t)fs.size;
 }
 
-static int written[64], nwritten; /* stripes of my calls */
+static int written[64], nwritten; /* stripes written by this rank's calls */
 
 ssize_t pwrite(int fd, const void *buf, size_t n, off_t offset)
 {
@@ -85,27 +86,27 @@ ssize_t pwrite(int fd, const void *buf, size_t n, off_t offset)
     return syscall(SYS_pwrite64, fd, buf, n, offset);
 }
 
-static void test_put32(size_t at, uint32_t value)
+static void store_32(size_t at, uint32_t value)
 {
     memcpy(fs.layout + at, &value, sizeof(value));
 }
 
-static void test_put16(size_t at, uint16_t value)
+static void store_16(size_t at, uint16_t value)
 {
     memcpy(fs.layout + at, &value, sizeof(value));
 }
 
-/* A plain layout of the file at `at`. */
-static void put_layout(size_t at, uint32_t magic, uint32_t stripe, uint16_t count)
+/* Stores a layout with one component at offset `at`. */
+static void store_layout(size_t at, uint32_t magic, uint32_t stripe, uint16_t count)
 {
     memset(fs.layout + at, 0, 32);
-    test_put32(at, magic);
-    test_put32(at + 24, stripe);
-    test_put16(at + 28, count);
+    store_32(at, magic);
+    store_32(at + 24, stripe);
+    store_16(at + 28, count);
     fs.size = at + 32;
 }
 
-static int hint_of(MPI_File f, const char *key)
+static int get_hint(MPI_File f, const char *key)
 {
     MPI_Info info;
     char value[MPI_MAX_INFO_VAL + 1] = "0";
@@ -116,7 +117,7 @@ static int hint_of(MPI_File f, const char *key)
     return flag ? atoi(value) : 0;
 }
 
-/* Opens a file that does not exist, or one that does; only rank 0 is on a file system with layouts. */
+/* Opens a new file (`fresh`) or the existing one; only rank 0 is on a file system with layouts. */
 static MPI_File open_file(int fresh, const char *factor, const char *unit)
 {
     MPI_File f = MPI_FILE_NULL;
@@ -139,8 +140,8 @@ static MPI_File open_file(int fresh, const char *factor, const char *unit)
 
 static void expect_stripes(MPI_File f, int factor, int unit)
 {
-    EXPECT_EQ(hint_of(f, "striping_factor"), factor);
-    EXPECT_EQ(hint_of(f, "striping_unit"), unit);
+    EXPECT_EQ(get_hint(f, "striping_factor"), factor);
+    EXPECT_EQ(get_hint(f, "striping_unit"), unit);
 }
 
 static void check_create(void)
@@ -162,19 +163,19 @@ static void check_create(void)
     }
     expect_stripes(f, 4, 131072);
     EXPECT_EQ(MPI_File_close(&f), 0);
-    /* A file that is there keeps what it has, whatever the hints say. */
+    /* An existing file keeps its layout, whatever the hints request. */
     f = open_file(0, "2", "65536");
     EXPECT_EQ(fs.sets, mpitest_rank == 0);
     expect_stripes(f, 4, 131072);
     EXPECT_EQ(MPI_File_close(&f), 0);
-    /* With MPI_MODE_EXCL it is an error that it is there. */
+    /* With MPI_MODE_EXCL an existing file is an error. */
     EXPECT_EQ(class_of(MPI_File_open(MPI_COMM_WORLD, iotest_name,
                                      MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_EXCL, MPI_INFO_NULL, &f)),
               MPI_ERR_FILE_EXISTS);
 }
 
 /* Tests a file system that refuses a layout: the file gets that of the folder. */
-static void check_refused(void)
+static void check_refused_layout(void)
 {
     fs.refuses = 1;
     fs.size = 0;
@@ -188,18 +189,18 @@ static void check_refused(void)
 static void check_layouts(void)
 {
     memset(fs.layout, 0, sizeof(fs.layout));
-    put_layout(32 + 2 * 48 + 32, 0x0bd30bd0, 1 << 20, 7);
+    store_layout(32 + 2 * 48 + 32, 0x0bd30bd0, 1 << 20, 7);
     const size_t size = fs.size;
-    put_layout(32 + 2 * 48, 0x0bd10bd0, 65536, 1);
+    store_layout(32 + 2 * 48, 0x0bd10bd0, 65536, 1);
     fs.size = size;
-    test_put32(0, 0x0bd60bd0);
-    test_put16(14, 2);
-    test_put32(32 + 24, 32 + 2 * 48);
-    test_put32(32 + 48 + 24, 32 + 2 * 48 + 32);
+    store_32(0, 0x0bd60bd0);
+    store_16(14, 2);
+    store_32(32 + 24, 32 + 2 * 48);
+    store_32(32 + 48 + 24, 32 + 2 * 48 + 32);
     MPI_File f = open_file(0, NULL, NULL);
     expect_stripes(f, 7, 1 << 20);
     EXPECT_EQ(MPI_File_close(&f), 0);
-    test_put32(32 + 48 + 24, 0xfffffff0); /* outside */
+    store_32(32 + 48 + 24, 0xfffffff0); /* offset outside the layout */
     f = open_file(0, NULL, NULL);
     expect_stripes(f, 0, 0);
     EXPECT_EQ(MPI_File_close(&f), 0);
@@ -218,21 +219,21 @@ static void check_layouts(void)
 #define PIECE  1000
 #define PIECES 500
 
-/* Aggregators write stripes in turn, each always those of the same servers, also in an operation that begins
- * elsewhere; all data arrives. */
-static void check_turns(void)
+/* Aggregators write stripes in turn, each aggregator always those of the same servers, also in an
+ * operation that begins at another offset; all data arrives. */
+static void check_aggregators(void)
 {
     static char out[PIECE * PIECES], in[PIECE * PIECES];
     MPI_Datatype piece, type;
     fs.magic = mpitest_rank == 0 ? LUSTRE : 0;
-    put_layout(0, 0x0bd10bd0, STRIPE, 2);
+    store_layout(0, 0x0bd10bd0, STRIPE, 2);
     MPI_File f = open_file(0, NULL, NULL);
-    EXPECT_EQ(hint_of(f, "cb_nodes") % 2, 0);
+    EXPECT_EQ(get_hint(f, "cb_nodes") % 2, 0);
     MPI_Type_contiguous(PIECE, MPI_BYTE, &piece);
     MPI_Type_create_resized(piece, 0, PIECE * mpitest_size, &type);
     MPI_Type_commit(&type);
     for (int i = 0; i < 2; i++) {
-        const int aggregators = hint_of(f, "cb_nodes");
+        const int aggregators = get_hint(f, "cb_nodes");
         memset(out, 'a' + mpitest_rank + 10 * i, sizeof(out));
         EXPECT_EQ(MPI_File_set_view(f, i * STRIPE * 3 + mpitest_rank * PIECE, MPI_BYTE, type, "native",
                                     MPI_INFO_NULL),
@@ -258,9 +259,9 @@ int main(int argc, char **argv)
 {
     iotest_begin(&argc, &argv);
     check_create();
-    check_refused();
+    check_refused_layout();
     check_layouts();
-    check_turns();
+    check_aggregators();
     fs.magic = 0;
     return iotest_end();
 }

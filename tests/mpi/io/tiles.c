@@ -1,6 +1,7 @@
-/* tiles.c: where the views of all ranks cover the file, small pieces are written by reading, changing and writing again, under
- * locks: few system calls, and nothing is lost of what others write at the same time, through the same handle or another one,
- * independently or collectively. Where a hole belongs to nobody it keeps what is in it. Other programs' locks are not waited for.
+/* tiles.c: if the views of all ranks cover the file, small pieces are written by read-modify-write under
+ * locks: few system calls, and no data is lost that other ranks write at the same time, through the same
+ * handle or another one, independently or collectively. Holes that belong to no rank do not change. The
+ * library does not wait for locks of other programs.
  * ranks: 4 2
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -13,14 +14,14 @@
 #include "iotest.h"
 
 #define DISK      0xEF53 /* ext4 */
-#define PIECE     200    /* words: no multiple of a page */
+#define PIECE     200    /* words, not a multiple of a page */
 #define PIECES    400
 #define WORDS     (PIECE * PIECES)
 #define ROUNDS    6
 #define HOLE_BYTE 0x7a
 
 static int calls;
-static off_t other_at = -1; /* where another program writes before our next call */
+static off_t other_at = -1; /* offset at which another program writes before the next call; -1: none */
 
 ssize_t pwrite(int fd, const void *buf, size_t n, off_t offset)
 {
@@ -53,7 +54,7 @@ static void set_view(MPI_File f, int turn, int turns, int more, int skip)
     MPI_Type_free(&type);
 }
 
-static void tiles_fill(int *words, int round, int who)
+static void fill_words(int *words, int round, int who)
 {
     for (int i = 0; i < WORDS; i++)
         words[i] = round * 1000003 + who * WORDS + i;
@@ -63,21 +64,21 @@ static int words[WORDS], back[WORDS];
 
 static void check_own(MPI_File f, int round, int who)
 {
-    tiles_fill(words, round, who);
+    fill_words(words, round, who);
     memset(back, 0, sizeof(back));
     EXPECT_EQ(MPI_File_read_at(f, 0, back, WORDS, MPI_INT, MPI_STATUS_IGNORE), 0);
     EXPECT_EQ(memcmp(words, back, sizeof(words)), 0);
 }
 
-/* All ranks write at the same time; the last rank in pieces of its own choice, so that some calls rewrite blocks and
- * some do not. */
-static void tiles_synchronise(void)
+/* All ranks write at the same time; the last rank uses other piece sizes, so that some calls rewrite
+ * blocks and some do not. */
+static void test_concurrent_writes(void)
 {
     MPI_File f = iotest_open(MPI_COMM_WORLD, MPI_INFO_NULL);
     set_view(f, mpitest_rank, mpitest_size, 0, 0);
     for (int round = 0; round < ROUNDS; round++) {
         const int step = mpitest_rank == mpitest_size - 1 ? PIECE + 7 * round : WORDS;
-        tiles_fill(words, round, mpitest_rank);
+        fill_words(words, round, mpitest_rank);
         calls = 0;
         MPI_Barrier(MPI_COMM_WORLD);
         for (int at = 0; at < WORDS; at += step)
@@ -93,15 +94,15 @@ static void tiles_synchronise(void)
     EXPECT_EQ(MPI_File_close(&f), 0);
 }
 
-/* Rank 0 writes its share through the handle of all; the others write theirs through handles of their own, which know nothing
- * of it. */
-static void other_handles(void)
+/* Rank 0 writes its share through the common handle; the others write theirs through separate handles,
+ * which do not know the common view. */
+static void test_other_handles(void)
 {
     MPI_File f = iotest_open(MPI_COMM_WORLD, MPI_INFO_NULL), own = iotest_open(MPI_COMM_SELF, MPI_INFO_NULL);
     set_view(f, mpitest_rank, mpitest_size, 0, 0);
     set_view(own, mpitest_rank, mpitest_size, 0, 0);
     for (int round = 0; round < ROUNDS; round++) {
-        tiles_fill(words, round, mpitest_rank);
+        fill_words(words, round, mpitest_rank);
         MPI_Barrier(MPI_COMM_WORLD);
         EXPECT_EQ(MPI_File_write_at(mpitest_rank == 0 ? f : own, 0, words, WORDS, MPI_INT, MPI_STATUS_IGNORE),
                   0);
@@ -113,8 +114,8 @@ static void other_handles(void)
     EXPECT_EQ(MPI_File_close(&f), 0);
 }
 
-/* A collective write through one handle while rank 0 rewrites through another. */
-static void beside_collective(void)
+/* A collective write through one handle while rank 0 rewrites blocks through another. */
+static void test_rewrite_during_collective(void)
 {
     MPI_File f = iotest_open(MPI_COMM_WORLD, MPI_INFO_NULL), all = iotest_open(MPI_COMM_WORLD, MPI_INFO_NULL);
     MPI_Request request;
@@ -122,7 +123,7 @@ static void beside_collective(void)
     set_view(all, mpitest_rank, mpitest_size, 0, 0);
     for (int round = 0; round < ROUNDS; round++) {
         const int none = mpitest_rank == 0;
-        tiles_fill(words, round, mpitest_rank);
+        fill_words(words, round, mpitest_rank);
         MPI_Barrier(MPI_COMM_WORLD);
         EXPECT_EQ(MPI_File_iwrite_at_all(all, 0, words, none ? 0 : WORDS, MPI_INT, &request), 0);
         if (none)
@@ -136,8 +137,9 @@ static void beside_collective(void)
     EXPECT_EQ(MPI_File_close(&f), 0);
 }
 
-/* Tests pieces in no rank's view: `more`, or the first ones of a rank whose view begins `skip` pieces later. Another
- * program writes a byte there just before the first of our calls; a rank that reads and rewrites the hole loses it. */
+/* Tests pieces in no rank's view: `more` pieces, or the first pieces of a rank whose view begins `skip`
+ * pieces later. Another program writes a byte there just before the first call; a rank that read and
+ * rewrote the hole would lose that byte. */
 static void test_holes(int more, int skip)
 {
     const off_t bytes = PIECE * (off_t)sizeof(int);
@@ -149,7 +151,7 @@ static void test_holes(int more, int skip)
     MPI_File f = iotest_open(MPI_COMM_WORLD, info);
     EXPECT_EQ(MPI_File_set_size(f, 0), 0);
     set_view(f, mpitest_rank, mpitest_size, more, mpitest_rank == last ? skip : 0);
-    tiles_fill(words, 1, mpitest_rank);
+    fill_words(words, 1, mpitest_rank);
     if (mpitest_rank == 0) {
         const off_t at = ((mpitest_size + more) * 10 + (more ? mpitest_size : last)) * bytes;
         const int fd = open(iotest_name, O_RDWR);
@@ -165,7 +167,7 @@ static void test_holes(int more, int skip)
 }
 
 /* The program itself holds a POSIX lock on the file: writing must not wait for it. */
-static void foreign_lock(void)
+static void test_foreign_lock(void)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     MPI_File f = iotest_open(MPI_COMM_WORLD, MPI_INFO_NULL);
@@ -175,7 +177,7 @@ static void foreign_lock(void)
     if (mpitest_rank == 0)
         EXPECT_EQ(fcntl(fd, F_SETLK, &lock), 0);
     MPI_Barrier(MPI_COMM_WORLD);
-    tiles_fill(words, 9, mpitest_rank);
+    fill_words(words, 9, mpitest_rank);
     EXPECT_EQ(MPI_File_write_at(f, 0, words, WORDS, MPI_INT, MPI_STATUS_IGNORE), 0);
     MPI_Barrier(MPI_COMM_WORLD);
     check_own(f, 9, mpitest_rank);
@@ -186,11 +188,11 @@ static void foreign_lock(void)
 int main(int argc, char **argv)
 {
     iotest_begin(&argc, &argv);
-    tiles_synchronise();
-    other_handles();
-    beside_collective();
+    test_concurrent_writes();
+    test_other_handles();
+    test_rewrite_during_collective();
     test_holes(1, 0);
     test_holes(0, 50);
-    foreign_lock();
+    test_foreign_lock();
     return iotest_end();
 }

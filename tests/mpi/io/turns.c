@@ -1,6 +1,6 @@
-/* turns.c: on tmpfs one rank of a node writes with system calls while the others copy into a mapping. A rank that is stuck in its
- * system call does not hold up the others; pieces that share pages arrive whole; a file that is cut under a mapping is
- * written again and does not end the program.
+/* turns.c: on tmpfs one rank of a node writes with system calls while the others copy to a mapping. A rank
+ * that is stuck in its system call does not block the others; pieces that share pages arrive completely; a
+ * file that is truncated under a mapping is written again and does not end the program.
  * ranks: 3
  * nodes: no
  *
@@ -19,12 +19,12 @@
 #define TMPFS  0x01021994
 #define LENGTH 1200000
 
-static atomic_int *others; /* ranks that have written */
+static atomic_int *others; /* number of other ranks that have written */
 static int stuck, cuts;
 static size_t by_call;
 
-/* Replaces pwrite: rank 0 stays in a call of its turn until all others are done; one byte lengthens the file, without
- * a turn. */
+/* Replaces pwrite: rank 0 stays in a call of its turn until all other ranks have written; a write of one
+ * byte extends the file and needs no turn. */
 ssize_t pwrite(int fd, const void *buf, size_t n, off_t offset)
 {
     by_call += n;
@@ -46,14 +46,14 @@ int madvise(void *at, size_t length, int advice)
 
 static unsigned char out[LENGTH], in[LENGTH];
 
-static void turns_fill(int seed)
+static void fill_data(int seed)
 {
     for (size_t i = 0; i < LENGTH; i++)
         out[i] = (unsigned char)(i * 7 + i / 4093 + (size_t)seed);
     memset(in, 0, LENGTH);
 }
 
-static void view_pieces(MPI_File f, int piece, int turns, int turn)
+static void set_piece_view(MPI_File f, int piece, int turns, int turn)
 {
     MPI_Datatype block, type;
     MPI_Type_contiguous(piece, MPI_BYTE, &block);
@@ -64,19 +64,20 @@ static void view_pieces(MPI_File f, int piece, int turns, int turn)
     MPI_Type_free(&type);
 }
 
-/* Rank 0 has the turn and keeps it. The others must not need it, nor more of pwrite than the byte that lengthens the file. */
-static void check_beside(int there)
+/* Rank 0 has the turn and keeps it. The other ranks must not need the turn, nor any pwrite except the byte
+ * that extends the file. */
+static void check_others_need_no_turn(int there)
 {
     MPI_File f = iotest_open(MPI_COMM_WORLD, MPI_INFO_NULL);
     EXPECT_EQ(
         MPI_File_set_view(f, (MPI_Offset)LENGTH * mpitest_rank, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL),
         0);
-    turns_fill(mpitest_rank);
+    fill_data(mpitest_rank);
     atomic_store(others, 0);
     by_call = 0;
     stuck = there && mpitest_rank == 0;
     MPI_Barrier(MPI_COMM_WORLD);
-    do { /* rank 0: until it had the turn; the others: until they did without */
+    do { /* rank 0: until it had the turn; others: until they wrote without the turn */
         by_call = 0;
         EXPECT_EQ(MPI_File_write_at(f, 0, out, LENGTH, MPI_BYTE, MPI_STATUS_IGNORE), 0);
     } while (there && (mpitest_rank == 0 ? by_call <= 1 : by_call > 1));
@@ -101,15 +102,15 @@ static void check_pieces(int piece, int collective)
                       0);
     }
     MPI_Barrier(MPI_COMM_WORLD);
-    turns_fill(mpitest_rank + piece);
-    view_pieces(f, piece, turns, mpitest_rank);
+    fill_data(mpitest_rank + piece);
+    set_piece_view(f, piece, turns, mpitest_rank);
     EXPECT_EQ(
         (collective ? MPI_File_write_at_all : MPI_File_write_at)(f, 0, out, n, MPI_BYTE, MPI_STATUS_IGNORE),
         0);
     MPI_Barrier(MPI_COMM_WORLD);
     EXPECT_EQ(MPI_File_read_at(f, 0, in, n, MPI_BYTE, MPI_STATUS_IGNORE), 0);
     EXPECT(memcmp(in, out, (size_t)n) == 0);
-    view_pieces(f, piece, turns, mpitest_size);
+    set_piece_view(f, piece, turns, mpitest_size);
     EXPECT_EQ(MPI_File_read_at(f, 0, in, n, MPI_BYTE, MPI_STATUS_IGNORE), 0);
     for (int i = 0; i < n; i++)
         if (in[i] != 0x5a) {
@@ -125,7 +126,7 @@ static void on_bus(int sig)
     (void)sig;
 }
 
-static void check_cut(void)
+static void check_truncated_file(void)
 {
     struct sigaction mine = {.sa_handler = on_bus}, old, after;
     MPI_File f;
@@ -134,11 +135,11 @@ static void check_cut(void)
     sigaction(SIGBUS, &mine, &old);
     EXPECT_EQ(MPI_File_open(MPI_COMM_SELF, iotest_name, MPI_MODE_RDWR | MPI_MODE_CREATE, MPI_INFO_NULL, &f),
               0);
-    view_pieces(f, 200, 3, 1);
-    turns_fill(5);
+    set_piece_view(f, 200, 3, 1);
+    fill_data(5);
     cuts = 1;
     EXPECT_EQ(MPI_File_write_at(f, 0, out, 40000, MPI_BYTE, MPI_STATUS_IGNORE), 0);
-    EXPECT_EQ(cuts, 0); /* there was a mapping */
+    EXPECT_EQ(cuts, 0); /* a mapping was used */
     EXPECT_EQ(MPI_File_read_at(f, 0, in, 40000, MPI_BYTE, MPI_STATUS_IGNORE), 0);
     EXPECT(memcmp(in, out, 40000) == 0);
     EXPECT_EQ(MPI_File_close(&f), 0);
@@ -156,16 +157,16 @@ int main(int argc, char **argv)
     snprintf(name, sizeof(name), "/dev/shm/%s", iotest_begin(&argc, &argv));
     const int there = statfs("/dev/shm", &fs) == 0 && fs.f_type == TMPFS && access("/dev/shm", W_OK) == 0;
     if (there)
-        memcpy(iotest_name, name, sizeof(iotest_name)); /* a short name */
+        memcpy(iotest_name, name, sizeof(iotest_name)); /* iotest_name is longer than this name */
     MPI_Win_allocate_shared(mpitest_rank == 0 ? 64 : 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &others, &window);
     MPI_Win_shared_query(window, 0, &size, &unit, &others);
-    check_beside(there);
+    check_others_need_no_turn(there);
     check_pieces(5000, 0);
     check_pieces(70001, 1);
     check_pieces(200, 0);
     MPI_Barrier(MPI_COMM_WORLD);
     if (there)
-        check_cut();
+        check_truncated_file();
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Win_free(&window);
     return iotest_end();

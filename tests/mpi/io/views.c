@@ -1,5 +1,6 @@
-/* views.c: random views, written in one way and read in another, beside a model of the file in memory. Every way is tried:
- * independent, collective by aggregators or without, with sieving, small windows, memory in one block or in pieces.
+/* views.c: random views, written by one method and read by another, compared with a model of the file in
+ * memory, for all methods: independent, collective with and without aggregators, with sieving, small
+ * windows, contiguous memory and memory with gaps.
  * ranks: 1 2 5
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -9,18 +10,19 @@
 
 static unsigned seed;
 
-static unsigned views_roll(unsigned n)
+static unsigned random_below(unsigned n)
 {
     seed = seed * 1664525 + 1013904223;
     return (seed >> 10) % n;
 }
 
-static unsigned char byte_at(int round, int rank, long at)
+static unsigned char data_byte(int round, int rank, long at)
 {
     return (unsigned char)(round * 7 + rank * 31 + at * 3 + at / 251 + 1);
 }
 
-/* The ranks take turns in blocks of different lengths: no byte belongs to two. The same numbers at all ranks. */
+/* A pattern of blocks of different lengths that alternate between ranks: no byte belongs to two ranks. All
+ * ranks compute the same pattern. */
 struct pattern {
     int nblocks, length[8][6], start[8][6]; /* by rank and block, in etypes */
     int extent;
@@ -29,16 +31,16 @@ struct pattern {
 static void make_pattern(struct pattern *p)
 {
     int at = 0;
-    p->nblocks = 1 + (int)views_roll(6);
+    p->nblocks = 1 + (int)random_below(6);
     for (int b = 0; b < p->nblocks; b++) {
         for (int r = 0; r < mpitest_size; r++) {
-            at += views_roll(3) ? 0 : (int)views_roll(5); /* sometimes a hole */
+            at += random_below(3) ? 0 : (int)random_below(5); /* some blocks are preceded by a hole */
             p->start[r][b] = at;
-            p->length[r][b] = 1 + (int)views_roll(views_roll(4) ? 4 : 40);
+            p->length[r][b] = 1 + (int)random_below(random_below(4) ? 4 : 40);
             at += p->length[r][b];
         }
     }
-    p->extent = at + (int)views_roll(3);
+    p->extent = at + (int)random_below(3);
 }
 
 static MPI_Datatype file_type(const struct pattern *p, MPI_Datatype etype)
@@ -54,7 +56,7 @@ static MPI_Datatype file_type(const struct pattern *p, MPI_Datatype etype)
 }
 
 /* The file offset of a byte of a rank's stream. */
-static long views_place(const struct pattern *p, int rank, long disp, int unit, long position)
+static long file_offset(const struct pattern *p, int rank, long disp, int unit, long position)
 {
     long tile_bytes = 0;
     for (int b = 0; b < p->nblocks; b++)
@@ -69,7 +71,7 @@ static long views_place(const struct pattern *p, int rank, long disp, int unit, 
     return -1;
 }
 
-/* Memory in one block, or every other element of a larger array. */
+/* Contiguous memory, or every other element of a larger array. */
 static MPI_Datatype memory_type(MPI_Datatype etype, int gaps)
 {
     MPI_Datatype type = etype;
@@ -83,12 +85,12 @@ static MPI_Datatype memory_type(MPI_Datatype etype, int gaps)
     return type;
 }
 
-static int views_move(MPI_File f, int write, int way, long offset, char *buf, int count, MPI_Datatype type,
-                      MPI_Status *status)
+static int access_file(MPI_File f, int write, int method, long offset, char *buf, int count,
+                       MPI_Datatype type, MPI_Status *status)
 {
     MPI_Request request;
     int rc;
-    switch (way) {
+    switch (method) {
     case 0:
         return write ? MPI_File_write_at(f, offset, buf, count, type, status)
                      : MPI_File_read_at(f, offset, buf, count, type, status);
@@ -114,19 +116,19 @@ static int views_move(MPI_File f, int write, int way, long offset, char *buf, in
 
 static const char *const cb[] = {"automatic", "enable", "disable"};
 
-static MPI_File open_some(int round)
+static MPI_File open_with_random_hints(int round)
 {
     MPI_Info info;
     char number[16];
     MPI_Info_create(&info);
-    MPI_Info_set(info, "romio_cb_write", cb[views_roll(3)]);
-    MPI_Info_set(info, "romio_cb_read", cb[views_roll(3)]);
-    MPI_Info_set(info, "romio_ds_read", cb[views_roll(3)]);
+    MPI_Info_set(info, "romio_cb_write", cb[random_below(3)]);
+    MPI_Info_set(info, "romio_cb_read", cb[random_below(3)]);
+    MPI_Info_set(info, "romio_ds_read", cb[random_below(3)]);
     MPI_Info_set(info, "romio_ds_write", round % 4 == 3 ? "enable" : "disable");
-    snprintf(number, sizeof(number), "%d", views_roll(2) ? 4096 : 1 << 20);
+    snprintf(number, sizeof(number), "%d", random_below(2) ? 4096 : 1 << 20);
     MPI_Info_set(info, "cb_buffer_size", number);
     MPI_Info_set(info, "ind_rd_buffer_size", number);
-    snprintf(number, sizeof(number), "%u", 1 + views_roll((unsigned)mpitest_size));
+    snprintf(number, sizeof(number), "%u", 1 + random_below((unsigned)mpitest_size));
     MPI_Info_set(info, "cb_nodes", number);
     MPI_File f = iotest_open(MPI_COMM_WORLD, info);
     MPI_Info_free(&info);
@@ -142,9 +144,9 @@ static void check_file(MPI_File f, int round, const struct pattern *p, long disp
     memset(want, 0, sizeof(want));
     for (int r = 0; r < mpitest_size; r++) {
         for (long i = 0; i < (long)counts[r] * unit; i++) {
-            const long at = views_place(p, r, disp, unit, offset * unit + i);
+            const long at = file_offset(p, r, disp, unit, offset * unit + i);
             if (at < LIMIT)
-                want[at] = byte_at(round, r, i);
+                want[at] = data_byte(round, r, i);
             size = at + 1 > size ? at + 1 : size;
         }
     }
@@ -159,43 +161,43 @@ static void check_file(MPI_File f, int round, const struct pattern *p, long disp
     EXPECT(memcmp(want, got, LIMIT) == 0);
 }
 
-static void views_fill(unsigned char *buf, int round, int count, int unit, int gaps)
+static void fill_data(unsigned char *buf, int round, int count, int unit, int gaps)
 {
     for (int i = 0; i < count; i++)
         for (int k = 0; k < unit; k++)
-            buf[i * unit * (gaps ? 2 : 1) + k] = byte_at(round, mpitest_rank, (long)i * unit + k);
+            buf[i * unit * (gaps ? 2 : 1) + k] = data_byte(round, mpitest_rank, (long)i * unit + k);
 }
 
-static void try_one(int round)
+static void test_random_view(int round)
 {
     static unsigned char out[65536], in[65536];
     struct pattern p;
     int counts[8], gaps_out, gaps_in, mine_gaps;
     MPI_Status status;
-    MPI_File f = open_some(round);
-    MPI_Datatype etype = views_roll(2) ? MPI_INT : MPI_BYTE;
+    MPI_File f = open_with_random_hints(round);
+    MPI_Datatype etype = random_below(2) ? MPI_INT : MPI_BYTE;
     const int unit = etype == MPI_INT ? 4 : 1;
     make_pattern(&p);
-    const long disp = views_roll(50), offset = views_roll(30);
+    const long disp = random_below(50), offset = random_below(30);
     for (int r = 0; r < mpitest_size; r++)
-        counts[r] = views_roll(5) ? (int)views_roll(2000) : 0;
-    const int way_out = (int)views_roll(5), way_in = (int)views_roll(5);
-    gaps_out = (int)views_roll(2);
-    gaps_in = (int)views_roll(2);
-    mine_gaps = (gaps_out + mpitest_rank) % 2; /* ranks may differ in how their memory looks */
+        counts[r] = random_below(5) ? (int)random_below(2000) : 0;
+    const int way_out = (int)random_below(5), way_in = (int)random_below(5);
+    gaps_out = (int)random_below(2);
+    gaps_in = (int)random_below(2);
+    mine_gaps = (gaps_out + mpitest_rank) % 2; /* ranks may use different memory types */
     const int count = counts[mpitest_rank];
     MPI_Datatype filetype = file_type(&p, etype), memory = memory_type(etype, mine_gaps);
     MPI_Datatype memory_in = memory_type(etype, gaps_in);
     EXPECT_EQ(MPI_File_set_view(f, disp, etype, filetype, "native", MPI_INFO_NULL), 0);
-    views_fill(out, round, count, unit, mine_gaps);
-    EXPECT_EQ(views_move(f, 1, way_out, offset, (char *)out, count, memory, &status), 0);
+    fill_data(out, round, count, unit, mine_gaps);
+    EXPECT_EQ(access_file(f, 1, way_out, offset, (char *)out, count, memory, &status), 0);
     EXPECT_EQ(count_of(&status, etype), count);
     MPI_File_sync(f);
     MPI_Barrier(MPI_COMM_WORLD);
     memset(in, 0, sizeof(in));
     memset(out, 0, sizeof(out));
-    views_fill(out, round, count, unit, gaps_in);
-    EXPECT_EQ(views_move(f, 0, way_in, offset, (char *)in, count, memory_in, &status), 0);
+    fill_data(out, round, count, unit, gaps_in);
+    EXPECT_EQ(access_file(f, 0, way_in, offset, (char *)in, count, memory_in, &status), 0);
     EXPECT_EQ(count_of(&status, etype), count);
     EXPECT(memcmp(in, out, sizeof(in)) == 0);
     check_file(f, round, &p, disp, unit, offset, counts);
@@ -214,7 +216,7 @@ int main(int argc, char **argv)
     iotest_begin(&argc, &argv);
     for (int round = 0; round < 60 && !mpitest_failures; round++) {
         seed = 12345u + 977u * (unsigned)round;
-        try_one(round);
+        test_random_view(round);
         MPI_Allreduce(MPI_IN_PLACE, &mpitest_failures, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     }
     return iotest_end();

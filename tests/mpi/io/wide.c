@@ -1,6 +1,7 @@
-/* wide.c: more than 2^31 bytes in one call, offsets beyond 4 GiB, and files that are mostly holes. This program stands between the
- * library and the system calls: of large accesses it records addresses and offsets and moves nothing, so that neither memory nor
- * disk is used. With IOTEST_HUGE=1 it also moves 2 GiB through aggregators into a real file.
+/* wide.c: more than 2^31 bytes in one call, offsets beyond 4 GiB, and sparse files. This program
+ * interposes on the library's system calls: for large accesses it checks addresses and offsets and
+ * transfers nothing, so that neither memory nor disk is used. With IOTEST_HUGE=1 it also writes 2 GiB
+ * through aggregators to a real file.
  * ranks: 2
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -12,11 +13,12 @@
 
 #include "iotest.h"
 
-#define GIB  ((MPI_Count)1 << 30)
-#define MANY (2 * GIB + 5)
+#define GIB        ((MPI_Count)1 << 30)
+#define MANY_BYTES (2 * GIB + 5)
 
-/* What the library requested, and where it should have been: byte b of the file is at base + b - start, or, with holes, a
- * GiB of data is followed by one of a hole. A period of memory that is used again and again has `turn` bytes. */
+/* The simulated transfer: byte b of the file corresponds to base + b - start or, with holes, one GiB of
+ * data is followed by one GiB of hole. `turn`: bytes of memory that the datatype uses repeatedly; 0: each
+ * byte once. `moved`: bytes requested so far. */
 static struct {
     bool on;
     char *base;
@@ -24,7 +26,7 @@ static struct {
     bool holes;
 } pretend;
 
-static ssize_t wide_poll(void *buf, size_t n, off_t offset)
+static ssize_t check_request(void *buf, size_t n, off_t offset)
 {
     MPI_Count at = offset - pretend.start;
     if (pretend.holes) {
@@ -37,16 +39,16 @@ static ssize_t wide_poll(void *buf, size_t n, off_t offset)
     return (ssize_t)n;
 }
 
-static ssize_t look_list(const struct iovec *list, int n, off_t offset)
+static ssize_t check_list(const struct iovec *list, int n, off_t offset)
 {
     ssize_t sum = 0;
     for (int i = 0; i < n; i++)
-        sum += wide_poll(list[i].iov_base, list[i].iov_len, offset + sum);
+        sum += check_request(list[i].iov_base, list[i].iov_len, offset + sum);
     return sum;
 }
 
 /* True for files of the test, but not for the side file of the shared pointer between nodes. */
-static bool wide_pretends(int fd)
+static bool is_simulated(int fd)
 {
     char link[64], path[4096];
     snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
@@ -57,26 +59,26 @@ static bool wide_pretends(int fd)
 
 ssize_t pwrite(int fd, const void *buf, size_t n, off_t offset)
 {
-    return wide_pretends(fd) ? wide_poll((void *)(uintptr_t)buf, n, offset)
-                             : syscall(SYS_pwrite64, fd, buf, n, offset);
+    return is_simulated(fd) ? check_request((void *)(uintptr_t)buf, n, offset)
+                            : syscall(SYS_pwrite64, fd, buf, n, offset);
 }
 
 ssize_t pread(int fd, void *buf, size_t n, off_t offset)
 {
-    return wide_pretends(fd) ? wide_poll(buf, n, offset) : syscall(SYS_pread64, fd, buf, n, offset);
+    return is_simulated(fd) ? check_request(buf, n, offset) : syscall(SYS_pread64, fd, buf, n, offset);
 }
 
 ssize_t pwritev(int fd, const struct iovec *list, int n, off_t offset)
 {
-    return pretend.on ? look_list(list, n, offset) : syscall(SYS_pwritev, fd, list, n, (long)offset, 0L);
+    return pretend.on ? check_list(list, n, offset) : syscall(SYS_pwritev, fd, list, n, (long)offset, 0L);
 }
 
 ssize_t preadv(int fd, const struct iovec *list, int n, off_t offset)
 {
-    return pretend.on ? look_list(list, n, offset) : syscall(SYS_preadv, fd, list, n, (long)offset, 0L);
+    return pretend.on ? check_list(list, n, offset) : syscall(SYS_preadv, fd, list, n, (long)offset, 0L);
 }
 
-static void wide_begin(char *base, MPI_Count start)
+static void begin_simulation(char *base, MPI_Count start)
 {
     pretend.on = true;
     pretend.base = base;
@@ -105,38 +107,38 @@ static void check_counts(MPI_File f, char *memory)
     MPI_Status status;
     MPI_Request request;
     MPI_Offset position;
-    const MPI_Offset at = 3 + mpitest_rank * 2 * MANY;
-    wide_begin(memory, at);
-    EXPECT_EQ(MPI_File_write_at_c(f, at, memory, MANY, MPI_BYTE, &status), 0);
-    expect_all(&status, MANY);
-    wide_begin(memory, at);
-    EXPECT_EQ(MPI_File_read_at_c(f, at, memory, MANY, MPI_BYTE, &status), 0);
-    expect_all(&status, MANY);
-    wide_begin(memory, at);
-    EXPECT_EQ(MPI_File_iread_at_c(f, at, memory, MANY, MPI_BYTE, &request), 0);
+    const MPI_Offset at = 3 + mpitest_rank * 2 * MANY_BYTES;
+    begin_simulation(memory, at);
+    EXPECT_EQ(MPI_File_write_at_c(f, at, memory, MANY_BYTES, MPI_BYTE, &status), 0);
+    expect_all(&status, MANY_BYTES);
+    begin_simulation(memory, at);
+    EXPECT_EQ(MPI_File_read_at_c(f, at, memory, MANY_BYTES, MPI_BYTE, &status), 0);
+    expect_all(&status, MANY_BYTES);
+    begin_simulation(memory, at);
+    EXPECT_EQ(MPI_File_iread_at_c(f, at, memory, MANY_BYTES, MPI_BYTE, &request), 0);
     EXPECT_EQ(MPI_Wait(&request, &status), 0);
-    expect_all(&status, MANY);
-    wide_begin(memory, at);
-    EXPECT_EQ(MPI_File_write_at_all_c(f, at, memory, MANY, MPI_BYTE, &status), 0);
-    expect_all(&status, MANY);
-    wide_begin(memory, at);
+    expect_all(&status, MANY_BYTES);
+    begin_simulation(memory, at);
+    EXPECT_EQ(MPI_File_write_at_all_c(f, at, memory, MANY_BYTES, MPI_BYTE, &status), 0);
+    expect_all(&status, MANY_BYTES);
+    begin_simulation(memory, at);
     EXPECT_EQ(MPI_File_seek(f, at, MPI_SEEK_SET), 0);
-    EXPECT_EQ(MPI_File_iwrite_all_c(f, memory, MANY, MPI_BYTE, &request), 0);
+    EXPECT_EQ(MPI_File_iwrite_all_c(f, memory, MANY_BYTES, MPI_BYTE, &request), 0);
     EXPECT_EQ(MPI_Wait(&request, &status), 0);
-    expect_all(&status, MANY);
+    expect_all(&status, MANY_BYTES);
     EXPECT_EQ(MPI_File_get_position(f, &position), 0);
-    EXPECT_EQ(position, at + MANY);
+    EXPECT_EQ(position, at + MANY_BYTES);
     EXPECT_EQ(MPI_File_seek_shared(f, 7, MPI_SEEK_SET), 0);
     if (mpitest_rank == 0) {
-        wide_begin(memory, 7);
-        EXPECT_EQ(MPI_File_write_shared_c(f, memory, MANY, MPI_BYTE, &status), 0);
-        expect_all(&status, MANY);
+        begin_simulation(memory, 7);
+        EXPECT_EQ(MPI_File_write_shared_c(f, memory, MANY_BYTES, MPI_BYTE, &status), 0);
+        expect_all(&status, MANY_BYTES);
     }
     MPI_Barrier(MPI_COMM_WORLD);
     EXPECT_EQ(MPI_File_get_position_shared(f, &position), 0);
-    EXPECT_EQ(position, 7 + MANY);
+    EXPECT_EQ(position, 7 + MANY_BYTES);
     EXPECT_EQ(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL), 0);
-    wide_begin(memory, 0); /* 2^62 words would be byte 2^64, which must not become byte 0 */
+    begin_simulation(memory, 0); /* 2^62 words correspond to byte 2^64, which must not wrap to byte 0 */
     EXPECT_EQ(class_of(MPI_File_write_at(f, (MPI_Offset)1 << 62, memory, 1, MPI_INT, &status)), MPI_ERR_ARG);
     EXPECT_EQ(class_of(MPI_File_write_at_all(f, (MPI_Offset)1 << 62, memory, 1, MPI_INT, &status)),
               MPI_ERR_ARG);
@@ -157,12 +159,12 @@ static void check_types(MPI_File f, char *memory)
     MPI_Type_commit(&mib);
     MPI_Type_create_resized(mib, 0, 0, &again);
     MPI_Type_commit(&again);
-    wide_begin(memory, 11);
+    begin_simulation(memory, 11);
     EXPECT_EQ(MPI_File_write_at(f, 11, memory, TIMES, mib, &status), 0);
     EXPECT_EQ(MPI_Get_count(&status, mib, &n), 0);
     EXPECT_EQ(n, TIMES);
     expect_all(&status, (MPI_Count)TIMES * MIB);
-    wide_begin(memory, 11);
+    begin_simulation(memory, 11);
     pretend.turn = MIB;
     EXPECT_EQ(MPI_File_write_at(f, 11, memory, TIMES, again, &status), 0);
     expect_all(&status, (MPI_Count)TIMES * MIB);
@@ -170,7 +172,7 @@ static void check_types(MPI_File f, char *memory)
     MPI_Type_free(&mib);
 }
 
-/* Tests a view of pieces of 1 GiB; then 40 bytes at offsets up to 2^42, really written. */
+/* Tests a view of pieces of 1 GiB; then 40 bytes at offsets up to 2^42 that are written to the file. */
 static void check_views(MPI_File f, char *memory)
 {
     MPI_Status status;
@@ -181,14 +183,14 @@ static void check_views(MPI_File f, char *memory)
     MPI_Type_create_resized_c(piece, 0, 2 * GIB, &type);
     MPI_Type_commit(&type);
     EXPECT_EQ(MPI_File_set_view(f, 5 * GIB, MPI_BYTE, type, "native", MPI_INFO_NULL), 0);
-    wide_begin(memory, 5 * GIB);
+    begin_simulation(memory, 5 * GIB);
     pretend.holes = true;
-    EXPECT_EQ(MPI_File_write_at_c(f, 0, memory, MANY, MPI_BYTE, &status), 0);
-    expect_all(&status, MANY);
-    wide_begin(memory, 5 * GIB);
+    EXPECT_EQ(MPI_File_write_at_c(f, 0, memory, MANY_BYTES, MPI_BYTE, &status), 0);
+    expect_all(&status, MANY_BYTES);
+    begin_simulation(memory, 5 * GIB);
     pretend.holes = true;
-    EXPECT_EQ(MPI_File_read_at_c(f, 0, memory, MANY, MPI_BYTE, &status), 0);
-    expect_all(&status, MANY);
+    EXPECT_EQ(MPI_File_read_at_c(f, 0, memory, MANY_BYTES, MPI_BYTE, &status), 0);
+    expect_all(&status, MANY_BYTES);
     EXPECT_EQ(MPI_File_get_byte_offset(f, 2047 * GIB + 9, &at), 0);
     EXPECT_EQ(at, 5 * GIB + 2047 * 2 * GIB + 9);
     MPI_Type_free(&piece);
@@ -204,7 +206,7 @@ static void check_views(MPI_File f, char *memory)
     EXPECT_EQ(at, ((MPI_Offset)1 << 41) + 8 * mpitest_size);
     MPI_Barrier(MPI_COMM_WORLD);
     EXPECT_EQ(MPI_File_read_at_all(f, 0, back, sizeof(back), MPI_BYTE, &status), 0);
-    EXPECT_EQ(count_of(&status, MPI_BYTE), (int)sizeof(some)); /* the file ends there */
+    EXPECT_EQ(count_of(&status, MPI_BYTE), (int)sizeof(some)); /* the file ends after these bytes */
     EXPECT(memcmp(some, back, sizeof(some)) == 0);
     EXPECT_EQ(MPI_File_seek(f, 0, MPI_SEEK_END), 0);
     EXPECT_EQ(MPI_File_get_position(f, &at), 0);
@@ -246,8 +248,8 @@ int main(int argc, char **argv)
 {
     MPI_Info info;
     iotest_begin(&argc, &argv);
-    char *memory =
-        mmap(NULL, (size_t)MANY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *memory = mmap(NULL, (size_t)MANY_BYTES, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     EXPECT(memory != MAP_FAILED);
     MPI_Info_create(&info);
     MPI_Info_set(info, "fishplate_map", "disable");
@@ -260,6 +262,6 @@ int main(int argc, char **argv)
         check_huge(f, memory);
     EXPECT_EQ(MPI_File_close(&f), 0);
     MPI_Info_free(&info);
-    munmap(memory, (size_t)MANY);
+    munmap(memory, (size_t)MANY_BYTES);
     return iotest_end();
 }

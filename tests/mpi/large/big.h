@@ -1,7 +1,7 @@
-/* big.h: buffers of more than 2^31 bytes on a small machine. One small file is mapped over and over, so that
- * gigabytes of addresses are one megabyte of memory. What a program may send lies there with a period; what
- * it receives must show the same period. The first page and the last ones are memory of their own: there it
- * is seen that a transfer begins and ends where it should.
+/* big.h: buffers of more than 2^31 bytes on a small machine. One small file is mapped repeatedly, so that
+ * gigabytes of addresses use one megabyte of memory. Data to send is periodic, and received data must show
+ * the same period. The first page and the last pages are private memory, where the test checks that a
+ * transfer begins and ends at the right byte.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_MPI_BIG_H
@@ -19,8 +19,8 @@ enum { BIG_PAGE = 65536, BIG_PERIOD = 17 * BIG_PAGE, BIG_EDGE = 3 * BIG_PAGE };
 
 struct big {
     unsigned char *at;
-    unsigned char *period; /* where the repeated part may be read and written in one piece */
-    size_t room;
+    unsigned char *period; /* another mapping of the repeated part, in one piece */
+    size_t room;           /* bytes mapped */
 };
 
 static inline unsigned char big_value(MPI_Count i)
@@ -29,8 +29,8 @@ static inline unsigned char big_value(MPI_Count i)
     return (unsigned char)(p * 13 + p / 251 + p / 4096);
 }
 
-/* Room for this many bytes and an edge. */
-static inline struct big big_new(MPI_Count len)
+/* Maps a buffer of `len` bytes and the pages after its end. */
+static inline struct big big_map(MPI_Count len)
 {
     struct big b = {.room = ((size_t)len + BIG_EDGE + BIG_PERIOD) / BIG_PERIOD * BIG_PERIOD};
     int fd = memfd_create("big", MFD_CLOEXEC);
@@ -46,73 +46,72 @@ static inline struct big big_new(MPI_Count len)
     return b;
 }
 
-static inline void big_free(struct big *b)
+static inline void big_unmap(struct big *b)
 {
     munmap(b->at, b->room);
     munmap(b->period, BIG_PERIOD);
 }
 
-/* A source for sends: each position has its byte of the pattern, of which `mask` keeps some bits. */
+/* Maps a source for sends: each byte is that of the pattern, reduced to the bits of `mask`. */
 static inline struct big big_source(MPI_Count len, unsigned char mask)
 {
-    struct big b = big_new(len);
+    struct big b = big_map(len);
     for (MPI_Count i = 0; i < BIG_PERIOD; i++)
         b.period[i] = big_value(i) & mask;
     return b;
 }
 
-static inline void big_own(void *at, size_t len)
+static inline void big_make_private(void *at, size_t len)
 {
     if (mmap(at, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
         MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/* The pages that hold the last bytes of len, and what follows them. */
-static inline size_t big_edge_start(MPI_Count len)
+/* Offset of the private pages that hold the last bytes of a transfer of `len` bytes. */
+static inline size_t big_edge_offset(MPI_Count len)
 {
     return (size_t)(len - 1) / BIG_PAGE * BIG_PAGE - BIG_PAGE;
 }
 
-/* A target for receives of up to len bytes. */
+/* Maps a target for receives of up to `len` bytes. */
 static inline struct big big_target(MPI_Count len)
 {
-    struct big b = big_new(len);
-    big_own(b.at, BIG_PAGE);
-    big_own(b.at + big_edge_start(len - BIG_PAGE), 4 * BIG_PAGE);
+    struct big b = big_map(len);
+    big_make_private(b.at, BIG_PAGE);
+    big_make_private(b.at + big_edge_offset(len - BIG_PAGE), 4 * BIG_PAGE);
     return b;
 }
 
-/* Makes the target ready for a transfer of this many bytes: what it was made for, or less by at most a page.
- */
+/* Prepares the target for a transfer of `len` bytes, at most one page less than its size. */
 static inline void big_clear(struct big *b, MPI_Count len)
 {
     memset(b->period, 0xee, BIG_PERIOD);
     memset(b->at, 0xee, BIG_PAGE);
-    memset(b->at + big_edge_start(len), 0xee, 2 * BIG_PAGE + 64);
+    memset(b->at + big_edge_offset(len), 0xee, 2 * BIG_PAGE + 64);
 }
 
-/* Checks that the target holds bytes `from` to `from + len - 1` of the pattern (the bits in mask) and nothing behind.
- * Returns the number of wrong bytes among those checked. */
-static inline long big_wrong(const struct big *b, MPI_Count from, MPI_Count len, unsigned char mask)
+/* Checks that the target holds bytes `from` to `from + len - 1` of the pattern (the bits in `mask`) and no
+ * data after them. Returns the number of wrong bytes among the checked ones. */
+static inline long big_count_wrong(const struct big *b, MPI_Count from, MPI_Count len, unsigned char mask)
 {
     long wrong = 0;
     for (MPI_Count i = 0; i < BIG_PAGE + BIG_PERIOD; i++)
         wrong += b->at[i] != (big_value(from + i) & mask);
-    for (MPI_Count i = (MPI_Count)big_edge_start(len); i < len; i++)
+    for (MPI_Count i = (MPI_Count)big_edge_offset(len); i < len; i++)
         wrong += b->at[i] != (big_value(from + i) & mask);
     for (MPI_Count i = len; i < len + 64; i++)
         wrong += b->at[i] != 0xee;
     return wrong;
 }
 
-/* Skips the test under sanitizers, which record every address: there is no room for gigabytes. */
-static inline void big_skip(void)
+/* Skips the test under sanitizers, whose shadow memory cannot cover gigabytes. */
+static inline void big_skip_under_sanitizer(void)
 {
     if (dlsym(RTLD_DEFAULT, "__asan_init") || dlsym(RTLD_DEFAULT, "__tsan_init"))
         exit(77);
 }
 
-/* The count of this run: 2^31 - 1 unless BIG is set to 0 or 1 more. */
+/* Returns the count of this run: 2^31 - 1, or with BIG=0 2^31, with BIG=1 2^31 + 1. */
 static inline MPI_Count big_count(int *which)
 {
     const char *text = getenv("BIG");

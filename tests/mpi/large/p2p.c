@@ -16,7 +16,7 @@ static struct big out, in, room;
 static MPI_Count n;
 #define WORLD MPI_COMM_WORLD
 
-static void look_at_status(const MPI_Status *s)
+static void check_status(const MPI_Status *s)
 {
     MPI_Count count = -1, elements = -1;
     int small = -1;
@@ -32,27 +32,27 @@ static void look_at_status(const MPI_Status *s)
     EXPECT_EQ(small, n > INT32_MAX ? MPI_UNDEFINED : n);
 }
 
-static void wait_for(MPI_Request *r)
+static void wait_and_check(MPI_Request *r)
 {
     MPI_Status s;
     MPI_Wait(r, &s);
     if (mpitest_rank == 1)
-        look_at_status(&s);
+        check_status(&s);
 }
 
-static void restart(MPI_Request *r)
+static void start_persistent(MPI_Request *r)
 {
     MPI_Start(r);
-    wait_for(r);
+    wait_and_check(r);
     MPI_Request_free(r);
 }
 
-static void attach(void)
+static void attach_buffer(void)
 {
     MPI_Buffer_attach_c(room.at, n + MPI_BSEND_OVERHEAD);
 }
 
-static void detach(void)
+static void detach_buffer(void)
 {
     void *at = NULL;
     MPI_Count size = 0;
@@ -61,7 +61,8 @@ static void detach(void)
     EXPECT_EQ(size, n + MPI_BSEND_OVERHEAD);
 }
 
-/* The kinds of send. A ready send needs its receive: the other side reports when it is posted. */
+/* Functions for each kind of send. A ready send needs a posted receive: the other side sends a message
+ * when the receive is posted. */
 static void by_send(void)
 {
     MPI_Send_c(out.at, n, MPI_BYTE, 1, 0, WORLD);
@@ -78,43 +79,43 @@ static void by_isend(void)
 {
     MPI_Request r;
     MPI_Isend_c(out.at, n, MPI_BYTE, 1, 0, WORLD, &r);
-    wait_for(&r);
+    wait_and_check(&r);
 }
 static void by_issend(void)
 {
     MPI_Request r;
     MPI_Issend_c(out.at, n, MPI_BYTE, 1, 0, WORLD, &r);
-    wait_for(&r);
+    wait_and_check(&r);
 }
 static void by_irsend(void)
 {
     MPI_Request r;
     MPI_Irsend_c(out.at, n, MPI_BYTE, 1, 0, WORLD, &r);
-    wait_for(&r);
+    wait_and_check(&r);
 }
 static void by_send_init(void)
 {
     MPI_Request r;
     MPI_Send_init_c(out.at, n, MPI_BYTE, 1, 0, WORLD, &r);
-    restart(&r);
+    start_persistent(&r);
 }
 static void by_ssend_init(void)
 {
     MPI_Request r;
     MPI_Ssend_init_c(out.at, n, MPI_BYTE, 1, 0, WORLD, &r);
-    restart(&r);
+    start_persistent(&r);
 }
 static void by_rsend_init(void)
 {
     MPI_Request r;
     MPI_Rsend_init_c(out.at, n, MPI_BYTE, 1, 0, WORLD, &r);
-    restart(&r);
+    start_persistent(&r);
 }
 static void by_bsend(void)
 {
-    attach();
+    attach_buffer();
     MPI_Bsend_c(out.at, n, MPI_BYTE, 1, 0, WORLD);
-    detach();
+    detach_buffer();
 }
 static void by_ibsend(void)
 {
@@ -123,7 +124,7 @@ static void by_ibsend(void)
     MPI_Count size = 0;
     MPI_Comm_attach_buffer_c(WORLD, room.at, n + MPI_BSEND_OVERHEAD);
     MPI_Ibsend_c(out.at, n, MPI_BYTE, 1, 0, WORLD, &r);
-    wait_for(&r);
+    wait_and_check(&r);
     MPI_Comm_detach_buffer_c(WORLD, &at, &size);
     EXPECT(at == room.at);
     EXPECT_EQ(size, n + MPI_BSEND_OVERHEAD);
@@ -131,10 +132,10 @@ static void by_ibsend(void)
 static void by_bsend_init(void)
 {
     MPI_Request r;
-    attach();
+    attach_buffer();
     MPI_Bsend_init_c(out.at, n, MPI_BYTE, 1, 0, WORLD, &r);
-    restart(&r);
-    detach();
+    start_persistent(&r);
+    detach_buffer();
 }
 static void by_psend(void)
 {
@@ -145,7 +146,7 @@ static void by_psend(void)
     MPI_Wait(&r, MPI_STATUS_IGNORE);
     MPI_Request_free(&r);
 }
-/* One byte comes back, so that both counts are checked. */
+/* One byte is received, so that both counts are checked. */
 static void by_sendrecv(void)
 {
     unsigned char x = 0;
@@ -184,19 +185,19 @@ static void by_isendrecv(void)
     EXPECT_EQ(x, 77);
 }
 
-/* The kinds of receive. */
+/* Functions for each kind of receive. */
 static void to_recv(void)
 {
     MPI_Status s;
     MPI_Recv_c(in.at, n, MPI_BYTE, 0, 0, WORLD, &s);
-    look_at_status(&s);
+    check_status(&s);
 }
 static void to_irecv(void)
 {
     MPI_Request r;
     MPI_Irecv_c(in.at, n, MPI_BYTE, 0, 0, WORLD, &r);
     MPI_Send(NULL, 0, MPI_BYTE, 0, 1, WORLD);
-    wait_for(&r);
+    wait_and_check(&r);
 }
 static void to_recv_init(void)
 {
@@ -204,7 +205,7 @@ static void to_recv_init(void)
     MPI_Recv_init_c(in.at, n, MPI_BYTE, 0, 0, WORLD, &r);
     MPI_Start(&r);
     MPI_Send(NULL, 0, MPI_BYTE, 0, 1, WORLD);
-    wait_for(&r);
+    wait_and_check(&r);
     MPI_Request_free(&r);
 }
 static void to_mrecv(void)
@@ -212,9 +213,9 @@ static void to_mrecv(void)
     MPI_Message m;
     MPI_Status s;
     MPI_Mprobe(0, 0, WORLD, &m, &s);
-    look_at_status(&s);
+    check_status(&s);
     MPI_Mrecv_c(in.at, n, MPI_BYTE, &m, &s);
-    look_at_status(&s);
+    check_status(&s);
 }
 static void to_imrecv(void)
 {
@@ -222,16 +223,16 @@ static void to_imrecv(void)
     MPI_Request r;
     MPI_Status s;
     MPI_Mprobe(0, 0, WORLD, &m, &s);
-    look_at_status(&s);
+    check_status(&s);
     MPI_Imrecv_c(in.at, n, MPI_BYTE, &m, &r);
-    wait_for(&r);
+    wait_and_check(&r);
 }
 static void to_precv(void)
 {
     MPI_Request r;
     MPI_Precv_init(in.at, 1, n, MPI_BYTE, 0, 0, WORLD, MPI_INFO_NULL, &r);
     MPI_Start(&r);
-    wait_for(&r);
+    wait_and_check(&r);
     MPI_Request_free(&r);
 }
 static void to_sendrecv(void)
@@ -239,19 +240,19 @@ static void to_sendrecv(void)
     unsigned char x = 77;
     MPI_Status s;
     MPI_Sendrecv_c(&x, 1, MPI_BYTE, 0, 0, in.at, n, MPI_BYTE, 0, 0, WORLD, &s);
-    look_at_status(&s);
+    check_status(&s);
 }
 static void to_isendrecv(void)
 {
     unsigned char x = 77;
     MPI_Request r;
     MPI_Isendrecv_c(&x, 1, MPI_BYTE, 0, 0, in.at, n, MPI_BYTE, 0, 0, WORLD, &r);
-    wait_for(&r);
+    wait_and_check(&r);
 }
 
 static const struct {
     void (*send)(void), (*receive)(void);
-    int ready; /* the receiver first sends that it is ready */
+    int ready; /* the receiver first sends a message that its receive is posted */
 } calls[] = {
     {by_send, to_recv, 0},
     {by_ssend, to_mrecv, 0},
@@ -275,12 +276,12 @@ static const struct {
 int main(int argc, char **argv)
 {
     int which;
-    big_skip();
+    big_skip_under_sanitizer();
     mpitest_begin(&argc, &argv);
     n = big_count(&which);
     if (mpitest_rank == 0) {
         out = big_source(n, 0xff);
-        room = big_new(n + MPI_BSEND_OVERHEAD);
+        room = big_map(n + MPI_BSEND_OVERHEAD);
     } else {
         in = big_target(n);
     }
@@ -288,7 +289,7 @@ int main(int argc, char **argv)
         if (mpitest_rank == 1) {
             big_clear(&in, n);
             calls[i].receive();
-            EXPECT_EQ(big_wrong(&in, 0, n, 0xff), 0);
+            EXPECT_EQ(big_count_wrong(&in, 0, n, 0xff), 0);
             continue;
         }
         if (calls[i].ready)

@@ -16,12 +16,12 @@ static struct big full, in;
 static MPI_Count n;
 
 /* Converts to int, MPI_UNDEFINED if it does not fit. */
-static int types_narrow(MPI_Count value)
+static int narrow_to_int(MPI_Count value)
 {
     return value > INT_MAX ? MPI_UNDEFINED : (int)value;
 }
 
-static void look_at_sizes(MPI_Datatype t, MPI_Count size, MPI_Count extent)
+static void check_sizes(MPI_Datatype t, MPI_Count size, MPI_Count extent)
 {
     MPI_Count c = -1, lb = -1, e = -1;
     int small = -1;
@@ -30,7 +30,7 @@ static void look_at_sizes(MPI_Datatype t, MPI_Count size, MPI_Count extent)
     MPI_Type_size_x(t, &c);
     EXPECT_EQ(c, size);
     MPI_Type_size(t, &small);
-    EXPECT_EQ(small, types_narrow(size));
+    EXPECT_EQ(small, narrow_to_int(size));
     MPI_Type_get_extent_c(t, &lb, &e);
     EXPECT_EQ(lb, 0);
     EXPECT_EQ(e, extent);
@@ -40,7 +40,7 @@ static void look_at_sizes(MPI_Datatype t, MPI_Count size, MPI_Count extent)
 }
 
 /* Checks that the contents of a type are returned, in large counts. */
-static void look_inside(MPI_Datatype t, int combiner, MPI_Count nlarge, const MPI_Count *wanted)
+static void check_contents(MPI_Datatype t, int combiner, MPI_Count nlarge, const MPI_Count *wanted)
 {
     MPI_Count nint = -1, naddr = -1, ncount = -1, ntypes = -1, large[16] = {0};
     MPI_Aint addresses[4];
@@ -57,7 +57,7 @@ static void look_inside(MPI_Datatype t, int combiner, MPI_Count nlarge, const MP
 }
 
 /* Packs and unpacks one element of the type, and frees it. */
-static void through_pack(MPI_Datatype t)
+static void pack_and_unpack(MPI_Datatype t)
 {
     MPI_Count room = -1, at = 0;
     MPI_Type_commit(&t);
@@ -66,7 +66,7 @@ static void through_pack(MPI_Datatype t)
     big_clear(&in, n);
     MPI_Pack_c(full.at, 1, t, in.at, n, &at, MPI_COMM_WORLD);
     EXPECT_EQ(at, n);
-    EXPECT_EQ(big_wrong(&in, 0, n, 0xff), 0);
+    EXPECT_EQ(big_count_wrong(&in, 0, n, 0xff), 0);
     MPI_Type_free(&t);
 }
 
@@ -77,63 +77,63 @@ static void test_constructors(void)
     const int one[1] = {1}, block[1] = {MPI_DISTRIBUTE_BLOCK}, usual[1] = {MPI_DISTRIBUTE_DFLT_DARG};
 
     MPI_Type_contiguous_c(n, MPI_BYTE, &t);
-    look_at_sizes(t, n, n);
-    look_inside(t, MPI_COMBINER_CONTIGUOUS, 1, (MPI_Count[]){n});
-    through_pack(t);
+    check_sizes(t, n, n);
+    check_contents(t, MPI_COMBINER_CONTIGUOUS, 1, (MPI_Count[]){n});
+    pack_and_unpack(t);
 
     MPI_Type_vector_c(n, 1, 1, MPI_BYTE, &t);
-    look_at_sizes(t, n, n);
-    look_inside(t, MPI_COMBINER_VECTOR, 3, (MPI_Count[]){n, 1, 1});
+    check_sizes(t, n, n);
+    check_contents(t, MPI_COMBINER_VECTOR, 3, (MPI_Count[]){n, 1, 1});
     MPI_Type_free(&t);
 
     MPI_Type_create_hvector_c(3, part, part, MPI_BYTE, &t);
-    look_at_sizes(t, 3 * part, 3 * part);
-    look_inside(t, MPI_COMBINER_HVECTOR, 3, (MPI_Count[]){3, part, part});
+    check_sizes(t, 3 * part, 3 * part);
+    check_contents(t, MPI_COMBINER_HVECTOR, 3, (MPI_Count[]){3, part, part});
     MPI_Type_free(&t);
 
     MPI_Type_indexed_c(1, whole, zero, MPI_BYTE, &t);
-    look_at_sizes(t, n, n);
-    look_inside(t, MPI_COMBINER_INDEXED, 3, (MPI_Count[]){1, n, 0});
+    check_sizes(t, n, n);
+    check_contents(t, MPI_COMBINER_INDEXED, 3, (MPI_Count[]){1, n, 0});
     MPI_Type_free(&t);
 
     MPI_Type_create_hindexed_c(1, whole, zero, MPI_BYTE, &t);
-    look_at_sizes(t, n, n);
-    look_inside(t, MPI_COMBINER_HINDEXED, 3, (MPI_Count[]){1, n, 0});
+    check_sizes(t, n, n);
+    check_contents(t, MPI_COMBINER_HINDEXED, 3, (MPI_Count[]){1, n, 0});
     MPI_Type_free(&t);
 
     MPI_Type_create_indexed_block_c(1, n, zero, MPI_BYTE, &t);
-    look_at_sizes(t, n, n);
-    look_inside(t, MPI_COMBINER_INDEXED_BLOCK, 3, (MPI_Count[]){1, n, 0});
+    check_sizes(t, n, n);
+    check_contents(t, MPI_COMBINER_INDEXED_BLOCK, 3, (MPI_Count[]){1, n, 0});
     MPI_Type_free(&t);
 
     MPI_Type_create_hindexed_block_c(1, n, zero, MPI_BYTE, &t);
-    look_at_sizes(t, n, n);
-    look_inside(t, MPI_COMBINER_HINDEXED_BLOCK, 3, (MPI_Count[]){1, n, 0});
+    check_sizes(t, n, n);
+    check_contents(t, MPI_COMBINER_HINDEXED_BLOCK, 3, (MPI_Count[]){1, n, 0});
     MPI_Type_free(&t);
 
     MPI_Type_create_struct_c(1, whole, zero, byte, &t);
-    look_at_sizes(t, n, n);
-    look_inside(t, MPI_COMBINER_STRUCT, 3, (MPI_Count[]){1, n, 0});
-    through_pack(t);
+    check_sizes(t, n, n);
+    check_contents(t, MPI_COMBINER_STRUCT, 3, (MPI_Count[]){1, n, 0});
+    pack_and_unpack(t);
 
     MPI_Type_create_subarray_c(1, whole, whole, zero, MPI_ORDER_C, MPI_BYTE, &t);
-    look_at_sizes(t, n, n);
-    look_inside(t, MPI_COMBINER_SUBARRAY, 3, (MPI_Count[]){n, n, 0});
+    check_sizes(t, n, n);
+    check_contents(t, MPI_COMBINER_SUBARRAY, 3, (MPI_Count[]){n, n, 0});
     MPI_Type_free(&t);
 
     MPI_Type_create_darray_c(1, 0, 1, whole, block, usual, one, MPI_ORDER_C, MPI_BYTE, &t);
-    look_at_sizes(t, n, n);
-    look_inside(t, MPI_COMBINER_DARRAY, 1, (MPI_Count[]){n});
+    check_sizes(t, n, n);
+    check_contents(t, MPI_COMBINER_DARRAY, 1, (MPI_Count[]){n});
     MPI_Type_free(&t);
 
     MPI_Type_create_resized_c(MPI_BYTE, 0, n, &t);
-    look_at_sizes(t, 1, n);
-    look_inside(t, MPI_COMBINER_RESIZED, 2, (MPI_Count[]){0, n});
+    check_sizes(t, 1, n);
+    check_contents(t, MPI_COMBINER_RESIZED, 2, (MPI_Count[]){0, n});
     MPI_Type_free(&t);
 }
 
-/* Tests displacements beyond int: two bytes n apart, in each type that has displacements. */
-static void far_apart(void)
+/* Tests displacements above INT_MAX: two bytes at a distance of n, in each type that has displacements. */
+static void test_large_displacements(void)
 {
     MPI_Datatype t[6], byte[2] = {MPI_BYTE, MPI_BYTE};
     const MPI_Count ones[2] = {1, 1}, places[2] = {0, n}, sizes[1] = {n + 1}, last[1] = {n}, one[1] = {1};
@@ -164,12 +164,12 @@ static void test_packing(void)
     big_clear(&in, n);
     MPI_Pack_c(full.at, n, MPI_BYTE, in.at, n, &at, MPI_COMM_WORLD);
     EXPECT_EQ(at, n);
-    EXPECT_EQ(big_wrong(&in, 0, n, 0xff), 0);
+    EXPECT_EQ(big_count_wrong(&in, 0, n, 0xff), 0);
     at = 0;
     big_clear(&in, n);
     MPI_Unpack_c(full.at, n, &at, in.at, n, MPI_BYTE, MPI_COMM_WORLD);
     EXPECT_EQ(at, n);
-    EXPECT_EQ(big_wrong(&in, 0, n, 0xff), 0);
+    EXPECT_EQ(big_count_wrong(&in, 0, n, 0xff), 0);
 
     MPI_Pack_external_size_c("external32", n, MPI_BYTE, &size);
     EXPECT_EQ(size, n);
@@ -177,20 +177,20 @@ static void test_packing(void)
     big_clear(&in, n);
     MPI_Pack_external_c("external32", full.at, n, MPI_BYTE, in.at, n, &at);
     EXPECT_EQ(at, n);
-    EXPECT_EQ(big_wrong(&in, 0, n, 0xff), 0);
+    EXPECT_EQ(big_count_wrong(&in, 0, n, 0xff), 0);
     at = 0;
     big_clear(&in, n);
     MPI_Unpack_external_c("external32", full.at, n, &at, in.at, n, MPI_BYTE);
     EXPECT_EQ(at, n);
-    EXPECT_EQ(big_wrong(&in, 0, n, 0xff), 0);
+    EXPECT_EQ(big_count_wrong(&in, 0, n, 0xff), 0);
 }
 
-static MPI_Count applied;
+static MPI_Count elements_reduced;
 
-static void take_left(void *left, void *inout, MPI_Count *len, MPI_Datatype *type)
+static void keep_left_operand(void *left, void *inout, MPI_Count *len, MPI_Datatype *type)
 {
     (void)type;
-    applied += *len;
+    elements_reduced += *len;
     memcpy(inout, left, (size_t)*len);
 }
 
@@ -200,14 +200,14 @@ static void test_reductions(void)
     big_clear(&in, n);
     memset(in.period, 0, BIG_PERIOD);
     memset(in.at, 0, BIG_PAGE);
-    memset(in.at + big_edge_start(n), 0, (size_t)n - big_edge_start(n));
+    memset(in.at + big_edge_offset(n), 0, (size_t)n - big_edge_offset(n));
     MPI_Reduce_local_c(full.at, in.at, n, MPI_UINT8_T, MPI_BOR);
-    EXPECT_EQ(big_wrong(&in, 0, n, 0xff), 0);
-    MPI_Op_create_c(take_left, 1, &op);
+    EXPECT_EQ(big_count_wrong(&in, 0, n, 0xff), 0);
+    MPI_Op_create_c(keep_left_operand, 1, &op);
     big_clear(&in, n);
     MPI_Reduce_local_c(full.at, in.at, n, MPI_UINT8_T, op);
-    EXPECT_EQ(applied, n);
-    EXPECT_EQ(big_wrong(&in, 0, n, 0xff), 0);
+    EXPECT_EQ(elements_reduced, n);
+    EXPECT_EQ(big_count_wrong(&in, 0, n, 0xff), 0);
     MPI_Op_free(&op);
 }
 
@@ -223,9 +223,9 @@ static void test_statuses(void)
     MPI_Get_count_c(&s, MPI_BYTE, &c);
     EXPECT_EQ(c, n);
     MPI_Get_count(&s, MPI_BYTE, &small);
-    EXPECT_EQ(small, types_narrow(n));
+    EXPECT_EQ(small, narrow_to_int(n));
     MPI_Get_elements(&s, MPI_BYTE, &small);
-    EXPECT_EQ(small, types_narrow(n));
+    EXPECT_EQ(small, narrow_to_int(n));
     MPI_Status_set_elements_x(&s, MPI_INT, n);
     MPI_Get_elements_x(&s, MPI_INT, &c);
     EXPECT_EQ(c, n);
@@ -253,19 +253,19 @@ static void test_buffers(void)
     MPI_Buffer_attach_c(in.at, n);
     MPI_Buffer_detach(&at, &small);
     EXPECT(at == in.at);
-    EXPECT_EQ(small, types_narrow(n));
+    EXPECT_EQ(small, narrow_to_int(n));
 }
 
 int main(int argc, char **argv)
 {
     int which;
-    big_skip();
+    big_skip_under_sanitizer();
     mpitest_begin(&argc, &argv);
     n = big_count(&which);
     full = big_source(n + BIG_PAGE, 0xff);
     in = big_target(n);
     test_constructors();
-    far_apart();
+    test_large_displacements();
     test_packing();
     test_reductions();
     test_statuses();

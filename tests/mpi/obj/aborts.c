@@ -1,5 +1,6 @@
-/* aborts.c: how an error ends a job. Without arguments, what the initial error handler is; with
- * one, one of them; tests/tools/aborts.sh checks its status and text.
+/* aborts.c: how an error ends a job. Without an argument: checks the initial error handler. With an
+ * argument: ends the job in the way that the argument names; tests/tools/aborts.sh checks the exit status
+ * and the message.
  *
  * ranks: 1 2 3 4 5 8
  * also: FISHPLATE_INITIAL_ERRHANDLER=mpi_errors_return
@@ -17,7 +18,7 @@ static void expect_handler(MPI_Comm c, MPI_Errhandler wanted)
 }
 
 /* Checks that communicators, and everything before MPI_Init, have the initial error handler. */
-static void initial(int *argc, char ***argv)
+static void check_initial_handler(int *argc, char ***argv)
 {
     const char *name = getenv("FISHPLATE_INITIAL_ERRHANDLER");
     MPI_Errhandler wanted = MPI_ERRORS_ARE_FATAL;
@@ -47,7 +48,7 @@ static void initial(int *argc, char ***argv)
     EXPECT(flag && strcmp(value, name) == 0);
 }
 
-/* No rank gets past this; one that does ends with an unexpected status. */
+/* Waits until the job ends; a rank that returns exits with an unexpected status. */
 static int wait_for_the_end(MPI_Comm c)
 {
     int x;
@@ -55,7 +56,7 @@ static int wait_for_the_end(MPI_Comm c)
     return 99;
 }
 
-static int on_world(MPI_Comm last, int is_last)
+static int fail_on_world(MPI_Comm last, int is_last)
 {
     (void)last;
     if (is_last)
@@ -63,7 +64,7 @@ static int on_world(MPI_Comm last, int is_last)
     return wait_for_the_end(MPI_COMM_WORLD);
 }
 
-static int on_self(MPI_Comm last, int is_last)
+static int fail_on_self(MPI_Comm last, int is_last)
 {
     (void)last;
     if (is_last)
@@ -71,14 +72,14 @@ static int on_self(MPI_Comm last, int is_last)
     return wait_for_the_end(MPI_COMM_WORLD);
 }
 
-static int on_part(MPI_Comm last, int is_last)
+static int fail_on_part(MPI_Comm last, int is_last)
 {
     if (is_last)
         MPI_Abort(last, 9);
     return wait_for_the_end(MPI_COMM_WORLD);
 }
 
-static int errors_abort(MPI_Comm last, int is_last)
+static int fail_with_errors_abort(MPI_Comm last, int is_last)
 {
     int x = 0;
     if (is_last) {
@@ -88,7 +89,7 @@ static int errors_abort(MPI_Comm last, int is_last)
     return wait_for_the_end(MPI_COMM_WORLD);
 }
 
-static int errors_fatal(MPI_Comm last, int is_last)
+static int fail_with_errors_are_fatal(MPI_Comm last, int is_last)
 {
     int x = 0;
     if (is_last) {
@@ -98,7 +99,7 @@ static int errors_fatal(MPI_Comm last, int is_last)
     return wait_for_the_end(MPI_COMM_WORLD);
 }
 
-static int called(MPI_Comm last, int is_last)
+static int call_abort(MPI_Comm last, int is_last)
 {
     if (is_last) {
         MPI_Comm_set_errhandler(last, MPI_ERRORS_ABORT);
@@ -107,7 +108,7 @@ static int called(MPI_Comm last, int is_last)
     return wait_for_the_end(MPI_COMM_WORLD);
 }
 
-static int in_session(MPI_Comm last, int is_last)
+static int fail_in_session(MPI_Comm last, int is_last)
 {
     MPI_Session s;
     MPI_Group g;
@@ -120,14 +121,18 @@ static int in_session(MPI_Comm last, int is_last)
     return wait_for_the_end(MPI_COMM_WORLD);
 }
 
-static int end(const char *way)
+static int end_job(const char *way)
 {
     static const struct {
         const char *name;
         int (*run)(MPI_Comm last, int is_last);
-    } endings[] = {{"world", on_world},      {"self", on_self},       {"part", on_part},
-                   {"errors", errors_abort}, {"fatal", errors_fatal}, {"called", called},
-                   {"session", in_session}};
+    } endings[] = {{"world", fail_on_world},
+                   {"self", fail_on_self},
+                   {"part", fail_on_part},
+                   {"errors", fail_with_errors_abort},
+                   {"fatal", fail_with_errors_are_fatal},
+                   {"called", call_abort},
+                   {"session", fail_in_session}};
     MPI_Comm last;
     int is_last = mpitest_rank == mpitest_size - 1;
     MPI_Comm_split(MPI_COMM_WORLD, is_last, 0, &last);
@@ -138,8 +143,8 @@ static int end(const char *way)
     return 98;
 }
 
-/* Sessions only: nobody has called MPI_Init. */
-static int session_alone(void)
+/* Uses sessions only, without MPI_Init. */
+static int fail_in_session_only(void)
 {
     MPI_Session s;
     MPI_Group g;
@@ -151,11 +156,11 @@ static int session_alone(void)
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "alone") == 0)
-        return session_alone();
+        return fail_in_session_only();
     if (argc > 1) {
         mpitest_begin(&argc, &argv);
-        return end(argv[1]);
+        return end_job(argv[1]);
     }
-    initial(&argc, &argv);
+    check_initial_handler(&argc, &argv);
     return mpitest_end();
 }

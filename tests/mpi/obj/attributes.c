@@ -29,7 +29,7 @@ static int on_delete(MPI_Comm c, int keyval, void *value, void *extra)
 {
     void *seen;
     int set;
-    MPI_Comm_get_attr(c, keyval, &seen, &set); /* still there while it is being deleted */
+    MPI_Comm_get_attr(c, keyval, &seen, &set); /* the attribute can be read during its deletion */
     EXPECT(set && seen == value && extra == &copies);
     if (refuse_delete)
         return refuse_delete;
@@ -56,7 +56,7 @@ static void test_predefined(void)
     EXPECT(flag && *value == INT_MAX);
 }
 
-static void dup_and_free(void)
+static void test_dup_and_free(void)
 {
     MPI_Comm a, b;
     char word[8];
@@ -69,7 +69,7 @@ static void dup_and_free(void)
     EXPECT_EQ(copies, 1);
     MPI_Comm_get_attr(b, keyval, &value, &flag);
     EXPECT(flag && value == word + 1);
-    MPI_Comm_set_attr(b, keyval, word + 2); /* replaces: the old value is deleted */
+    MPI_Comm_set_attr(b, keyval, word + 2); /* replaces the attribute: the old value is deleted */
     EXPECT_EQ(deletes, 1);
     MPI_Comm_free(&b);
     EXPECT_EQ(deletes, 2);
@@ -91,7 +91,7 @@ static void dup_and_free(void)
     EXPECT_EQ(deletes, 3);
 }
 
-static void wrong_keyvals(void)
+static void test_invalid_keyvals(void)
 {
     int keyval, flag;
     void *value;
@@ -104,19 +104,20 @@ static void wrong_keyvals(void)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
 
-/* At MPI_Finalize, before anything else, latest first, and with MPI still usable. */
-static int order = 3;
+/* MPI_Finalize deletes the attributes of MPI_COMM_SELF first, in reverse order of creation, with MPI still
+ * usable. */
+static int expected_attribute = 3;
 
-static int at_finalize(MPI_Comm c, int keyval, void *value, void *extra)
+static int check_order_at_finalize(MPI_Comm c, int keyval, void *value, void *extra)
 {
     int finalized, rank;
     (void)keyval, (void)extra;
     MPI_Finalized(&finalized);
     MPI_Comm_rank(c, &rank);
     MPI_Barrier(MPI_COMM_WORLD);
-    if (*(int *)value != --order || finalized || rank != 0) {
+    if (*(int *)value != --expected_attribute || finalized || rank != 0) {
         fprintf(stderr, "rank %d: attribute %d deleted out of turn (%d)\n", mpitest_rank, *(int *)value,
-                order);
+                expected_attribute);
         exit(3);
     }
     return MPI_SUCCESS;
@@ -127,13 +128,13 @@ int main(int argc, char **argv)
     static int values[3] = {0, 1, 2};
     mpitest_begin(&argc, &argv);
     test_predefined();
-    dup_and_free();
-    wrong_keyvals();
+    test_dup_and_free();
+    test_invalid_keyvals();
     for (int i = 0; i < 3; i++) {
         int keyval;
-        MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_finalize, &keyval, NULL);
+        MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, check_order_at_finalize, &keyval, NULL);
         MPI_Comm_set_attr(MPI_COMM_SELF, keyval, &values[i]);
     }
     int rc = mpitest_end();
-    return rc || order != 0;
+    return rc || expected_attribute != 0;
 }

@@ -1,5 +1,5 @@
-/* comm_dup.c: duplicates: contexts are kept apart, hints and names are not inherited, nonblocking ones run in
- * any order beside blocking ones.
+/* comm_dup.c: duplicates of communicators: contexts are separate, hints and names are not inherited,
+ * nonblocking and blocking duplications can run at once in any order.
  *
  * ranks: 1 2 3 4 8
  *
@@ -21,7 +21,7 @@ static void expect_apart(MPI_Comm a, MPI_Comm b)
     EXPECT_EQ(in[1], 200 + before);
 }
 
-static void dup_is_congruent(void)
+static void test_dup_is_congruent(void)
 {
     MPI_Comm c;
     char name[MPI_MAX_OBJECT_NAME];
@@ -44,7 +44,7 @@ static void dup_is_congruent(void)
     EXPECT(flag && strcmp(name, "true") == 0);
     MPI_Info_free(&used);
     MPI_Comm d;
-    MPI_Comm_dup(c, &d); /* since MPI-4.0 hints are not handed on */
+    MPI_Comm_dup(c, &d); /* since MPI-4.0 hints are not inherited */
     MPI_Comm_get_info(d, &used);
     len = 8;
     MPI_Info_get_string(used, "mpi_assert_no_any_tag", &len, name, &flag);
@@ -57,7 +57,7 @@ static void dup_is_congruent(void)
     MPI_Comm_free(&d);
 }
 
-static void many_idups_in_flight(void)
+static void test_many_idups(void)
 {
     enum { N = 40 };
     MPI_Comm c[N];
@@ -74,7 +74,7 @@ static void many_idups_in_flight(void)
 
 /* Ranks disagree about the order of a nonblocking and a blocking creation on different communicators: that is
  * legal, since starting the nonblocking one is local. */
-static void idup_before_and_after_dup(void)
+static void test_idup_and_dup_in_any_order(void)
 {
     MPI_Comm x, y, dx, dy;
     MPI_Request r;
@@ -98,7 +98,7 @@ static void idup_before_and_after_dup(void)
 }
 
 /* A freed communicator remains until its requests are complete. */
-static void free_with_pending_requests(void)
+static void test_free_with_pending_requests(void)
 {
     MPI_Comm c;
     MPI_Request r[2];
@@ -118,9 +118,9 @@ static void free_with_pending_requests(void)
 int main(int argc, char **argv)
 {
     mpitest_begin(&argc, &argv);
-    dup_is_congruent();
-    many_idups_in_flight();
-    idup_before_and_after_dup();
-    free_with_pending_requests();
+    test_dup_is_congruent();
+    test_many_idups();
+    test_idup_and_dup_in_any_order();
+    test_free_with_pending_requests();
     return mpitest_end();
 }

@@ -1,5 +1,5 @@
-/* comm_many.c: context ids come back: far more communicators one after the other than there are ids,
- * thousands at once, and an error, not a crash, when there are no more.
+/* comm_many.c: context ids are reused: far more communicators one after the other than there are ids,
+ * thousands of communicators at once, and an error when no id is left.
  *
  * ranks: 1 2 4
  *

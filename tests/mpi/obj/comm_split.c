@@ -1,4 +1,4 @@
-/* comm_split.c: communicators from parts of others: split, split_type, create, create_group.
+/* comm_split.c: communicators created from parts of others: MPI_Comm_split, split_type, create, create_group.
  *
  * ranks: 1 2 3 4 8
  *
@@ -14,7 +14,7 @@ static void expect_sum(MPI_Comm c, int wanted)
     EXPECT_EQ(sum, wanted);
 }
 
-static void split_by_parity(void)
+static void test_split_by_parity(void)
 {
     MPI_Comm c;
     int rank, size, wanted = 0, members = 0;
@@ -29,7 +29,7 @@ static void split_by_parity(void)
     MPI_Comm_free(&c);
 }
 
-static void split_with_equal_keys_and_undefined(void)
+static void test_equal_keys_and_undefined(void)
 {
     MPI_Comm c;
     int rank, color = mpitest_rank == 0 ? MPI_UNDEFINED : 7;
@@ -42,8 +42,8 @@ static void split_with_equal_keys_and_undefined(void)
     MPI_Comm_free(&c);
 }
 
-/* A bad colour at one rank fails everywhere instead of leaving the others waiting. */
-static void bad_color(void)
+/* An invalid colour at one rank fails at all ranks; no rank waits forever. */
+static void test_invalid_color(void)
 {
     MPI_Comm c = MPI_COMM_NULL;
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -54,7 +54,7 @@ static void bad_color(void)
 }
 
 /* The number of ranks on this node, counted by its name. */
-static int ranks_here(void)
+static int count_ranks_on_node(void)
 {
     char name[MPI_MAX_PROCESSOR_NAME] = "", *all = malloc((size_t)mpitest_size * sizeof(name));
     int length, same = 0;
@@ -66,7 +66,7 @@ static int ranks_here(void)
     return same;
 }
 
-static bool promises_tags(MPI_Comm comm)
+static bool has_no_any_tag_hint(MPI_Comm comm)
 {
     char value[8] = "";
     int room = sizeof(value), found = 0;
@@ -77,7 +77,7 @@ static bool promises_tags(MPI_Comm comm)
     return found && strcmp(value, "true") == 0;
 }
 
-static void split_types(void)
+static void test_split_types(void)
 {
     MPI_Comm c, part;
     int size;
@@ -85,22 +85,22 @@ static void split_types(void)
     MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &c);
     EXPECT(c != MPI_COMM_NULL);
     MPI_Comm_size(c, &size);
-    EXPECT_EQ(size, ranks_here());
+    EXPECT_EQ(size, count_ranks_on_node());
     MPI_Info_create(&info);
     MPI_Info_set(info, "mpi_hw_resource_type", "mpi_shared_memory");
     MPI_Comm_split_type(c, MPI_COMM_TYPE_HW_GUIDED, 0, info, &part);
     EXPECT(part != MPI_COMM_NULL);
     MPI_Comm_free(&part);
-    MPI_Info_set(info, "mpi_assert_no_any_tag", "true"); /* the info is the new communicator's as well */
+    MPI_Info_set(info, "mpi_assert_no_any_tag", "true"); /* the new communicator gets the info too */
     MPI_Comm_split_type(c, MPI_COMM_TYPE_SHARED, 0, info, &part);
-    EXPECT(promises_tags(part));
-    EXPECT(!promises_tags(c));
+    EXPECT(has_no_any_tag_hint(part));
+    EXPECT(!has_no_any_tag_hint(c));
     MPI_Comm_free(&part);
     MPI_Info_set(info, "mpi_hw_resource_type", "hyperspace");
     MPI_Comm_split_type(c, MPI_COMM_TYPE_HW_GUIDED, 0, info, &part);
     EXPECT(part == MPI_COMM_NULL);
     MPI_Comm_split_type(c, MPI_COMM_TYPE_HW_UNGUIDED, 0, info, &part);
-    if (part != MPI_COMM_NULL) { /* as on several nodes; the info now holds the type it was split by */
+    if (part != MPI_COMM_NULL) { /* the job has several nodes; the info contains the resource type */
         int part_size, room = 64, found = 0;
         char kind[64] = "";
         MPI_Comm_size(part, &part_size);
@@ -116,7 +116,7 @@ static void split_types(void)
 }
 
 /* The keys are URIs; each is a resource type that a split takes. */
-static void resource_types(void)
+static void test_resource_types(void)
 {
     MPI_Info types, info;
     MPI_Comm part;
@@ -153,7 +153,7 @@ static MPI_Group lower_part(int n)
     return some;
 }
 
-static void create_from_groups(void)
+static void test_create_from_groups(void)
 {
     MPI_Comm c;
     for (int n = 1; n <= mpitest_size; n++) {
@@ -164,7 +164,7 @@ static void create_from_groups(void)
             expect_sum(c, n * (n - 1) / 2);
             MPI_Comm_free(&c);
         }
-        if (mpitest_rank < n) { /* the others do not take part */
+        if (mpitest_rank < n) { /* the other ranks do not take part */
             MPI_Comm_create_group(MPI_COMM_WORLD, g, 2147483646 - n, &c);
             expect_sum(c, n * (n - 1) / 2);
             MPI_Comm_free(&c);
@@ -178,11 +178,11 @@ static void create_from_groups(void)
 int main(int argc, char **argv)
 {
     mpitest_begin(&argc, &argv);
-    split_by_parity();
-    split_with_equal_keys_and_undefined();
-    bad_color();
-    split_types();
-    resource_types();
-    create_from_groups();
+    test_split_by_parity();
+    test_equal_keys_and_undefined();
+    test_invalid_color();
+    test_split_types();
+    test_resource_types();
+    test_create_from_groups();
     return mpitest_end();
 }

@@ -1,5 +1,5 @@
-/* errhandlers.c: error handlers: user functions, inheritance, replacing oneself, which object hears of what;
- * user error codes.
+/* errhandlers.c: error handlers: user functions, inheritance, a handler that replaces itself, which
+ * object's handler is called; user error codes.
  *
  * ranks: 1 2 3 4 5 8
  *
@@ -18,13 +18,13 @@ static void on_error(MPI_Comm *c, int *code, ...)
     MPI_Comm_size(*c, &size); /* a handler may call MPI */
 }
 
-static void replace_myself(MPI_Comm *c, int *code, ...)
+static void replace_own_handler(MPI_Comm *c, int *code, ...)
 {
     (void)code;
     MPI_Comm_set_errhandler(*c, MPI_ERRORS_RETURN);
 }
 
-static void user_handlers(void)
+static void test_user_handlers(void)
 {
     MPI_Comm a, b;
     MPI_Errhandler mine, got;
@@ -36,7 +36,7 @@ static void user_handlers(void)
     EXPECT(mine == MPI_ERRHANDLER_NULL);
     EXPECT_EQ(MPI_Send(&x, 1, MPI_INT, 999, 0, a), MPI_ERR_RANK);
     EXPECT(calls == 1 && last_code == MPI_ERR_RANK && last_comm == a);
-    MPI_Comm_dup(a, &b); /* inherits */
+    MPI_Comm_dup(a, &b); /* inherits the handler */
     EXPECT_EQ(MPI_Send(&x, -1, MPI_INT, 0, 0, b), MPI_ERR_COUNT);
     EXPECT(calls == 2 && last_comm == b);
     EXPECT_EQ(MPI_Comm_call_errhandler(b, MPI_ERR_IO), MPI_SUCCESS);
@@ -46,7 +46,7 @@ static void user_handlers(void)
     MPI_Errhandler_free(&got);
     EXPECT_EQ(MPI_Send(&x, 1, MPI_INT, 0, -5, a), MPI_ERR_TAG);
     EXPECT_EQ(calls, 4);
-    MPI_Comm_create_errhandler(replace_myself, &mine);
+    MPI_Comm_create_errhandler(replace_own_handler, &mine);
     MPI_Comm_set_errhandler(a, mine);
     MPI_Errhandler_free(&mine);
     EXPECT_EQ(MPI_Send(&x, 1, MPI_INT, 0, -5, a), MPI_ERR_TAG);
@@ -57,7 +57,7 @@ static void user_handlers(void)
     MPI_Comm_free(&b);
 }
 
-static void errors_without_an_object(void)
+static void test_errors_without_object(void)
 {
     MPI_Comm c = MPI_COMM_NULL;
     MPI_Info info = MPI_INFO_NULL;
@@ -79,7 +79,7 @@ static void errors_without_an_object(void)
     EXPECT(file == MPI_ERRORS_RETURN);
 }
 
-static int last_used(void)
+static int query_lastusedcode(void)
 {
     int *value = NULL, flag = 0;
     MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_LASTUSEDCODE, &value, &flag);
@@ -87,7 +87,7 @@ static int last_used(void)
     return flag ? *value : -1;
 }
 
-static void user_codes(void)
+static void test_user_codes(void)
 {
     char text[MPI_MAX_ERROR_STRING];
     int errclass, code, found, len;
@@ -98,9 +98,9 @@ static void user_codes(void)
     EXPECT(strcmp(text, "out of tea") == 0 && len == 10);
     MPI_Error_class(code, &found);
     EXPECT_EQ(found, errclass);
-    EXPECT(last_used() >= code && last_used() > MPI_ERR_LASTCODE);
+    EXPECT(query_lastusedcode() >= code && query_lastusedcode() > MPI_ERR_LASTCODE);
 
-    /* In order: the text, then the code, then the class. */
+    /* The text must be removed before the code, and the code before the class. */
     EXPECT_EQ(MPI_Remove_error_class(errclass), MPI_ERR_ARG);
     EXPECT_EQ(MPI_Remove_error_code(code), MPI_ERR_ARG);
     EXPECT_EQ(MPI_Remove_error_string(code), MPI_SUCCESS);
@@ -112,9 +112,10 @@ static void user_codes(void)
     EXPECT_EQ(MPI_Remove_error_class(errclass), MPI_SUCCESS);
     EXPECT_EQ(MPI_Remove_error_class(errclass), MPI_ERR_ARG);
     EXPECT_EQ(MPI_Add_error_code(errclass, &code), MPI_ERR_ARG);
-    EXPECT_EQ(MPI_Remove_error_class(MPI_ERR_COMM), MPI_ERR_ARG); /* not the program's */
+    EXPECT_EQ(MPI_Remove_error_class(MPI_ERR_COMM), MPI_ERR_ARG); /* a predefined class */
     EXPECT_EQ(MPI_Add_error_string(MPI_ERR_COMM, "mine"), MPI_ERR_ARG);
-    EXPECT_EQ(MPI_Add_error_code(MPI_ERR_COMM, &code), MPI_SUCCESS); /* but codes of its own it may have */
+    EXPECT_EQ(MPI_Add_error_code(MPI_ERR_COMM, &code),
+              MPI_SUCCESS); /* a predefined class may have user codes */
     MPI_Error_class(code, &found);
     EXPECT_EQ(found, MPI_ERR_COMM);
     EXPECT_EQ(MPI_Remove_error_code(code), MPI_SUCCESS);
@@ -122,9 +123,9 @@ static void user_codes(void)
     EXPECT(strncmp(text, "MPI_ERR_TRUNCATE", 16) == 0 && len == (int)strlen(text));
 }
 
-/* Codes of two errors of one class are the same number: a text never gives the cause of another error as its own, and it stays
- * the same until the next error. */
-static void texts_of_two_errors(void)
+/* Two errors of one class have the same code: the text must not contain the cause of another error, and
+ * must not change until the next error. */
+static void test_texts_of_two_errors(void)
 {
     char text[MPI_MAX_ERROR_STRING], again[MPI_MAX_ERROR_STRING];
     int len, x = 0;
@@ -141,56 +142,56 @@ static void texts_of_two_errors(void)
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
 }
 
-/* Released codes are used again, so that a program may add and remove codes for ever. */
-static void codes_come_back(void)
+/* Released codes are reused, so that a program can add and remove codes without limit. */
+static void test_codes_are_reused(void)
 {
     enum { ROUNDS = 20000, MANY = 300 };
-    int errclass[MANY], code[MANY], before = last_used();
+    int errclass[MANY], code[MANY], before = query_lastusedcode();
     for (int round = 0; round < ROUNDS; round++) {
         MPI_Add_error_class(&errclass[0]);
         MPI_Add_error_code(errclass[0], &code[0]);
         MPI_Remove_error_code(code[0]);
         MPI_Remove_error_class(errclass[0]);
     }
-    EXPECT_EQ(last_used(), before);
+    EXPECT_EQ(query_lastusedcode(), before);
     for (int i = 0; i < MANY; i++) {
         MPI_Add_error_class(&errclass[i]);
         MPI_Add_error_code(errclass[i], &code[i]);
     }
-    const int most = last_used();
+    const int most = query_lastusedcode();
     EXPECT_EQ(most, before + 2 * MANY);
-    /* Every second pair goes and comes back: in the holes, each number once. */
+    /* Every second pair is removed and added again: the freed numbers are used, each once. */
     for (int i = 0; i < MANY; i += 2) {
         EXPECT_EQ(MPI_Remove_error_code(code[i]), MPI_SUCCESS);
         EXPECT_EQ(MPI_Remove_error_class(errclass[i]), MPI_SUCCESS);
     }
-    EXPECT_EQ(last_used(), most);
+    EXPECT_EQ(query_lastusedcode(), most);
     for (int i = 0; i < MANY; i += 2) {
         MPI_Add_error_class(&errclass[i]);
         MPI_Add_error_code(errclass[i], &code[i]);
     }
-    EXPECT_EQ(last_used(), most);
+    EXPECT_EQ(query_lastusedcode(), most);
     for (int i = 0; i < MANY; i++) {
         int found;
         EXPECT_EQ(MPI_Error_class(code[i], &found), MPI_SUCCESS);
         EXPECT_EQ(found, errclass[i]);
     }
-    /* What is left at the end decides MPI_LASTUSEDCODE. */
+    /* The highest remaining code determines MPI_LASTUSEDCODE. */
     for (int i = 0; i < MANY; i++) {
         EXPECT_EQ(MPI_Remove_error_code(code[i]), MPI_SUCCESS);
         EXPECT_EQ(MPI_Remove_error_class(errclass[i]), MPI_SUCCESS);
     }
-    EXPECT_EQ(last_used(), before);
+    EXPECT_EQ(query_lastusedcode(), before);
 }
 
 int main(int argc, char **argv)
 {
     mpitest_begin(&argc, &argv);
-    user_handlers();
-    errors_without_an_object();
-    user_codes();
-    texts_of_two_errors();
-    codes_come_back();
+    test_user_handlers();
+    test_errors_without_object();
+    test_user_codes();
+    test_texts_of_two_errors();
+    test_codes_are_reused();
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
     return mpitest_end();
 }

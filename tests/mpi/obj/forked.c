@@ -1,5 +1,6 @@
-/* forked.c: MPI in a forked child: each call there ends the child with one sentence, nothing travels in the parent's
- * name, and the parent's messages arrive. What needs no running MPI still works.
+/* forked.c: MPI calls in a forked child: each call ends the child with an error message, sends nothing on
+ * behalf of the parent, and the parent's own messages arrive. Calls that need no initialised MPI still
+ * work.
  *
  * ranks: 2 4
  *
@@ -53,14 +54,14 @@ static void call_finalize(void)
 {
     MPI_Finalize();
 }
-static void call_what_is_allowed(void)
+static void call_permitted_functions(void)
 {
     int flag, version, subversion;
     char text[MPI_MAX_ERROR_STRING];
     MPI_Initialized(&flag);
     if (!flag)
         _exit(2);
-    MPI_Finalized(&flag); /* a library that checks this before it cleans up makes no MPI call */
+    MPI_Finalized(&flag); /* a library that checks this before its clean-up makes no MPI call */
     if (!flag)
         _exit(3);
     MPI_Get_version(&version, &subversion);
@@ -69,7 +70,7 @@ static void call_what_is_allowed(void)
 }
 
 /* Runs one call in a forked child and reads its output. */
-static void in_child(void (*call)(void), const char *function, int status_wanted)
+static void run_in_child(void (*call)(void), const char *function, int status_wanted)
 {
     char said[4096];
     size_t used = 0;
@@ -99,8 +100,8 @@ static void in_child(void (*call)(void), const char *function, int status_wanted
         fprintf(stderr, "the child said: %s\n", said);
 }
 
-/* Everything that the children tried to send would be here before the word of the parent. */
-static void expect_own_word(MPI_Comm comm)
+/* Messages that the children tried to send would arrive before the message of the parent. */
+static void expect_message_of_parent(MPI_Comm comm)
 {
     int mine = RIGHT, theirs = 0, from = (mpitest_rank + mpitest_size - 1) % mpitest_size;
     MPI_Sendrecv(&mine, 1, MPI_INT, (mpitest_rank + 1) % mpitest_size, 5, &theirs, 1, MPI_INT, from, 5, comm,
@@ -114,23 +115,23 @@ int main(int argc, char **argv)
     mpitest_begin(&argc, &argv);
     MPI_Comm_dup(MPI_COMM_WORLD, &copy);
     MPI_Irecv(&late, 1, MPI_INT, (mpitest_rank + mpitest_size - 1) % mpitest_size, 6, copy, &pending);
-    in_child(call_send, "MPI_Send", 1);
-    in_child(call_on_dup, "MPI_Send", 1);
-    expect_own_word(MPI_COMM_WORLD);
-    expect_own_word(copy);
-    in_child(call_allreduce, "MPI_Allreduce", 1);
-    in_child(call_wait, "MPI_Wait", 1);
-    in_child(call_rank, "MPI_Comm_rank", 1);
-    in_child(call_abort, "MPI_Abort", 1);
-    in_child(call_init, "MPI_Init", 1);
-    in_child(call_session, "MPI_Session_init", 1);
-    in_child(call_finalize, "MPI_Finalize", 1);
-    in_child(call_what_is_allowed, NULL, 4);
+    run_in_child(call_send, "MPI_Send", 1);
+    run_in_child(call_on_dup, "MPI_Send", 1);
+    expect_message_of_parent(MPI_COMM_WORLD);
+    expect_message_of_parent(copy);
+    run_in_child(call_allreduce, "MPI_Allreduce", 1);
+    run_in_child(call_wait, "MPI_Wait", 1);
+    run_in_child(call_rank, "MPI_Comm_rank", 1);
+    run_in_child(call_abort, "MPI_Abort", 1);
+    run_in_child(call_init, "MPI_Init", 1);
+    run_in_child(call_session, "MPI_Session_init", 1);
+    run_in_child(call_finalize, "MPI_Finalize", 1);
+    run_in_child(call_permitted_functions, NULL, 4);
     word = RIGHT;
     MPI_Send(&word, 1, MPI_INT, (mpitest_rank + 1) % mpitest_size, 6, copy);
     MPI_Wait(&pending, MPI_STATUS_IGNORE);
     EXPECT_EQ(late, RIGHT);
-    expect_own_word(MPI_COMM_WORLD);
+    expect_message_of_parent(MPI_COMM_WORLD);
     MPI_Comm_free(&copy);
     return mpitest_end();
 }

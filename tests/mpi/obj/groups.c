@@ -1,5 +1,5 @@
-/* groups.c: the algebra of groups: union, intersection, difference and ranges, in the order that the standard gives their members,
- * and with empty groups.
+/* groups.c: operations on groups: union, intersection, difference and ranges, with members in the order
+ * that the standard requires, also with empty groups.
  *
  * ranks: 1 4 5
  *
@@ -8,7 +8,7 @@
 
 static MPI_Group world;
 
-/* Checks that the members, as ranks of the world, are those of the list, in its order. */
+/* Checks that the world ranks of the members are those of the list, in its order. */
 static void expect_members(MPI_Group *group, int n, const int *list)
 {
     int size, all[8], found[8];
@@ -30,7 +30,8 @@ static void test_algebra(void)
     MPI_Group a, b, g;
     MPI_Group_incl(world, 3, (int[]){3, 0, 1}, &a);
     MPI_Group_incl(world, 2, (int[]){2, 3}, &b);
-    MPI_Group_union(a, b, &g); /* the first, then those of the second that are not in it */
+    MPI_Group_union(a, b,
+                    &g); /* members of the first group, then those of the second that are not in the first */
     expect_members(&g, 4, (int[]){3, 0, 1, 2});
     MPI_Group_union(b, a, &g);
     expect_members(&g, 4, (int[]){2, 3, 0, 1});

@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "mpitest.h"
 
-static int infos_fill(MPI_Info *info)
+static int fill_info(MPI_Info *info)
 {
     int n = 0;
     if (MPI_Info_create(info) || MPI_Info_set(*info, "one", "1") || MPI_Info_set(*info, "two", "zwei"))
@@ -67,14 +67,14 @@ static void test_environment(int argc, char **argv)
 int main(int argc, char **argv)
 {
     MPI_Info early, late;
-    int n = infos_fill(&early);
+    int n = fill_info(&early);
     mpitest_begin(&argc, &argv);
     EXPECT_EQ(n, 2);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     test_values(early);
     test_environment(argc, argv);
     int rc = mpitest_end();
-    if (MPI_Info_free(&early) || infos_fill(&late) != 2 || MPI_Info_free(&late))
+    if (MPI_Info_free(&early) || fill_info(&late) != 2 || MPI_Info_free(&late))
         rc = 4;
     return rc;
 }

@@ -6,11 +6,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "mpitest.h"
 
-static MPI_Comm half; /* ranks of my parity */
+static MPI_Comm half; /* communicator of the ranks with the parity of this rank */
 static int odd;
 
-/* Both sides send their world rank to everyone on the other side. */
-static void expect_reach(MPI_Comm inter)
+/* All ranks of each side send their world rank to all ranks of the other side. */
+static void exchange_world_ranks(MPI_Comm inter)
 {
     int n, rank, flag;
     MPI_Comm_test_inter(inter, &flag);
@@ -38,7 +38,7 @@ static void expect_reach(MPI_Comm inter)
     free(r);
 }
 
-static MPI_Comm intercomm_make(int leaders_last, int tag)
+static MPI_Comm create_intercomm(int leaders_last, int tag)
 {
     MPI_Comm inter;
     int size, evens = (mpitest_size + 1) / 2, odds = mpitest_size / 2;
@@ -52,13 +52,13 @@ static MPI_Comm intercomm_make(int leaders_last, int tag)
 static void test_creation(void)
 {
     for (int last = 0; last < 2; last++) {
-        MPI_Comm inter = intercomm_make(last, 12 + last), twin;
+        MPI_Comm inter = create_intercomm(last, 12 + last), twin;
         int n, result;
         MPI_Comm_remote_size(inter, &n);
         EXPECT_EQ(n, odd ? (mpitest_size + 1) / 2 : mpitest_size / 2);
-        expect_reach(inter);
+        exchange_world_ranks(inter);
         MPI_Comm_dup(inter, &twin);
-        expect_reach(twin);
+        exchange_world_ranks(twin);
         MPI_Comm_compare(inter, twin, &result);
         EXPECT_EQ(result, MPI_CONGRUENT);
         MPI_Comm_compare(inter, half, &result);
@@ -67,7 +67,7 @@ static void test_creation(void)
         MPI_Request r;
         MPI_Comm_idup(twin, &inter, &r);
         MPI_Wait(&r, MPI_STATUS_IGNORE);
-        expect_reach(inter);
+        exchange_world_ranks(inter);
         MPI_Comm_free(&inter);
         MPI_Comm_disconnect(&twin);
     }
@@ -75,7 +75,7 @@ static void test_creation(void)
 
 static void test_merging(void)
 {
-    MPI_Comm inter = intercomm_make(0, 3), whole;
+    MPI_Comm inter = create_intercomm(0, 3), whole;
     for (int odd_first = 0; odd_first < 3; odd_first++) {
         int high = odd_first == 2 ? 0 : odd_first ? !odd : odd, rank, size, sum;
         MPI_Intercomm_merge(inter, high, &whole);
@@ -85,7 +85,7 @@ static void test_merging(void)
         int evens = (mpitest_size + 1) / 2, odds = mpitest_size / 2;
         if (odd_first == 1)
             EXPECT_EQ(rank, odd ? mpitest_rank / 2 : odds + mpitest_rank / 2);
-        else /* equal values of high: the side of the lower leader comes first */
+        else /* equal values of `high`: the side of the lower leader comes first */
             EXPECT_EQ(rank, odd ? evens + mpitest_rank / 2 : mpitest_rank / 2);
         MPI_Allreduce(&mpitest_rank, &sum, 1, MPI_INT, MPI_SUM, whole);
         EXPECT_EQ(sum, mpitest_size * (mpitest_size - 1) / 2);
@@ -96,7 +96,7 @@ static void test_merging(void)
 
 static void test_splitting(void)
 {
-    MPI_Comm inter = intercomm_make(1, 4), part;
+    MPI_Comm inter = create_intercomm(1, 4), part;
     int place = mpitest_rank / 2, n;
     /* Pairs: even rank 2k with odd rank 2k+1; a rank without a partner gets nothing. */
     MPI_Comm_split(inter, place, 0, &part);
@@ -105,21 +105,22 @@ static void test_splitting(void)
     if (part != MPI_COMM_NULL) {
         MPI_Comm_remote_size(part, &n);
         EXPECT_EQ(n, 1);
-        expect_reach(part);
+        exchange_world_ranks(part);
         MPI_Comm_free(&part);
     }
-    /* Everyone but the last of the evens, turned round. */
+    /* All ranks but the last even one, in reverse order. */
     MPI_Comm_split(inter, 0, -mpitest_rank, &part);
-    expect_reach(part);
+    exchange_world_ranks(part);
     MPI_Comm_free(&part);
     MPI_Comm_free(&inter);
 }
 
-/* Splits by type: the part of an intercommunicator on one node is an intercommunicator if both sides have ranks there. */
-static void compare_by_type(void)
+/* MPI_Comm_split_type: the part of an intercommunicator on one node is an intercommunicator if both sides
+ * have ranks on that node. */
+static void test_split_type(void)
 {
     char mine[MPI_MAX_PROCESSOR_NAME] = "", *all;
-    MPI_Comm inter = intercomm_make(0, 6), part;
+    MPI_Comm inter = create_intercomm(0, 6), part;
     int n, len, locals = 0, remotes = 0;
     MPI_Get_processor_name(mine, &len);
     all = malloc((size_t)mpitest_size * sizeof(mine));
@@ -135,7 +136,7 @@ static void compare_by_type(void)
         EXPECT_EQ(n, locals);
         MPI_Comm_remote_size(part, &n);
         EXPECT_EQ(n, remotes);
-        expect_reach(part);
+        exchange_world_ranks(part);
         MPI_Comm_free(&part);
     }
     MPI_Comm_split_type(inter, odd ? MPI_UNDEFINED : MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &part);
@@ -145,17 +146,17 @@ static void compare_by_type(void)
 
 static void test_parts(void)
 {
-    MPI_Comm inter = intercomm_make(0, 5), part;
+    MPI_Comm inter = create_intercomm(0, 5), part;
     MPI_Group g, first;
     int zero = 0, n;
     MPI_Comm_group(inter, &g);
     MPI_Group_incl(g, 1, &zero, &first);
-    MPI_Comm_create(inter, odd ? first : g, &part); /* all evens, the first of the odds */
+    MPI_Comm_create(inter, odd ? first : g, &part); /* all even ranks and the first odd rank */
     EXPECT_EQ(part == MPI_COMM_NULL, odd && mpitest_rank != 1);
     if (part != MPI_COMM_NULL) {
         MPI_Comm_remote_size(part, &n);
         EXPECT_EQ(n, odd ? (mpitest_size + 1) / 2 : 1);
-        expect_reach(part);
+        exchange_world_ranks(part);
         MPI_Comm_free(&part);
     }
     MPI_Comm_create(inter, odd ? MPI_GROUP_EMPTY : g, &part);
@@ -165,7 +166,7 @@ static void test_parts(void)
     MPI_Comm_free(&inter);
 }
 
-static void intercomm_invalid_calls(void)
+static void test_invalid_calls(void)
 {
     MPI_Comm inter = MPI_COMM_NULL;
     MPI_Comm_set_errhandler(half, MPI_ERRORS_RETURN);
@@ -185,9 +186,9 @@ int main(int argc, char **argv)
     test_creation();
     test_merging();
     test_splitting();
-    compare_by_type();
+    test_split_type();
     test_parts();
-    intercomm_invalid_calls();
+    test_invalid_calls();
     MPI_Comm_free(&half);
     return mpitest_end();
 }

@@ -6,12 +6,12 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "mpitest.h"
 
-static int handled;
+static int handler_calls;
 
 static void on_error(MPI_Session *s, int *code, ...)
 {
     (void)s;
-    handled = *code;
+    handler_calls = *code;
 }
 
 static void expect_sum(MPI_Comm c, int wanted)
@@ -46,7 +46,7 @@ static void test_psets(MPI_Session s)
     MPI_Info_free(&info);
 }
 
-static void sessions_invalid_calls(MPI_Session s)
+static void test_invalid_calls(MPI_Session s)
 {
     MPI_Errhandler e;
     MPI_Group g = MPI_GROUP_EMPTY;
@@ -54,16 +54,16 @@ static void sessions_invalid_calls(MPI_Session s)
     MPI_Session_set_errhandler(s, e);
     MPI_Errhandler_free(&e);
     EXPECT_EQ(MPI_Group_from_session_pset(s, "mpi://NOWHERE", &g), MPI_ERR_ARG);
-    EXPECT(handled == MPI_ERR_ARG && g == MPI_GROUP_NULL);
+    EXPECT(handler_calls == MPI_ERR_ARG && g == MPI_GROUP_NULL);
     int len = 4;
     EXPECT_EQ(MPI_Session_get_nth_pset(s, MPI_INFO_NULL, 0, &len, NULL), MPI_ERR_ARG);
     EXPECT_EQ(len, 4);
     MPI_Session_call_errhandler(s, MPI_ERR_IO);
-    EXPECT_EQ(handled, MPI_ERR_IO);
+    EXPECT_EQ(handler_calls, MPI_ERR_IO);
     MPI_Session_set_errhandler(s, MPI_ERRORS_ARE_FATAL);
 }
 
-static MPI_Comm world_of(MPI_Session s, const char *tag)
+static MPI_Comm create_world(MPI_Session s, const char *tag)
 {
     MPI_Group g;
     MPI_Comm c;
@@ -73,8 +73,8 @@ static MPI_Comm world_of(MPI_Session s, const char *tag)
     return c;
 }
 
-/* Connects lower and upper half by groups alone. */
-static void between_groups(MPI_Session s)
+/* Creates an intercommunicator of the lower and the upper half from two groups. */
+static void test_intercomm_from_groups(MPI_Session s)
 {
     MPI_Group all, half[2];
     MPI_Comm inter, whole;
@@ -114,15 +114,15 @@ int main(void)
         MPI_Info_get_string(info, "thread_level", &len, level, &flag);
         EXPECT(flag && strncmp(level, "MPI_THREAD_", 11) == 0);
         MPI_Info_free(&info);
-        MPI_Comm c = world_of(s, "first");
+        MPI_Comm c = create_world(s, "first");
         MPI_Comm_rank(c, &mpitest_rank);
         MPI_Comm_size(c, &mpitest_size);
         expect_sum(c, mpitest_size * (mpitest_size - 1) / 2);
         test_psets(s);
-        sessions_invalid_calls(s);
-        between_groups(s);
+        test_invalid_calls(s);
+        test_intercomm_from_groups(s);
         MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &other);
-        MPI_Comm d = world_of(other, "second");
+        MPI_Comm d = create_world(other, "second");
         expect_sum(d, mpitest_size * (mpitest_size - 1) / 2);
         MPI_Comm_disconnect(&d);
         MPI_Session_finalize(&other);

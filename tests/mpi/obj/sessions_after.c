@@ -1,5 +1,5 @@
-/* sessions_after.c: sessions before MPI_Init, and sessions that begin when MPI_Finalize is over and nothing
- * of MPI is open any more.
+/* sessions_after.c: sessions before MPI_Init, and sessions that begin after MPI_Finalize, when no MPI
+ * object is open.
  *
  * ranks: 2 1 3 4 5 8
  * also: FISHPLATE_PROGRESS=thread
@@ -8,7 +8,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "mpitest.h"
 
-static void sum_of(MPI_Comm c)
+static void expect_sum(MPI_Comm c)
 {
     int rank, size, sum = -1;
     MPI_Comm_rank(c, &rank);
@@ -17,8 +17,8 @@ static void sum_of(MPI_Comm c)
     EXPECT_EQ(sum, size * (size - 1) / 2);
 }
 
-/* Large enough not to leave at once. */
-static void ring_of(MPI_Comm c)
+/* The message is large enough that its send does not complete at once. */
+static void pass_around_ring(MPI_Comm c)
 {
     enum { N = 100000 };
     static int out[N], in[N];
@@ -34,7 +34,7 @@ static void ring_of(MPI_Comm c)
     EXPECT_EQ(wrong, 0);
 }
 
-static void one_session(const char *tag)
+static void run_session(const char *tag)
 {
     MPI_Session session;
     MPI_Group group;
@@ -42,8 +42,8 @@ static void one_session(const char *tag)
     MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
     MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
     MPI_Comm_create_from_group(group, tag, MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm);
-    sum_of(comm);
-    ring_of(comm);
+    expect_sum(comm);
+    pass_around_ring(comm);
     MPI_Comm_free(&comm);
     MPI_Group_free(&group);
     MPI_Session_finalize(&session);
@@ -52,14 +52,14 @@ static void one_session(const char *tag)
 int main(int argc, char **argv)
 {
     int flag = 0;
-    one_session("before");
+    run_session("before");
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &mpitest_rank);
-    sum_of(MPI_COMM_WORLD);
+    expect_sum(MPI_COMM_WORLD);
     MPI_Finalize();
     MPI_Finalized(&flag);
     EXPECT(flag);
     for (int i = 0; i < 3; i++)
-        one_session("after");
+        run_session("after");
     return mpitest_failures != 0;
 }

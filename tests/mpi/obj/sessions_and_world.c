@@ -1,5 +1,5 @@
-/* sessions_and_world.c: a session that begins before MPI_Init and ends after MPI_Finalize, beside the world
- * model.
+/* sessions_and_world.c: a session that begins before MPI_Init and ends after MPI_Finalize, used together
+ * with the world model.
  *
  * ranks: 1 2 3 4 5 8
  *

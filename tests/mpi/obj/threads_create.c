@@ -1,5 +1,5 @@
-/* threads_create.c: threads make communicators from different parents at the same time, in whatever order
- * they run, and two threads make groups of one parent under different tags.
+/* threads_create.c: threads create communicators from different parents at the same time, in any order,
+ * and from groups of one parent under different tags.
  *
  * ranks: 1 2 3 4 8
  *
@@ -22,7 +22,7 @@ static void expect_ring(MPI_Comm c, int tag)
     EXPECT_EQ(in, (rank + size - 1) % size);
 }
 
-static void *threads_create_work(void *arg)
+static void *create_communicators(void *arg)
 {
     int me = (int)(size_t)arg;
     MPI_Comm parent = parents[me], made, part, late;
@@ -41,7 +41,7 @@ static void *threads_create_work(void *arg)
         MPI_Comm_free(&part);
         MPI_Comm_free(&made);
         MPI_Comm_create_group(MPI_COMM_WORLD, g, me,
-                              &made); /* all threads on one parent, distinguished by the tag */
+                              &made); /* all threads use one parent; the tags distinguish their calls */
         expect_ring(made, 2);
         MPI_Comm_free(&made);
     }
@@ -60,7 +60,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < THREADS; i++)
         MPI_Comm_dup(MPI_COMM_WORLD, &parents[i]);
     for (size_t i = 0; i < THREADS; i++)
-        pthread_create(&threads[i], NULL, threads_create_work, (void *)i);
+        pthread_create(&threads[i], NULL, create_communicators, (void *)i);
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     for (int i = 0; i < THREADS; i++)

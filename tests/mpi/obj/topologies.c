@@ -1,15 +1,15 @@
-/* topologies.c: grids, graphs and distributed graphs: who is where, and who is next to whom.
+/* topologies.c: Cartesian, graph and distributed graph topologies: coordinates and neighbours.
  *
  * ranks: 1 2 3 4 5 6 8
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "mpitest.h"
 
-/* gcc takes a constant small address for an array without elements and warns; what it cannot see it lets
- * pass. */
+/* gcc warns about constant small addresses as arrays without elements; volatile variables hide the
+ * constants. */
 static int *volatile unweighted = MPI_UNWEIGHTED, *volatile weights_empty = MPI_WEIGHTS_EMPTY;
 
-static void grid(void)
+static void test_grid(void)
 {
     int dims[2] = {0, 0}, periods[2] = {1, 0}, coords[2], got_dims[2], got_periods[2], rank, source, dest,
         kind, ndims;
@@ -19,7 +19,7 @@ static void grid(void)
     MPI_Topo_test(c, &kind);
     EXPECT_EQ(kind, MPI_CART);
     MPI_Comm_rank(c, &rank);
-    MPI_Comm_dup(c, &twin); /* the topology goes along */
+    MPI_Comm_dup(c, &twin); /* the topology is copied too */
     MPI_Cartdim_get(twin, &ndims);
     EXPECT_EQ(ndims, 2);
     MPI_Cart_get(twin, 2, got_dims, got_periods, coords);
@@ -48,7 +48,7 @@ static void grid(void)
     MPI_Comm_free(&c);
 }
 
-static void small_grids(void)
+static void test_small_grids(void)
 {
     MPI_Comm c;
     int dims[1] = {1}, periods[1] = {0}, ndims = -1;
@@ -70,7 +70,7 @@ static void small_grids(void)
 }
 
 /* Tests a ring as a graph. */
-static void graph(void)
+static void test_graph(void)
 {
     int n = mpitest_size, nodes, edges, count, neighbors[2], kind;
     int *ends = malloc((size_t)n * sizeof(int)), *next = malloc(2 * (size_t)n * sizeof(int));
@@ -94,8 +94,8 @@ static void graph(void)
     free(next);
 }
 
-/* Rank 0 specifies all edges: i sends to every rank above it, with weight 10 i + j. */
-static void edges_given_by_one_rank(void)
+/* Rank 0 specifies all edges: from each rank i to every higher rank j, with weight 10 i + j. */
+static void test_edges_from_one_rank(void)
 {
     int n = mpitest_size, tellers = mpitest_rank == 0 ? n : 0, at = 0, in, out, weighted;
     int *sources = malloc((size_t)n * sizeof(int)), *degrees = malloc((size_t)n * sizeof(int));
@@ -130,7 +130,7 @@ static void edges_given_by_one_rank(void)
 }
 
 /* Every rank specifies the edge of its right neighbour, several times. */
-static void edges_given_by_neighbours(void)
+static void test_edges_from_neighbours(void)
 {
     for (int round = 0; round < 10; round++) {
         int n = mpitest_size, source = (mpitest_rank + 1) % n, dest = (mpitest_rank + 2) % n, one = 1;
@@ -146,7 +146,7 @@ static void edges_given_by_neighbours(void)
     }
 }
 
-static void adjacent(void)
+static void test_adjacent(void)
 {
     int n = mpitest_size, left = (mpitest_rank + n - 1) % n, right = (mpitest_rank + 1) % n;
     int in_weight = 5 + left, out_weight = 5 + mpitest_rank, in, out, weighted, from, to, w[2];
@@ -187,12 +187,12 @@ static void dist_graph_errors(void)
 int main(int argc, char **argv)
 {
     mpitest_begin(&argc, &argv);
-    grid();
-    small_grids();
-    graph();
-    edges_given_by_one_rank();
-    edges_given_by_neighbours();
-    adjacent();
+    test_grid();
+    test_small_grids();
+    test_graph();
+    test_edges_from_one_rank();
+    test_edges_from_neighbours();
+    test_adjacent();
     dist_graph_errors();
     return mpitest_end();
 }

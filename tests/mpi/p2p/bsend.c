@@ -1,5 +1,5 @@
-/* bsend.c: buffered sends: they return without a receive, wait for room only never, and give the buffer back
- * whole; buffers of the process, of communicators and of sessions, explicit, automatic and too small.
+/* bsend.c: buffered sends return without a receive, never wait for room, and the whole buffer can be
+ * detached; buffers of the process, of communicators and of sessions, explicit, automatic and too small.
  *
  * ranks: 2 1
  * also: FISHPLATE_SHM_CMA=0 FISHPLATE_SHM_RING=64k
@@ -11,10 +11,10 @@ enum { MANY = 200, LARGE = 100000 };
 
 static int peer;
 
-static void receive_and_check(MPI_Comm comm, int n, int size)
+static void receive_and_check_messages(MPI_Comm comm, int n, int size)
 {
     static char in[LARGE];
-    struct layout l = layout_of((size_t)size, 0);
+    struct layout l = make_layout((size_t)size, 0);
     for (int i = 0; i < n; i++) {
         memset(in, 0, sizeof(in));
         MPI_Recv(in, size, MPI_BYTE, peer, 1, comm, MPI_STATUS_IGNORE);
@@ -22,11 +22,11 @@ static void receive_and_check(MPI_Comm comm, int n, int size)
     }
 }
 
-/* Overwrites the user's buffer at once, since the message was copied. */
-static void send_many(MPI_Comm comm, int n, int size)
+/* Overwrites each message right after its send, since MPI_Bsend has copied it. */
+static void send_many_messages(MPI_Comm comm, int n, int size)
 {
     static char out[LARGE];
-    struct layout l = layout_of((size_t)size, 0);
+    struct layout l = make_layout((size_t)size, 0);
     for (int i = 0; i < n; i++) {
         pattern_fill(out, &l, (unsigned)i);
         EXPECT_EQ(MPI_Bsend(out, size, MPI_BYTE, peer, 1, comm), MPI_SUCCESS);
@@ -34,7 +34,7 @@ static void send_many(MPI_Comm comm, int n, int size)
     }
 }
 
-static void explicit_buffer(int size)
+static void test_explicit_buffer(int size)
 {
     int room, packed, got_size = -1, flag = 0;
     void *got = NULL;
@@ -43,12 +43,12 @@ static void explicit_buffer(int size)
     room = MANY * (packed + MPI_BSEND_OVERHEAD);
     char *buffer = malloc((size_t)room);
     MPI_Buffer_attach(buffer, room);
-    send_many(MPI_COMM_WORLD, MANY, size);
+    send_many_messages(MPI_COMM_WORLD, MANY, size);
     MPI_Buffer_iflush(&r);
-    receive_and_check(MPI_COMM_WORLD, MANY, size);
+    receive_and_check_messages(MPI_COMM_WORLD, MANY, size);
     MPI_Wait(&r, MPI_STATUS_IGNORE);
     MPI_Buffer_flush();
-    MPI_Buffer_iflush(&r); /* nothing is left: complete at once */
+    MPI_Buffer_iflush(&r); /* the buffer is empty: complete at once */
     MPI_Test(&r, &flag, MPI_STATUS_IGNORE);
     EXPECT_EQ(flag, 1);
     MPI_Buffer_detach(&got, &got_size);
@@ -56,15 +56,17 @@ static void explicit_buffer(int size)
     free(buffer);
 }
 
-/* Tests a buffer that is too small: MPI_ERR_BUFFER, and what fits is sent nevertheless. */
+/* With a buffer that is too small MPI_Bsend returns MPI_ERR_BUFFER, and messages that fit are sent
+ * nevertheless. */
 static void test_overflow(void)
 {
     static char out[LARGE], in[LARGE], buffer[LARGE + MPI_BSEND_OVERHEAD];
     void *got;
     int size, sent = 0, rc = MPI_SUCCESS, total;
-    EXPECT_EQ(MPI_Bsend(out, 1, MPI_BYTE, peer, 2, MPI_COMM_WORLD), MPI_ERR_BUFFER); /* none attached */
+    EXPECT_EQ(MPI_Bsend(out, 1, MPI_BYTE, peer, 2, MPI_COMM_WORLD),
+              MPI_ERR_BUFFER); /* no buffer is attached */
     MPI_Buffer_attach(buffer, sizeof(buffer));
-    EXPECT_EQ(MPI_Buffer_attach(buffer, sizeof(buffer)), MPI_ERR_BUFFER); /* twice */
+    EXPECT_EQ(MPI_Buffer_attach(buffer, sizeof(buffer)), MPI_ERR_BUFFER); /* a second buffer */
     EXPECT_EQ(MPI_Bsend(out, sizeof(out), MPI_BYTE, peer, 2, MPI_COMM_WORLD), MPI_SUCCESS);
     while (sent < 3 && rc == MPI_SUCCESS) {
         rc = MPI_Bsend(out, sizeof(out), MPI_BYTE, peer, 2, MPI_COMM_WORLD);
@@ -72,13 +74,13 @@ static void test_overflow(void)
     }
     EXPECT_EQ(MPI_Bsend(NULL, 0, MPI_BYTE, MPI_PROC_NULL, 2, MPI_COMM_WORLD), MPI_SUCCESS);
     if (mpitest_size == 1 || peer != mpitest_rank)
-        EXPECT_EQ(rc, MPI_ERR_BUFFER); /* the first is large and nobody has received it */
+        EXPECT_EQ(rc, MPI_ERR_BUFFER); /* the first message fills the buffer and has not been received */
     MPI_Sendrecv(&sent, 1, MPI_INT, peer, 3, &total, 1, MPI_INT, peer, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     for (int i = 0; i <= total; i++)
         MPI_Recv(in, sizeof(in), MPI_BYTE, peer, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Buffer_detach(&got, &size);
     EXPECT_EQ(size, sizeof(buffer));
-    MPI_Buffer_detach(&got, &size); /* none is attached: a null one */
+    MPI_Buffer_detach(&got, &size); /* no buffer is attached: returns a null pointer */
     EXPECT(got == NULL && size == 0);
 }
 
@@ -87,16 +89,16 @@ static void test_automatic(void)
     void *got = NULL;
     int size = -1;
     MPI_Buffer_attach(MPI_BUFFER_AUTOMATIC, 0);
-    send_many(MPI_COMM_WORLD, MANY, 8);
-    send_many(MPI_COMM_WORLD, 20, LARGE);
-    receive_and_check(MPI_COMM_WORLD, MANY, 8);
-    receive_and_check(MPI_COMM_WORLD, 20, LARGE);
+    send_many_messages(MPI_COMM_WORLD, MANY, 8);
+    send_many_messages(MPI_COMM_WORLD, 20, LARGE);
+    receive_and_check_messages(MPI_COMM_WORLD, MANY, 8);
+    receive_and_check_messages(MPI_COMM_WORLD, 20, LARGE);
     MPI_Buffer_detach(&got, &size);
     EXPECT(got == MPI_BUFFER_AUTOMATIC && size == 0);
 }
 
-/* A communicator's own buffer serves its sends, and no others. */
-static void of_a_communicator(void)
+/* A communicator's buffer is used by sends on that communicator only. */
+static void test_buffer_of_communicator(void)
 {
     MPI_Comm dup;
     MPI_Count size;
@@ -106,9 +108,9 @@ static void of_a_communicator(void)
     MPI_Comm_dup(MPI_COMM_WORLD, &dup);
     MPI_Comm_attach_buffer_c(dup, buffer, LARGE * 2);
     EXPECT_EQ(MPI_Bsend(buffer, 1, MPI_BYTE, peer, 1, MPI_COMM_WORLD), MPI_ERR_BUFFER);
-    send_many(dup, 1, LARGE);
+    send_many_messages(dup, 1, LARGE);
     MPI_Comm_iflush_buffer(dup, &r);
-    receive_and_check(dup, 1, LARGE);
+    receive_and_check_messages(dup, 1, LARGE);
     MPI_Wait(&r, MPI_STATUS_IGNORE);
     MPI_Comm_flush_buffer(dup);
     MPI_Comm_detach_buffer_c(dup, &got, &size);
@@ -118,16 +120,16 @@ static void of_a_communicator(void)
 }
 
 /* Detaching waits until the last message has left. */
-static void detach_waits(void)
+static void test_detach_waits(void)
 {
     char *buffer = malloc(2 * LARGE), *in = malloc(LARGE);
-    struct layout l = layout_of(LARGE, 0);
+    struct layout l = make_layout(LARGE, 0);
     MPI_Request r;
     void *got;
     int size;
     MPI_Irecv(in, LARGE, MPI_BYTE, peer, 1, MPI_COMM_WORLD, &r);
     MPI_Buffer_attach(buffer, 2 * LARGE);
-    send_many(MPI_COMM_WORLD, 1, LARGE);
+    send_many_messages(MPI_COMM_WORLD, 1, LARGE);
     MPI_Buffer_detach(&got, &size);
     memset(buffer, 0x22, 2 * LARGE);
     MPI_Wait(&r, MPI_STATUS_IGNORE);
@@ -142,11 +144,11 @@ int main(int argc, char **argv)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     peer = mpitest_size - 1 - mpitest_rank;
-    explicit_buffer(8);
-    explicit_buffer(3000);
+    test_explicit_buffer(8);
+    test_explicit_buffer(3000);
     test_overflow();
     test_automatic();
-    of_a_communicator();
-    detach_waits();
+    test_buffer_of_communicator();
+    test_detach_waits();
     return mpitest_end();
 }

@@ -1,5 +1,5 @@
-/* cancel.c: receives and sends are cancelled when they have not met, and complete as usual when they have;
- * in both cases the wait ends and reports which it was.
+/* cancel.c: unmatched receives and sends can be cancelled, matched ones complete as usual; in both cases
+ * the wait returns and reports whether the request was cancelled.
  *
  * ranks: 2
  * also: FISHPLATE_SHM_CMA=0 FISHPLATE_EAGER_MAX=64
@@ -27,19 +27,19 @@ static void test_receives(void)
     for (int i = 0; i < 3; i++)
         MPI_Irecv(&in[i], 1, MPI_INT, i == 1 ? MPI_ANY_SOURCE : peer, 5, MPI_COMM_WORLD, &r[i]);
     MPI_Cancel(&r[1]);
-    MPI_Cancel(&r[1]); /* once more does no harm */
+    MPI_Cancel(&r[1]); /* a second cancel has no effect */
     EXPECT_EQ(was_cancelled(&r[1]), 1);
     MPI_Barrier(MPI_COMM_WORLD);
     for (int i = 1; i <= 2; i++)
         MPI_Send(&i, 1, MPI_INT, peer, 5, MPI_COMM_WORLD);
     for (flag = 0; !flag;)
         MPI_Test(&r[2], &flag, MPI_STATUS_IGNORE);
-    MPI_Cancel(&r[0]); /* too late: its message is here */
+    MPI_Cancel(&r[0]); /* too late: the message has arrived */
     EXPECT_EQ(was_cancelled(&r[0]), 0);
     EXPECT(in[0] == 1 && in[1] == 0 && in[2] == 2);
 }
 
-static void persistent_receive(void)
+static void test_persistent_receive(void)
 {
     MPI_Request r;
     int in = 0, out = 9, peer = 1 - mpitest_rank;
@@ -48,17 +48,18 @@ static void persistent_receive(void)
     MPI_Cancel(&r);
     EXPECT_EQ(was_cancelled(&r), 1);
     MPI_Barrier(MPI_COMM_WORLD);
-    MPI_Start(&r); /* it can be started again and is not cancelled any more */
+    MPI_Start(&r); /* the request can be started again, and the cancel has no effect on the new round */
     MPI_Send(&out, 1, MPI_INT, peer, 6, MPI_COMM_WORLD);
     EXPECT_EQ(was_cancelled(&r), 0);
     EXPECT_EQ(in, 9);
     MPI_Request_free(&r);
 }
 
-/* Rank 0 sends with `start`, cancels, and reports; rank 1 receives exactly what was not cancelled. */
+/* Rank 0 sends with `start`, cancels, and reports the result; rank 1 receives exactly the messages that
+ * were not cancelled. */
 typedef int start_fn(const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
 
-static void unmatched_send(start_fn *start, int size)
+static void test_unmatched_send(start_fn *start, int size)
 {
     int flag = 0;
     if (mpitest_rank == 0) {
@@ -79,9 +80,9 @@ static void unmatched_send(start_fn *start, int size)
         MPI_Recv(other, size, MPI_BYTE, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-static void matched_send(start_fn *start, int size)
+static void test_matched_send(start_fn *start, int size)
 {
-    struct layout l = layout_of((size_t)size, 0);
+    struct layout l = make_layout((size_t)size, 0);
     MPI_Request r;
     if (mpitest_rank == 0) {
         pattern_fill(buf, &l, 3);
@@ -98,8 +99,8 @@ static void matched_send(start_fn *start, int size)
     }
 }
 
-/* Cancels sends that wait for room at the receiver before they leave. */
-static void queued_sends(void)
+/* Cancels sends that are queued until the receiver has room. */
+static void test_queued_sends(void)
 {
     enum { N = 4000 };
     static MPI_Request r[N];
@@ -121,7 +122,8 @@ static void queued_sends(void)
     EXPECT_EQ(n, 0);
 }
 
-/* Collectives, one-sided operations and partitioned messages cannot be cancelled: an error, also when they are complete. */
+/* Collectives, one-sided operations and partitioned messages cannot be cancelled: an error, also when they
+ * are complete. */
 static void not_cancellable(void)
 {
     enum { KINDS = 5 };
@@ -152,17 +154,17 @@ int main(int argc, char **argv)
     static start_fn *const starts[] = {MPI_Isend, MPI_Issend, MPI_Irsend};
     mpitest_begin(&argc, &argv);
     test_receives();
-    persistent_receive();
+    test_persistent_receive();
     for (int i = 0; i < 3; i++) {
         if (i < 2) {
-            unmatched_send(starts[i], 10);
-            MPI_Barrier(MPI_COMM_WORLD); /* or the probe may already see the next one */
-            unmatched_send(starts[i], LARGE);
+            test_unmatched_send(starts[i], 10);
+            MPI_Barrier(MPI_COMM_WORLD); /* otherwise the probe could see the message of the next test */
+            test_unmatched_send(starts[i], LARGE);
         }
-        matched_send(starts[i], 10);
-        matched_send(starts[i], LARGE);
+        test_matched_send(starts[i], 10);
+        test_matched_send(starts[i], LARGE);
     }
-    queued_sends();
+    test_queued_sends();
     not_cancellable();
     return mpitest_end();
 }

@@ -1,5 +1,5 @@
-/* complete.c: wait and test for one, any, some and all requests; null, inactive and freed ones; what a status
- * holds and when its MPI_ERROR is written; looking at requests without completing them.
+/* complete.c: wait and test for one, any, some and all requests; null, inactive and freed requests;
+ * contents of statuses and when MPI_ERROR is written; MPI_Request_get_status, which completes nothing.
  *
  * ranks: 2 1 3 4 5 8
  * also: FISHPLATE_SHM_CMA=0 FISHPLATE_EAGER_MAX=64
@@ -13,24 +13,24 @@ static int peer, in[N], out[N];
 static MPI_Request r[N];
 static MPI_Status s[N];
 
-static void mark(void)
+static void mark_statuses(void)
 {
     for (int i = 0; i < N; i++)
         s[i].MPI_ERROR = UNTOUCHED;
 }
 
-static void post(void)
+static void post_receives(void)
 {
     for (int i = 0; i < N; i++) {
         in[i] = -1;
         out[i] = 100 + i;
         MPI_Irecv(&in[i], 1, MPI_INT, peer, i, MPI_COMM_WORLD, &r[i]);
     }
-    mark();
+    mark_statuses();
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-static void send_all(void)
+static void send_all_messages(void)
 {
     for (int i = 0; i < N; i++)
         MPI_Send(&out[i], 1, MPI_INT, peer, i, MPI_COMM_WORLD);
@@ -55,12 +55,12 @@ static void expect_received(int i, const MPI_Status *status)
     EXPECT_EQ(status->MPI_ERROR, UNTOUCHED);
 }
 
-static void nothing_to_wait_for(void)
+static void test_no_active_request(void)
 {
     MPI_Request null = MPI_REQUEST_NULL, idle[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
     int flag = 0, index = 7, many = 7, indices[2];
     MPI_Recv_init(in, 1, MPI_INT, peer, 0, MPI_COMM_WORLD, &idle[1]);
-    mark();
+    mark_statuses();
     MPI_Wait(&null, &s[0]);
     expect_empty(&s[0]);
     MPI_Wait(&idle[1], &s[1]);
@@ -68,7 +68,7 @@ static void nothing_to_wait_for(void)
     MPI_Test(&null, &flag, &s[2]);
     expect_empty(&s[2]);
     EXPECT_EQ(flag, 1);
-    mark();
+    mark_statuses();
     MPI_Waitany(2, idle, &index, &s[0]);
     EXPECT_EQ(index, MPI_UNDEFINED);
     expect_empty(&s[0]);
@@ -81,7 +81,7 @@ static void nothing_to_wait_for(void)
     many = 7;
     MPI_Testsome(2, idle, &many, indices, s);
     EXPECT_EQ(many, MPI_UNDEFINED);
-    mark();
+    mark_statuses();
     MPI_Waitall(2, idle, s);
     expect_empty(&s[0]);
     expect_empty(&s[1]);
@@ -98,19 +98,19 @@ static void nothing_to_wait_for(void)
     EXPECT(idle[1] == MPI_REQUEST_NULL);
 }
 
-static void all(void)
+static void test_all(void)
 {
     int flag = 1;
-    post();
+    post_receives();
     MPI_Testall(N, r, &flag, s);
     EXPECT_EQ(flag, 0);
     MPI_Barrier(MPI_COMM_WORLD);
-    send_all();
+    send_all_messages();
     MPI_Waitall(N, r, s);
     for (int i = 0; i < N; i++)
         expect_received(i, &s[i]);
-    post();
-    send_all();
+    post_receives();
+    send_all_messages();
     for (flag = 0; !flag;)
         MPI_Testall(N, r, &flag, s);
     for (int i = 0; i < N; i++) {
@@ -119,13 +119,13 @@ static void all(void)
     }
 }
 
-static void any(int test)
+static void test_any(int test)
 {
     int seen = 0, index, flag;
-    post();
-    send_all();
+    post_receives();
+    send_all_messages();
     for (int n = 0; n < N; n++) {
-        mark();
+        mark_statuses();
         if (test)
             for (flag = 0; !flag;)
                 MPI_Testany(N, r, &index, &flag, s);
@@ -138,13 +138,13 @@ static void any(int test)
     EXPECT_EQ(seen, (1 << N) - 1);
 }
 
-static void some(int test)
+static void test_some(int test)
 {
     int seen = 0, left = N, many, indices[N];
-    post();
-    send_all();
+    post_receives();
+    send_all_messages();
     while (left > 0) {
-        mark();
+        mark_statuses();
         if (test)
             MPI_Testsome(N, r, &many, indices, s);
         else
@@ -159,10 +159,10 @@ static void some(int test)
     EXPECT_EQ(seen, (1 << N) - 1);
 }
 
-static void only_looking(void)
+static void test_request_get_status(void)
 {
     int flag = 1, index = 0, many = 7, indices[N];
-    post();
+    post_receives();
     MPI_Request_get_status(r[0], &flag, s);
     EXPECT_EQ(flag, 0);
     MPI_Request_get_status_any(N, r, &index, &flag, s);
@@ -172,7 +172,7 @@ static void only_looking(void)
     MPI_Request_get_status_some(N, r, &many, indices, s);
     EXPECT_EQ(many, 0);
     MPI_Barrier(MPI_COMM_WORLD);
-    send_all();
+    send_all_messages();
     for (flag = 0; !flag;)
         MPI_Request_get_status_all(N, r, &flag, s);
     for (int i = 0; i < N; i++)
@@ -187,11 +187,12 @@ static void only_looking(void)
     MPI_Waitall(N, r, MPI_STATUSES_IGNORE);
 }
 
-/* One of several fails: the call returns MPI_ERR_IN_STATUS, and the statuses show which. */
-static void failures(int which)
+/* If one of several requests fails, the call returns MPI_ERR_IN_STATUS and the statuses show which request
+ * failed. */
+static void test_failures(int which)
 {
     int many = 0, indices[N], longer[2] = {1, 2}, rc;
-    post();
+    post_receives();
     for (int i = 0; i < N; i++)
         MPI_Send(i == 2 ? longer : &out[i], i == 2 ? 2 : 1, MPI_INT, peer, i, MPI_COMM_WORLD);
     for (int flag = 0; !flag;) {
@@ -206,7 +207,7 @@ static void failures(int which)
     EXPECT_EQ(rc, MPI_ERR_IN_STATUS);
     for (int i = 0; i < N; i++)
         EXPECT_EQ(s[i].MPI_ERROR, i == 2 ? MPI_ERR_TRUNCATE : MPI_SUCCESS);
-    post();
+    post_receives();
     for (int i = 0; i < N; i++)
         MPI_Send(longer, 2, MPI_INT, peer, i, MPI_COMM_WORLD);
     EXPECT_EQ(MPI_Wait(&r[0], &s[0]), MPI_ERR_TRUNCATE);
@@ -216,8 +217,8 @@ static void failures(int which)
     EXPECT_EQ(MPI_Waitall(N, r, MPI_STATUSES_IGNORE), MPI_ERR_IN_STATUS);
 }
 
-/* Frees requests in progress: they complete nevertheless. */
-static void freed_requests(void)
+/* Requests that are freed while in progress still complete. */
+static void test_freed_requests(void)
 {
     enum { LARGE = 50000 };
     static int big[LARGE], got[LARGE];
@@ -242,10 +243,10 @@ static void freed_requests(void)
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Sendrecv(&big[8], 1, MPI_INT, peer, 52, &got[1], 1, MPI_INT, peer, 52, MPI_COMM_WORLD,
                  MPI_STATUS_IGNORE);
-    EXPECT_EQ(got[0], 7); /* it was sent before the message that has come */
+    EXPECT_EQ(got[0], 7); /* sent before the message just received */
 }
 
-static void persistent_lists(void)
+static void test_persistent_lists(void)
 {
     MPI_Request sends[N];
     for (int i = 0; i < N; i++) {
@@ -256,7 +257,7 @@ static void persistent_lists(void)
         for (int i = 0; i < N; i++)
             out[i] = 100 + i;
         memset(in, 0, sizeof(in));
-        mark();
+        mark_statuses();
         MPI_Startall(N, r);
         MPI_Startall(N, sends);
         MPI_Waitall(N, sends, MPI_STATUSES_IGNORE);
@@ -276,15 +277,15 @@ int main(int argc, char **argv)
     mpitest_begin(&argc, &argv);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     peer = mpitest_size - 1 - mpitest_rank;
-    nothing_to_wait_for();
-    all();
+    test_no_active_request();
+    test_all();
     for (int test = 0; test < 2; test++) {
-        any(test);
-        some(test);
-        failures(test);
+        test_any(test);
+        test_some(test);
+        test_failures(test);
     }
-    only_looking();
-    persistent_lists();
-    freed_requests();
+    test_request_get_status();
+    test_persistent_lists();
+    test_freed_requests();
     return mpitest_end();
 }

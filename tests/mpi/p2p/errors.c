@@ -1,5 +1,5 @@
-/* errors.c: wrong arguments and truncated messages give the right class through the communicator's error
- * handler and leave the library usable; nothing crashes.
+/* errors.c: invalid arguments and truncated messages call the communicator's error handler with the
+ * correct class and leave the library usable.
  *
  * ranks: 2 1
  * also: FISHPLATE_SHM_CMA=0 FISHPLATE_EAGER_MAX=64
@@ -10,7 +10,7 @@
 static int calls, last_class;
 static MPI_Comm last_comm;
 
-static void errors_record(MPI_Comm *comm, int *code, ...)
+static void record_error(MPI_Comm *comm, int *code, ...)
 {
     calls++;
     last_comm = *comm;
@@ -78,7 +78,7 @@ static void test_requests(void)
     EXPECT_ERROR(MPI_Waitall(-1, NULL, NULL), MPI_ERR_COUNT);
     EXPECT_ERROR(MPI_Testany(2, NULL, &index, &flag, &s), MPI_ERR_ARG);
     MPI_Irecv(&x, 1, MPI_INT, 0, 77, MPI_COMM_SELF, &active);
-    EXPECT_ERROR(MPI_Start(&active), MPI_ERR_REQUEST); /* not persistent */
+    EXPECT_ERROR(MPI_Start(&active), MPI_ERR_REQUEST); /* not a persistent request */
     EXPECT_ERROR(MPI_Grequest_complete(active), MPI_ERR_REQUEST);
     MPI_Cancel(&active);
     MPI_Wait(&active, &s);
@@ -107,8 +107,9 @@ static void test_request_errors(MPI_Comm c)
     MPI_Request_free(&r);
 }
 
-/* A list that names a receive twice: the second one is no request any more once the first is finished. */
-static void errors_second_call(void)
+/* A list that contains a receive twice: after the first entry completes, the second entry is not a valid
+ * request. */
+static void test_receive_listed_twice(void)
 {
     int in = 0, out = 5;
     MPI_Request r[2];
@@ -144,14 +145,15 @@ static void test_truncation(MPI_Comm c, int size)
     MPI_Waitall(4, send, MPI_STATUSES_IGNORE);
     for (int i = room; i < size; i++)
         kept &= in[i] == 0;
-    EXPECT(kept); /* nothing beyond the room */
+    EXPECT(kept); /* no byte beyond the receive buffer changed */
     EXPECT_EQ(calls, 0);
     free(out);
     free(in);
 }
 
-/* Sends bytes that end inside an element of a datatype with gaps; any whole number of elements is accepted. */
-static void cut_element(MPI_Comm c, int pairs)
+/* Sends bytes that end within an element of a datatype with gaps; the receive accepts any number of bytes
+ * up to its size. */
+static void test_partial_element(MPI_Comm c, int pairs)
 {
     struct gap {
         double d;
@@ -184,18 +186,18 @@ int main(int argc, char **argv)
     MPI_Errhandler h;
     MPI_Comm dup;
     mpitest_begin(&argc, &argv);
-    MPI_Comm_create_errhandler(errors_record, &h);
+    MPI_Comm_create_errhandler(record_error, &h);
     MPI_Comm_dup(MPI_COMM_WORLD, &dup);
     MPI_Comm_set_errhandler(dup, h);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, h);
     test_arguments(dup);
     test_requests();
     test_request_errors(dup);
-    errors_second_call();
+    test_receive_listed_twice();
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
         test_truncation(dup, sizes[i]);
-    cut_element(dup, 3);
-    cut_element(dup, 40000);
+    test_partial_element(dup, 3);
+    test_partial_element(dup, 40000);
     MPI_Comm_free(&dup);
     MPI_Errhandler_free(&h);
     return mpitest_end();

@@ -1,6 +1,6 @@
-/* forced.c: a rendezvous protocol that is forced is the one that moves the messages of a whole job, and no other,
- * as the counters of all ranks tell. Ranks on one node and on nodes of their own. A receive is posted before its
- * message is announced where the protocol begins with the receiver.
+/* forced.c: with a forced rendezvous protocol all messages of a job use that protocol, as the counters of
+ * all ranks show; with ranks on one node and on separate nodes. For protocols that begin at the receiver,
+ * receives are posted before messages are announced.
  *
  * ranks: 2
  * env: FISHPLATE_RENDEZVOUS=r3
@@ -37,8 +37,9 @@ static void start_counting(void)
     }
 }
 
-/* Exchanges with neighbours: the receive is posted, and the sender notified, before the message is sent. */
-static void test_traffic(void)
+/* Exchanges messages with neighbours: each receive is posted, and its sender notified, before the message
+ * is sent. */
+static void exchange_with_neighbours(void)
 {
     static char out[BYTES], in[BYTES];
     int right = (mpitest_rank + 1) % mpitest_size, left = (mpitest_rank + mpitest_size - 1) % mpitest_size;
@@ -63,7 +64,7 @@ int main(int argc, char **argv)
     unsigned long long mine[PROTOCOLS] = {0}, all[PROTOCOLS];
     start_counting();
     mpitest_begin(&argc, &argv);
-    test_traffic();
+    exchange_with_neighbours();
     for (int i = 0; i < PROTOCOLS; i++)
         MPI_T_pvar_read(session, handles[i], &mine[i]);
     MPI_Allreduce(mine, all, PROTOCOLS, MPI_UNSIGNED_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);

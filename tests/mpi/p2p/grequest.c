@@ -1,5 +1,5 @@
-/* grequest.c: generalized requests: the user's functions are called when they should be, their codes come
- * back from the calls that ran them, and such requests mix with ordinary ones.
+/* grequest.c: generalized requests: the user's functions are called at the required moments, calls return
+ * the functions' codes, and generalized requests can be completed together with ordinary ones.
  *
  * ranks: 1 2 3 4 5 8
  *
@@ -39,19 +39,19 @@ static int on_cancel(void *extra, int complete)
     return s->cancel_code;
 }
 
-static void grequest_start(struct state *s, MPI_Request *r)
+static void start_request(struct state *s, MPI_Request *r)
 {
     *s = (struct state){0};
     MPI_Grequest_start(on_query, on_free, on_cancel, s, r);
 }
 
-static void grequest_usual_case(void)
+static void test_usual_case(void)
 {
     struct state s;
     MPI_Request r;
     MPI_Status status;
     int flag = 1, count = 0;
-    grequest_start(&s, &r);
+    start_request(&s, &r);
     MPI_Test(&r, &flag, &status);
     EXPECT(flag == 0 && s.queried == 0);
     MPI_Grequest_complete(r);
@@ -62,17 +62,17 @@ static void grequest_usual_case(void)
     EXPECT(status.MPI_SOURCE == 41 && status.MPI_TAG == 42);
     MPI_Get_count(&status, MPI_INT, &count);
     EXPECT_EQ(count, 43);
-    grequest_start(&s, &r);
+    start_request(&s, &r);
     MPI_Grequest_complete(r);
     MPI_Wait(&r, MPI_STATUS_IGNORE);
     EXPECT(s.queried == 1 && s.freed == 1);
 }
 
-static void freed_early(void)
+static void test_freed_before_completion(void)
 {
     struct state s;
     MPI_Request r, copy;
-    grequest_start(&s, &r);
+    start_request(&s, &r);
     copy = r;
     MPI_Request_free(&r);
     EXPECT(r == MPI_REQUEST_NULL && s.freed == 0);
@@ -86,7 +86,7 @@ static void test_cancelling(void)
     MPI_Request r;
     MPI_Status status;
     int flag = 0;
-    grequest_start(&s, &r);
+    start_request(&s, &r);
     s.cancel_code = MPI_ERR_OTHER;
     EXPECT_EQ(MPI_Cancel(&r), MPI_ERR_OTHER);
     EXPECT(s.cancelled == 1 && s.was_complete == 0);
@@ -94,9 +94,9 @@ static void test_cancelling(void)
     MPI_Wait(&r, &status);
     MPI_Test_cancelled(&status, &flag);
     EXPECT_EQ(flag, 1);
-    grequest_start(&s, &r);
+    start_request(&s, &r);
     MPI_Grequest_complete(r);
-    MPI_Cancel(&r); /* the callback learns that it is too late */
+    MPI_Cancel(&r); /* the callback is informed that the request was complete */
     EXPECT(s.cancelled == 1 && s.was_complete != 0);
     MPI_Wait(&r, &status);
     MPI_Test_cancelled(&status, &flag);
@@ -108,13 +108,13 @@ static void test_codes(void)
     struct state s[2];
     MPI_Request r[2];
     MPI_Status status[2];
-    grequest_start(&s[0], &r[0]);
+    start_request(&s[0], &r[0]);
     s[0].query_code = MPI_ERR_ARG;
     MPI_Grequest_complete(r[0]);
     EXPECT_EQ(MPI_Wait(&r[0], MPI_STATUS_IGNORE), MPI_ERR_ARG);
-    grequest_start(&s[0], &r[0]);
-    grequest_start(&s[1], &r[1]);
-    s[1].free_code = MPI_ERR_OTHER; /* the last word */
+    start_request(&s[0], &r[0]);
+    start_request(&s[1], &r[1]);
+    s[1].free_code = MPI_ERR_OTHER; /* the code of free_fn is returned */
     s[1].query_code = MPI_ERR_ARG;
     MPI_Grequest_complete(r[0]);
     MPI_Grequest_complete(r[1]);
@@ -124,26 +124,26 @@ static void test_codes(void)
     EXPECT(s[0].freed == 1 && s[1].freed == 1);
 }
 
-/* A thread completes it while the main thread sleeps for it. */
-static void *complete_it(void *arg)
+/* Body of a thread that completes the request while the main thread waits. */
+static void *complete_request(void *arg)
 {
     MPI_Grequest_complete(*(MPI_Request *)arg);
     return NULL;
 }
 
-static void with_others(void)
+static void test_with_ordinary_requests(void)
 {
     struct state s;
     MPI_Request r[2], copy;
     pthread_t thread;
     int x = 1, y = 0, index;
     MPI_Irecv(&y, 1, MPI_INT, 0, 1, MPI_COMM_SELF, &r[0]);
-    grequest_start(&s, &r[1]);
+    start_request(&s, &r[1]);
     copy = r[1];
     MPI_Send(&x, 1, MPI_INT, 0, 1, MPI_COMM_SELF);
     MPI_Waitany(2, r, &index, MPI_STATUS_IGNORE);
     EXPECT_EQ(index, 0);
-    pthread_create(&thread, NULL, complete_it, &copy);
+    pthread_create(&thread, NULL, complete_request, &copy);
     MPI_Waitany(2, r, &index, MPI_STATUS_IGNORE);
     EXPECT_EQ(index, 1);
     pthread_join(thread, NULL);
@@ -157,10 +157,10 @@ int main(int argc, char **argv)
     EXPECT_EQ(provided, MPI_THREAD_MULTIPLE);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    grequest_usual_case();
-    freed_early();
+    test_usual_case();
+    test_freed_before_completion();
     test_cancelling();
     test_codes();
-    with_others();
+    test_with_ordinary_requests();
     return mpitest_end();
 }

@@ -1,4 +1,4 @@
-/* large.c: one message above 2 GiB by the `_c` calls, and its size in the status.
+/* large.c: one message of more than 2 GiB by the `_c` calls, and its size in the status.
  *
  * ranks: 2
  * env: FISHPLATE_RENDEZVOUS=getcqe
@@ -32,7 +32,7 @@ int main(int argc, char **argv)
         MPI_Get_count_c(&s, MPI_BYTE, &count);
         EXPECT_EQ(count, size);
         MPI_Get_count(&s, MPI_BYTE, &small);
-        EXPECT_EQ(small, MPI_UNDEFINED); /* more than an int can say */
+        EXPECT_EQ(small, MPI_UNDEFINED); /* the count exceeds INT_MAX */
         for (MPI_Count i = 0; i < size - 1; i += step)
             wrong += buf[i] != (unsigned char)(i / step * 31 + 5);
         EXPECT_EQ(wrong, 0);

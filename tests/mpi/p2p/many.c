@@ -1,5 +1,5 @@
-/* many.c: thousands of posted receives and of waiting messages, met in order, in reverse and at random; and
- * all ranks flooding one that is busy elsewhere.
+/* many.c: thousands of posted receives and of unexpected messages, matched in order, in reverse and at
+ * random; and many messages of all ranks to one rank that does not receive them at first.
  *
  * ranks: 2 4 8
  * also: FISHPLATE_SHM_RING=64k FISHPLATE_LAB=SHM_FRAME=1k FISHPLATE_SHM_CMA=0
@@ -12,7 +12,7 @@ enum { N = 8000 };
 static int words[N], order[N];
 static MPI_Request r[N];
 
-static void shuffle(int how)
+static void make_order(int how)
 {
     unsigned dice = 12345;
     for (int i = 0; i < N; i++)
@@ -26,9 +26,9 @@ static void shuffle(int how)
 }
 
 /* Posts all receives first; messages arrive in another order. */
-static void posted(int how)
+static void test_posted_receives(int how)
 {
-    shuffle(how);
+    make_order(how);
     if (mpitest_rank == 0)
         for (int i = 0; i < N; i++)
             MPI_Irecv(&words[i], 1, MPI_INT, 1, i, MPI_COMM_WORLD, &r[i]);
@@ -43,10 +43,10 @@ static void posted(int how)
     }
 }
 
-/* All messages arrive first; receiving the last one proves that. */
-static void unexpected(int how)
+/* All messages arrive before the receives are posted: rank 0 has received the last one first. */
+static void test_unexpected_messages(int how)
 {
-    shuffle(how);
+    make_order(how);
     if (mpitest_rank == 1) {
         for (int i = 0; i < N; i++)
             MPI_Send(&i, 1, MPI_INT, 0, i, MPI_COMM_WORLD);
@@ -61,8 +61,9 @@ static void unexpected(int how)
     }
 }
 
-/* All ranks send to rank 0, which waits for the last rank alone, then receives the rest in order of arrival. */
-static void flood(void)
+/* All ranks send to rank 0, which first receives from the last rank only, then the rest in order of
+ * arrival. */
+static void test_flood(void)
 {
     enum { EACH = 1500, LENGTH = 200 };
     static int big[LENGTH];
@@ -90,8 +91,8 @@ static void flood(void)
     free(next);
 }
 
-/* Sends in both directions more than the rings hold, without receiving at first. */
-static void crossfire(void)
+/* Sends in both directions more messages than the rings hold before any receive is posted. */
+static void test_flood_in_both_directions(void)
 {
     enum { EACH = 600, LENGTH = 1500 };
     static int out[LENGTH], in[EACH][LENGTH];
@@ -111,10 +112,10 @@ int main(int argc, char **argv)
 {
     mpitest_begin(&argc, &argv);
     for (int how = 0; how < 3; how++) {
-        posted(how);
-        unexpected(how);
+        test_posted_receives(how);
+        test_unexpected_messages(how);
     }
-    flood();
-    crossfire();
+    test_flood();
+    test_flood_in_both_directions();
     return mpitest_end();
 }

@@ -1,5 +1,5 @@
-/* modes.c: every send mode, blocking, nonblocking and persistent, into posted and into late receives, with
- * sizes around every threshold, in one block and with holes, round a ring of ranks.
+/* modes.c: every send mode, blocking, nonblocking and persistent, to posted and to late receives, with
+ * sizes around every threshold, contiguous and with gaps, around a ring of ranks.
  *
  * ranks: 2 1 3
  * also: FISHPLATE_SHM_CMA=0
@@ -41,9 +41,9 @@ static void check_status(const MPI_Status *s, const struct layout *l, int tag)
     EXPECT_EQ(count, l->count);
 }
 
-/* Sends one message while the receive is (or is not yet) posted. */
-static void send_one(enum mode mode, enum form form, const void *buf, const struct layout *l, int tag,
-                     MPI_Request *r)
+/* Starts the send of one message in the given mode and form. */
+static void start_send(enum mode mode, enum form form, const void *buf, const struct layout *l, int tag,
+                       MPI_Request *r)
 {
     *r = MPI_REQUEST_NULL;
     if (form == BLOCKING) {
@@ -56,7 +56,7 @@ static void send_one(enum mode mode, enum form form, const void *buf, const stru
     }
 }
 
-static void send_end(enum form form, MPI_Request *r)
+static void finish_send(enum form form, MPI_Request *r)
 {
     MPI_Wait(r, MPI_STATUS_IGNORE);
     if (form == PERSISTENT)
@@ -64,7 +64,8 @@ static void send_end(enum form form, MPI_Request *r)
     EXPECT(*r == MPI_REQUEST_NULL);
 }
 
-static void into_posted(enum mode mode, enum form form, const struct layout *l, char *out, char *in)
+static void send_to_posted_receive(enum mode mode, enum form form, const struct layout *l, char *out,
+                                   char *in)
 {
     MPI_Request send, recv;
     MPI_Status status;
@@ -77,39 +78,39 @@ static void into_posted(enum mode mode, enum form form, const struct layout *l, 
         MPI_Irecv(in, l->count, l->type, from, tag, MPI_COMM_WORLD, &recv);
     }
     MPI_Barrier(MPI_COMM_WORLD);
-    send_one(mode, form, out, l, tag, &send);
+    start_send(mode, form, out, l, tag, &send);
     MPI_Wait(&recv, &status);
     check_status(&status, l, tag);
     EXPECT_EQ(pattern_wrong(in, l, (unsigned)from), 0);
-    send_end(form, &send);
+    finish_send(form, &send);
     if (form == PERSISTENT)
         MPI_Request_free(&recv);
 }
 
-static void into_late(enum mode mode, enum form form, const struct layout *l, char *out, char *in)
+static void send_to_late_receive(enum mode mode, enum form form, const struct layout *l, char *out, char *in)
 {
     MPI_Request send;
     MPI_Status status;
     int tag = mode * 10 + form;
     memset(in, 0xdd, l->span);
-    send_one(mode, form == BLOCKING ? NONBLOCKING : form, out, l, tag, &send);
+    start_send(mode, form == BLOCKING ? NONBLOCKING : form, out, l, tag, &send);
     MPI_Probe(from, tag, MPI_COMM_WORLD, &status);
     check_status(&status, l, tag);
     MPI_Recv(in, l->count, l->type, from, tag, MPI_COMM_WORLD, &status);
     check_status(&status, l, tag);
     EXPECT_EQ(pattern_wrong(in, l, (unsigned)from), 0);
-    send_end(form, &send);
+    finish_send(form, &send);
 }
 
-static void one_size(size_t size, int holey, char *out, char *in)
+static void test_size(size_t size, int holey, char *out, char *in)
 {
-    struct layout l = layout_of(size, holey);
+    struct layout l = make_layout(size, holey);
     pattern_fill(out, &l, (unsigned)mpitest_rank);
     for (enum mode mode = 0; mode < MODES; mode++)
         for (enum form form = 0; form < FORMS; form++) {
-            into_posted(mode, form, &l, out, in);
+            send_to_posted_receive(mode, form, &l, out, in);
             if (mode != READY)
-                into_late(mode, form, &l, out, in);
+                send_to_late_receive(mode, form, &l, out, in);
         }
     layout_free(&l);
 }
@@ -126,11 +127,11 @@ int main(int argc, char **argv)
     MPI_Buffer_attach(buffer, (int)room);
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         size = sizes[i];
-        /* A blocking synchronous send round a ring needs the receive to be there: only into_posted does that.
-         */
-        one_size(size, 0, out, in);
+        /* Blocking synchronous sends around a ring need posted receives: send_to_late_receive cannot use
+         * them. */
+        test_size(size, 0, out, in);
         if (size % sizeof(int) == 0)
-            one_size(size, 1, out, in);
+            test_size(size, 1, out, in);
     }
     MPI_Buffer_detach(&detached, &detached_size);
     EXPECT(detached == buffer && detached_size == (int)room);

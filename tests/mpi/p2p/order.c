@@ -1,5 +1,6 @@
-/* order.c: messages of one sender are received in order, whatever their sizes and protocols, by receives with
- * and without wildcards, posted before or after; communicators are kept apart.
+/* order.c: messages of one sender are received in order for all sizes and protocols, by receives with and
+ * without wildcards, posted before or after the messages arrive; messages on different communicators are
+ * independent.
  *
  * ranks: 3 2 4 8
  * also: FISHPLATE_SHM_CMA=0
@@ -12,25 +13,26 @@ enum { MESSAGES = 120, WORDS_MAX = 6000 };
 
 static const int lengths[] = {1, 3, 9, 17, 300, 4096, 4097, 6000};
 
-static int length_of(int number)
+static int message_length(int number)
 {
     return lengths[number * 5 % 8];
 }
 
-static void send_all(MPI_Comm comm)
+static void send_all_messages(MPI_Comm comm)
 {
     static int words[MESSAGES][WORDS_MAX];
     MPI_Request requests[MESSAGES];
     for (int n = 0; n < MESSAGES; n++) {
-        for (int i = 0; i < length_of(n); i++)
+        for (int i = 0; i < message_length(n); i++)
             words[n][i] = n;
-        MPI_Isend(words[n], length_of(n), MPI_INT, 0, n % 4, comm, &requests[n]);
+        MPI_Isend(words[n], message_length(n), MPI_INT, 0, n % 4, comm, &requests[n]);
     }
     MPI_Waitall(MESSAGES, requests, MPI_STATUSES_IGNORE);
 }
 
-/* Rank 0 receives everything with these wildcards. Messages with one tag from one source arrive in order. */
-static void receive_all(MPI_Comm comm, int any_source, int any_tag, int prepost)
+/* Rank 0 receives all messages with the given wildcards and checks that messages of one source and tag
+ * arrive in order. */
+static void receive_all_messages(MPI_Comm comm, int any_source, int any_tag, int prepost)
 {
     int senders = mpitest_size - 1, total = senders * MESSAGES;
     int *last = malloc((size_t)mpitest_size * 4 * sizeof(int));
@@ -49,7 +51,7 @@ static void receive_all(MPI_Comm comm, int any_source, int any_tag, int prepost)
         MPI_Wait(&requests[i], &status);
         int number = words[i][0], *before = &last[status.MPI_SOURCE * 4 + status.MPI_TAG];
         MPI_Get_count(&status, MPI_INT, &count);
-        EXPECT_EQ(count, length_of(number));
+        EXPECT_EQ(count, message_length(number));
         EXPECT_EQ(words[i][count - 1], number);
         EXPECT_EQ(number % 4, status.MPI_TAG);
         EXPECT_EQ(number, *before < 0 ? status.MPI_TAG : *before + 4);
@@ -62,20 +64,20 @@ static void receive_all(MPI_Comm comm, int any_source, int any_tag, int prepost)
     free(last);
 }
 
-static void round_of(MPI_Comm comm, int any_source, int any_tag, int prepost)
+static void run_round(MPI_Comm comm, int any_source, int any_tag, int prepost)
 {
     if (mpitest_rank == 0) {
         if (!prepost)
             MPI_Barrier(comm);
-        receive_all(comm, any_source, any_tag, prepost);
+        receive_all_messages(comm, any_source, any_tag, prepost);
     } else {
         MPI_Barrier(comm);
-        send_all(comm);
+        send_all_messages(comm);
     }
     MPI_Barrier(comm);
 }
 
-/* The same tag on two communicators, received in the other order. */
+/* Messages with the same tag on two communicators are received in reverse order. */
 static void test_communicators(MPI_Comm other)
 {
     int a = 1, b = 2;
@@ -97,7 +99,7 @@ int main(int argc, char **argv)
     mpitest_begin(&argc, &argv);
     MPI_Comm_dup(MPI_COMM_WORLD, &other);
     for (int way = 0; way < 8; way++)
-        round_of(way & 1 ? other : MPI_COMM_WORLD, way & 1, way >> 1 & 1, way >> 2);
+        run_round(way & 1 ? other : MPI_COMM_WORLD, way & 1, way >> 1 & 1, way >> 2);
     test_communicators(other);
     MPI_Comm_free(&other);
     return mpitest_end();

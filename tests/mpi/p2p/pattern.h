@@ -1,4 +1,4 @@
-/* pattern.h: bytes that tell where they come from, in one block or with holes, for tests of messages.
+/* pattern.h: messages filled with a pattern that depends on a seed and the position, contiguous or with gaps.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_MPI_P2P_PATTERN_H
@@ -6,7 +6,8 @@
 
 #include "mpitest.h"
 
-/* A message of `size` bytes in memory: one block of bytes, or ints with a hole as long behind each. */
+/* A message of `size` bytes in memory: contiguous bytes, or (holey) ints that are each followed by a gap
+ * of the same size. */
 struct layout {
     MPI_Datatype type;
     int count;
@@ -14,7 +15,7 @@ struct layout {
     int holey;
 };
 
-static inline struct layout layout_of(size_t size, int holey)
+static inline struct layout make_layout(size_t size, int holey)
 {
     struct layout l = {.size = size, .holey = holey};
     if (!holey) {
@@ -57,7 +58,7 @@ static inline void pattern_fill(void *buf, const struct layout *l, unsigned seed
         ((unsigned char *)buf)[layout_at(l, i)] = pattern_byte(seed, i);
 }
 
-/* Number of wrong bytes, holes included: they must still hold 0xdd. */
+/* Returns the number of wrong bytes; bytes of gaps must still be 0xdd. */
 static inline size_t pattern_wrong(const void *buf, const struct layout *l, unsigned seed)
 {
     const unsigned char *b = buf;

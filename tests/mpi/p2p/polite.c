@@ -1,5 +1,5 @@
-/* polite.c: ranks that wait while another works leave the processors to it, when there are more ranks than
- * processors: their own processor time is a small part of the wait.
+/* polite.c: with more ranks than processors, ranks that wait yield the processors to a working rank: the
+ * processor time of waiting ranks is a small part of the waiting time.
  *
  * ranks: 8
  *
@@ -16,8 +16,8 @@ static double seconds(clockid_t clock)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Computes until this process itself has used half a second of processor time, however loaded the machine is. */
-static void work(void)
+/* Computes until this process has used half a second of processor time, on a machine with any load. */
+static void use_processor(void)
 {
     double end = seconds(CLOCK_PROCESS_CPUTIME_ID) + 0.5;
     while (seconds(CLOCK_PROCESS_CPUTIME_ID) < end)
@@ -28,11 +28,11 @@ int main(int argc, char **argv)
 {
     int x = 0;
     mpitest_begin(&argc, &argv);
-    MPI_Barrier(MPI_COMM_WORLD); /* connections are made */
+    MPI_Barrier(MPI_COMM_WORLD); /* opens all connections */
     double cpu = seconds(CLOCK_PROCESS_CPUTIME_ID), wall = seconds(CLOCK_MONOTONIC);
-    MPI_Barrier(MPI_COMM_WORLD); /* no rank reads the clock late, when the work is half done */
+    MPI_Barrier(MPI_COMM_WORLD); /* all ranks read the clock before the work begins */
     if (mpitest_rank == 0) {
-        work();
+        use_processor();
         for (int i = 1; i < mpitest_size; i++)
             MPI_Send(&x, 1, MPI_INT, i, 0, MPI_COMM_WORLD);
     } else {

@@ -1,5 +1,5 @@
-/* probe.c: probes tell the truth about the next message and leave it there; matched probes take it away from
- * everybody else; both with wildcards, of every protocol and from nobody.
+/* probe.c: probes return the envelope of the next message and do not receive it; a matched probe hides its
+ * message from all other calls; both with wildcards, for every protocol and from MPI_PROC_NULL.
  *
  * ranks: 2 3
  * also: FISHPLATE_SHM_CMA=0 FISHPLATE_EAGER_MAX=64
@@ -9,12 +9,12 @@
 
 static const size_t sizes[] = {0, 8, 300, 16384, 70000};
 
-static void send_some(int rounds)
+static void send_messages(int rounds)
 {
     static char buf[70000];
     for (int round = 0; round < rounds; round++)
         for (int i = 0; i < 5; i++) {
-            struct layout l = layout_of(sizes[i], 0);
+            struct layout l = make_layout(sizes[i], 0);
             pattern_fill(buf, &l, (unsigned)i);
             if ((i + round) % 2)
                 MPI_Send(buf, l.count, l.type, 0, i, MPI_COMM_WORLD);
@@ -29,19 +29,19 @@ static void expect_next(const MPI_Status *s, int tag)
     EXPECT_EQ(s->MPI_TAG, tag);
     MPI_Get_count(s, MPI_BYTE, &count);
     EXPECT_EQ(count, sizes[tag]);
-    EXPECT_EQ(s->MPI_ERROR, -77); /* no business of a probe */
+    EXPECT_EQ(s->MPI_ERROR, -77); /* a probe does not write MPI_ERROR */
 }
 
-static void probe_plain_text(int source)
+static void test_probe(int source)
 {
     static char buf[70000];
     for (int tag = 0; tag < 5; tag++) {
-        struct layout l = layout_of(sizes[tag], 0);
+        struct layout l = make_layout(sizes[tag], 0);
         MPI_Status s = {.MPI_ERROR = -77};
         int flag = 0;
         MPI_Probe(source, tag % 2 ? tag : MPI_ANY_TAG, MPI_COMM_WORLD, &s);
         expect_next(&s, tag);
-        MPI_Iprobe(source, tag, MPI_COMM_WORLD, &flag, &s); /* it is still there */
+        MPI_Iprobe(source, tag, MPI_COMM_WORLD, &flag, &s); /* the message is still available */
         EXPECT_EQ(flag, 1);
         expect_next(&s, tag);
         MPI_Iprobe(source, 99, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
@@ -51,11 +51,11 @@ static void probe_plain_text(int source)
     }
 }
 
-static void test_matched(int source)
+static void test_matched_probe(int source)
 {
     static char buf[70000];
     for (int tag = 0; tag < 5; tag++) {
-        struct layout l = layout_of(sizes[tag], 0);
+        struct layout l = make_layout(sizes[tag], 0);
         MPI_Status s = {.MPI_ERROR = -77};
         MPI_Message m = MPI_MESSAGE_NULL;
         int flag = 0;
@@ -66,7 +66,8 @@ static void test_matched(int source)
                 MPI_Improbe(source, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, &m, &s);
         expect_next(&s, tag);
         EXPECT(m != MPI_MESSAGE_NULL && m != MPI_MESSAGE_NO_PROC);
-        MPI_Iprobe(source, tag, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE); /* nobody else can see it */
+        MPI_Iprobe(source, tag, MPI_COMM_WORLD, &flag,
+                   MPI_STATUS_IGNORE); /* no other call can see the message */
         EXPECT_EQ(flag, 0);
         if (tag % 3) {
             MPI_Mrecv(buf, l.count, l.type, &m, &s);
@@ -81,7 +82,7 @@ static void test_matched(int source)
     }
 }
 
-static void from_nobody(void)
+static void test_proc_null(void)
 {
     MPI_Message m = MPI_MESSAGE_NULL;
     MPI_Status s;
@@ -107,13 +108,13 @@ int main(int argc, char **argv)
 {
     mpitest_begin(&argc, &argv);
     if (mpitest_rank == 1)
-        send_some(4);
+        send_messages(4);
     if (mpitest_rank == 0) {
-        probe_plain_text(1);
-        probe_plain_text(MPI_ANY_SOURCE);
-        test_matched(1);
-        test_matched(MPI_ANY_SOURCE);
+        test_probe(1);
+        test_probe(MPI_ANY_SOURCE);
+        test_matched_probe(1);
+        test_matched_probe(MPI_ANY_SOURCE);
     }
-    from_nobody();
+    test_proc_null();
     return mpitest_end();
 }

@@ -1,5 +1,5 @@
-/* self.c: messages of a rank to itself: every size and mode, posted before or after, in any order, probed,
- * and matched by wildcards; and PROC_NULL, which is nobody.
+/* self.c: messages of a rank to itself: every size and mode, received before or after the send, in any
+ * order, probed, and matched by wildcards; and MPI_PROC_NULL.
  *
  * ranks: 1 2
  * also: FISHPLATE_RENDEZVOUS=rput
@@ -14,9 +14,9 @@ static const size_t sizes[] = {0, 1, 32, 33, 16384, 16385, 65536, 65540, 5 << 20
 
 static int me;
 
-static void self_run_one(size_t size, int holey, MPI_Comm comm)
+static void test_size(size_t size, int holey, MPI_Comm comm)
 {
-    struct layout l = layout_of(size, holey);
+    struct layout l = make_layout(size, holey);
     char *out = malloc(l.span + 1), *in = malloc(l.span + 1);
     MPI_Request r[2];
     MPI_Status s;
@@ -53,7 +53,7 @@ static void self_run_one(size_t size, int holey, MPI_Comm comm)
 }
 
 /* Sends many messages to itself before it receives any. */
-static void self_flood(void)
+static void test_many_messages(void)
 {
     enum { N = 3000 };
     static int out[N], in[N];
@@ -70,7 +70,7 @@ static void self_flood(void)
     MPI_Waitall(N, r, MPI_STATUSES_IGNORE);
 }
 
-static void self_no_receiver(void)
+static void test_proc_null(void)
 {
     int x = 3, count = -1;
     MPI_Request r[3];
@@ -96,11 +96,11 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
         for (int holey = 0; holey <= (sizes[i] % 4 == 0); holey++) {
             me = 0;
-            self_run_one(sizes[i], holey, MPI_COMM_SELF);
+            test_size(sizes[i], holey, MPI_COMM_SELF);
             me = mpitest_rank;
-            self_run_one(sizes[i], holey, MPI_COMM_WORLD);
+            test_size(sizes[i], holey, MPI_COMM_WORLD);
         }
-    self_flood();
-    self_no_receiver();
+    test_many_messages();
+    test_proc_null();
     return mpitest_end();
 }

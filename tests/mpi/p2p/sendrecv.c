@@ -1,5 +1,5 @@
-/* sendrecv.c: send and receive in one call, replacing and nonblocking forms, round rings of every size, with
- * PROC_NULL ends, truncation, and overlapping exchanges with oneself.
+/* sendrecv.c: send and receive in one call, replacing and nonblocking forms, around rings of all sizes,
+ * with MPI_PROC_NULL at the ends, truncation, and overlapping exchanges of a rank with itself.
  *
  * ranks: 3 1 2 8
  * also: FISHPLATE_SHM_CMA=0
@@ -11,9 +11,9 @@ static const size_t sizes[] = {0, 4, 32, 36, 16384, 16388, 300000};
 
 static int right, left;
 
-static void sendrecv_exchange(size_t size, int holey, int form)
+static void exchange_with_neighbours(size_t size, int holey, int form)
 {
-    struct layout l = layout_of(size, holey);
+    struct layout l = make_layout(size, holey);
     char *out = malloc(l.span + 1), *in = malloc(l.span + 1);
     MPI_Request r;
     MPI_Status s;
@@ -36,16 +36,16 @@ static void sendrecv_exchange(size_t size, int holey, int form)
     free(in);
 }
 
-static void sendrecv_replace(size_t size, int holey, int form)
+static void test_replace(size_t size, int holey, int form)
 {
-    struct layout l = layout_of(size, holey);
+    struct layout l = make_layout(size, holey);
     char *buf = malloc(l.span + 1);
     MPI_Request r;
     pattern_fill(buf, &l, (unsigned)mpitest_rank);
     for (size_t i = 0; holey && i < l.span; i++)
         if (i % 8 >= 4)
             buf[i] = (char)0xdd;
-    for (int hop = 1; hop <= mpitest_size; hop++) { /* once round */
+    for (int hop = 1; hop <= mpitest_size; hop++) { /* one full turn of the ring */
         if (form == 0) {
             MPI_Sendrecv_replace(buf, l.count, l.type, right, 5, left, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         } else {
@@ -101,8 +101,8 @@ int main(int argc, char **argv)
     left = (mpitest_rank + mpitest_size - 1) % mpitest_size;
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
         for (int way = 0; way < 4; way++) {
-            sendrecv_exchange(sizes[i], way & 1, way >> 1);
-            sendrecv_replace(sizes[i], way & 1, way >> 1);
+            exchange_with_neighbours(sizes[i], way & 1, way >> 1);
+            test_replace(sizes[i], way & 1, way >> 1);
         }
     test_chain();
     test_truncated();

@@ -1,5 +1,5 @@
-/* comms.c: partitioned messages on intercommunicators and duplicates side by side, many requests at once, and
- * a sender that is several rounds ahead of its receiver.
+/* comms.c: partitioned messages on intercommunicators and duplicates at the same time, many requests at
+ * once, and a sender that is several rounds ahead of its receiver.
  * ranks: 2 3 4 5 8
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -8,20 +8,20 @@
 #define PARTS 6
 #define COUNT 11
 
-static void comms_fill(int *data, int seed)
+static void fill_data(int *data, int seed)
 {
     for (int i = 0; i < PARTS * COUNT; i++)
         data[i] = seed * 1000 + i;
 }
 
-static void comms_check(const int *data, int seed)
+static void check_data(const int *data, int seed)
 {
     for (int i = 0; i < PARTS * COUNT; i++)
         EXPECT_EQ(data[i], seed * 1000 + i);
 }
 
-/* Rank r of one side exchanges with rank r of the other, in both directions. */
-static void between_groups(void)
+/* Rank r of one side exchanges messages with rank r of the other side, in both directions. */
+static void test_intercomm(void)
 {
     MPI_Comm half, inter;
     int color = mpitest_rank % 2, me, others, in[PARTS * COUNT], out[PARTS * COUNT];
@@ -34,11 +34,11 @@ static void between_groups(void)
         MPI_Psend_init(out, PARTS, COUNT, MPI_INT, me, 1, inter, MPI_INFO_NULL, &r[0]);
         MPI_Precv_init(in, COUNT, PARTS, MPI_INT, me, 1, inter, MPI_INFO_NULL, &r[1]);
         for (int round = 0; round < 3; round++) {
-            comms_fill(out, 10 * color + round);
+            fill_data(out, 10 * color + round);
             MPI_Startall(2, r);
             MPI_Pready_range(0, PARTS - 1, r[0]);
             MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
-            comms_check(in, 10 * (1 - color) + round);
+            check_data(in, 10 * (1 - color) + round);
         }
         MPI_Request_free(&r[0]);
         MPI_Request_free(&r[1]);
@@ -47,8 +47,8 @@ static void between_groups(void)
     MPI_Comm_free(&half);
 }
 
-/* All ranks exchange with all on several communicators, with the same tag. */
-static void all_at_once(void)
+/* All ranks exchange messages with all ranks on several communicators, with the same tag. */
+static void test_all_pairs_at_once(void)
 {
     enum { COMMS = 3 };
     int n = mpitest_size, total = COMMS * n;
@@ -61,7 +61,7 @@ static void all_at_once(void)
     for (int i = 0; i < total; i++) {
         MPI_Precv_init(in[i], PARTS, COUNT, MPI_INT, i % n, 2, comms[i / n], MPI_INFO_NULL, &r[i]);
         MPI_Psend_init(out[i], PARTS, COUNT, MPI_INT, i % n, 2, comms[i / n], MPI_INFO_NULL, &r[total + i]);
-        comms_fill(out[i], 100 * (i / n) + mpitest_rank);
+        fill_data(out[i], 100 * (i / n) + mpitest_rank);
     }
     MPI_Startall(2 * total, r);
     for (int p = 0; p < PARTS; p++)
@@ -69,7 +69,7 @@ static void all_at_once(void)
             MPI_Pready(p, r[total + i]);
     MPI_Waitall(2 * total, r, MPI_STATUSES_IGNORE);
     for (int i = 0; i < total; i++)
-        comms_check(in[i], 100 * (i / n) + i % n);
+        check_data(in[i], 100 * (i / n) + i % n);
     for (int i = 0; i < 2 * total; i++)
         MPI_Request_free(&r[i]);
     for (int c = 0; c < COMMS; c++)
@@ -79,7 +79,7 @@ static void all_at_once(void)
     free(r);
 }
 
-static void test_ahead(void)
+static void test_sender_ahead(void)
 {
     enum { ROUNDS = 4 };
     int data[PARTS * COUNT] = {0};
@@ -89,17 +89,17 @@ static void test_ahead(void)
     else if (mpitest_rank == 1)
         MPI_Precv_init(data, PARTS, COUNT, MPI_INT, 0, 3, MPI_COMM_WORLD, MPI_INFO_NULL, &r);
     for (int round = 0; mpitest_rank == 0 && round < ROUNDS; round++) {
-        comms_fill(data, round);
+        fill_data(data, round);
         MPI_Start(&r);
         MPI_Pready_range(0, PARTS - 1, r);
-        MPI_Wait(&r, MPI_STATUS_IGNORE); /* small: it needs no receive to be started */
-        comms_fill(data, -1);
+        MPI_Wait(&r, MPI_STATUS_IGNORE); /* small messages complete before the receive is started */
+        fill_data(data, -1);
     }
     MPI_Barrier(MPI_COMM_WORLD);
     for (int round = 0; mpitest_rank == 1 && round < ROUNDS; round++) {
         MPI_Start(&r);
         MPI_Wait(&r, MPI_STATUS_IGNORE);
-        comms_check(data, round);
+        check_data(data, round);
     }
     if (r != MPI_REQUEST_NULL)
         MPI_Request_free(&r);
@@ -108,8 +108,8 @@ static void test_ahead(void)
 int main(int argc, char **argv)
 {
     mpitest_begin(&argc, &argv);
-    between_groups();
-    all_at_once();
-    test_ahead();
+    test_intercomm();
+    test_all_pairs_at_once();
+    test_sender_ahead();
     return mpitest_end();
 }

@@ -1,4 +1,4 @@
-/* errors.c: what partitioned calls refuse, and sides that do not fit together.
+/* errors.c: invalid arguments of partitioned calls, and sides whose sizes do not match.
  * ranks: 2
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -19,7 +19,7 @@ static void test_arguments(void)
     MPI_Comm c = MPI_COMM_WORLD;
     EXPECT_EQ(class_of(MPI_Psend_init(x, -1, 1, MPI_INT, n, 0, c, MPI_INFO_NULL, &r)), MPI_ERR_ARG);
     EXPECT_EQ(class_of(MPI_Psend_init(x, 1, -1, MPI_INT, n, 0, c, MPI_INFO_NULL, &r)), MPI_ERR_COUNT);
-    /* What a program with an int count may leave in the upper half of the register. */
+    /* A program with an int count may leave any value in the upper half of the register. */
     const MPI_Count garbage = ((MPI_Count)0x7ffe1234 << 32) + 1, most = (MPI_Count)1 << 62;
     EXPECT_EQ(class_of(MPI_Psend_init(x, 1, garbage, MPI_INT, n, 0, c, MPI_INFO_NULL, &r)), MPI_ERR_COUNT);
     EXPECT_EQ(class_of(MPI_Precv_init(x, 4, most, MPI_INT, n, 0, c, MPI_INFO_NULL, &r)), MPI_ERR_COUNT);
@@ -49,7 +49,7 @@ static void test_arguments(void)
     EXPECT_EQ(flag, 1);
 }
 
-static void errors_mismatch(int sent, int room, int expected)
+static void test_size_mismatch(int sent, int room, int expected)
 {
     int x[8] = {0};
     MPI_Request r;
@@ -65,11 +65,11 @@ static void errors_mismatch(int sent, int room, int expected)
     MPI_Request_free(&r);
 }
 
-/* A receive with room for more than is sent, in partitions of another size: two rounds of it. */
-static void errors_longer_message(int sent, int room, int each)
+/* Two rounds of a message that is shorter than the receive and has partitions of another size. */
+static void test_shorter_message(int sent, int room, int each)
 {
     int out[16], in[2 * 16], count = -1, flag = 0;
-    MPI_Datatype spread; /* with gaps, and an element of it may be cut by the end of the message */
+    MPI_Datatype spread; /* a type with gaps; the message may end within an element */
     MPI_Request r;
     MPI_Status s;
     MPI_Type_vector(each, 1, 2, MPI_INT, &spread);
@@ -107,10 +107,10 @@ int main(int argc, char **argv)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     test_arguments();
-    errors_mismatch(4, 3, MPI_ERR_TRUNCATE);
-    errors_longer_message(3, 4, 1);
-    errors_longer_message(4, 2, 5);
-    errors_longer_message(1, 7, 1);
-    errors_longer_message(5, 3, 3);
+    test_size_mismatch(4, 3, MPI_ERR_TRUNCATE);
+    test_shorter_message(3, 4, 1);
+    test_shorter_message(4, 2, 5);
+    test_shorter_message(1, 7, 1);
+    test_shorter_message(5, 3, 3);
     return mpitest_end();
 }

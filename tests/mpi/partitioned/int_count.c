@@ -1,6 +1,7 @@
-/* int_count.c: partitioned messages of programs that were compiled with a header in which the count is an int, as in the
- * MPI Forum's stubs of the ABI: the calls here go through pointers of that type, and through the _c functions that this
- * header adds. Both meet programs whose count is an MPI_Count (docs/install.md).
+/* int_count.c: partitioned messages of programs that were compiled with a header in which the count is an
+ * int, as in the MPI Forum's stubs of the ABI: the calls here go through pointers of that type, and
+ * through the _c functions that this header adds. Both exchange messages with programs whose count is an
+ * MPI_Count (docs/install.md).
  *
  * ranks: 2
  *

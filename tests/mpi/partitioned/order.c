@@ -1,12 +1,12 @@
-/* order.c: partitioned requests meet in the order of their initialisation, whatever the order of their
- * starts, apart from ordinary messages with the same tag; MPI_PROC_NULL; freeing early; a partition that
- * arrives while another is held back.
+/* order.c: partitioned requests match in the order of their initialisation, for any order of starts and
+ * independently of ordinary messages with the same tag; MPI_PROC_NULL; freeing before completion; a
+ * partition that arrives while another is not ready.
  * ranks: 2
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "mpitest.h"
 
-static void order_of_init(void)
+static void test_order_of_init(void)
 {
     MPI_Request r[3];
     int data[3] = {0, 0, 0};
@@ -30,7 +30,7 @@ static void order_of_init(void)
     }
 }
 
-static void apart_from_messages(void)
+static void test_ordinary_messages_do_not_match(void)
 {
     int a = 11, b = 22, x = 0, y = 0, flag = 0;
     MPI_Request r;
@@ -54,7 +54,7 @@ static void apart_from_messages(void)
     MPI_Request_free(&r);
 }
 
-static void order_no_receiver(void)
+static void test_proc_null(void)
 {
     int x[4] = {1, 2, 3, 4}, flag = 0, count;
     MPI_Request r;
@@ -77,10 +77,10 @@ static void order_no_receiver(void)
     EXPECT_EQ(x[3], 4);
 }
 
-/* Frees requests that were never started: they match each other and do not affect later ones. */
-static void freed_early(void)
+/* Freed requests that were never started match each other and do not affect later requests. */
+static void test_freed_requests(void)
 {
-    static int y; /* read after this function has returned */
+    static int y; /* static, since it is read after this function has returned */
     int x = 7;
     y = mpitest_rank == 0 ? 8 : 0;
     MPI_Request r, never;
@@ -95,7 +95,7 @@ static void freed_early(void)
     MPI_Start(&r);
     if (mpitest_rank == 0) {
         MPI_Pready(0, r);
-        MPI_Request_free(&r); /* active: goes when it has ended */
+        MPI_Request_free(&r); /* active: freed after its round has ended */
         MPI_Request_free(&never);
     } else {
         MPI_Wait(&r, MPI_STATUS_IGNORE);
@@ -106,7 +106,7 @@ static void freed_early(void)
 }
 
 /* The sender waits for a reply to its first partition before it marks the second one. */
-static void held_back(void)
+static void test_partition_waits_for_reply(void)
 {
     int data[2] = {5, 6}, flag = 0, go = 0;
     MPI_Request r;
@@ -130,7 +130,7 @@ static void held_back(void)
     MPI_Wait(&r, MPI_STATUS_IGNORE);
     EXPECT_EQ(data[0], 5);
     if (mpitest_rank == 1) {
-        MPI_Parrived(r, 0, &flag); /* inactive by now */
+        MPI_Parrived(r, 0, &flag); /* the request is inactive */
         EXPECT_EQ(flag, 1);
     }
     MPI_Request_free(&r);
@@ -140,10 +140,10 @@ int main(int argc, char **argv)
 {
     mpitest_begin(&argc, &argv);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    order_of_init();
-    apart_from_messages();
-    order_no_receiver();
-    freed_early();
-    held_back();
+    test_order_of_init();
+    test_ordinary_messages_do_not_match();
+    test_proc_null();
+    test_freed_requests();
+    test_partition_waits_for_reply();
     return mpitest_end();
 }

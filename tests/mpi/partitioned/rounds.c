@@ -1,5 +1,5 @@
-/* rounds.c: partitioned messages with the same and with different numbers of partitions on the two sides, in
- * many sizes, over several rounds, marked ready in any order, one by one, by range and by list.
+/* rounds.c: partitioned messages with equal and different numbers of partitions on the two sides, of many
+ * sizes, over several rounds, with partitions marked ready in any order, singly, by range and by list.
  * ranks: 1 2 3 4 5 8
  * also: FISHPLATE_LAB=PARTITION_TOGETHER=0
  * also: FISHPLATE_EAGER_MAX=64
@@ -39,8 +39,8 @@ static void check_partition(const int *buf, int q, int count, int round)
         EXPECT_EQ(buf[i], value_at(round, i));
 }
 
-/* Every rank sends to its right neighbour. */
-static void rounds_exchange(int sparts, int rparts, int total)
+/* Every rank sends a partitioned message to its right neighbour. */
+static void exchange_partitions(int sparts, int rparts, int total)
 {
     int right = (mpitest_rank + 1) % mpitest_size, left = (mpitest_rank + mpitest_size - 1) % mpitest_size;
     int *out = malloc((size_t)(total + 1) * sizeof(int)), *in = malloc((size_t)(total + 1) * sizeof(int));
@@ -86,6 +86,6 @@ int main(int argc, char **argv)
         for (int s = 0; s < 7; s++)
             for (int r = 0; r < 7; r++)
                 if ((totals[t] < 100000 || (s + r) % 3 == 0) && (mpitest_size < 4 || (s + r + t) % 4 == 0))
-                    rounds_exchange(parts[s], parts[r], totals[t]);
+                    exchange_partitions(parts[s], parts[r], totals[t]);
     return mpitest_end();
 }

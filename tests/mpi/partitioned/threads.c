@@ -1,4 +1,4 @@
-/* threads.c: several threads mark partitions ready and ask for their arrival at the same time.
+/* threads.c: several threads mark partitions ready and query their arrival at the same time.
  * ranks: 2 4
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -6,20 +6,20 @@
 
 #include "mpitest.h"
 
-#define THREADS 4
-#define PER     8
-#define COUNT   50
-#define ROUNDS  10
-#define TOTAL   (THREADS * PER * COUNT)
+#define THREADS               4
+#define PARTITIONS_PER_THREAD 8
+#define COUNT                 50
+#define ROUNDS                10
+#define TOTAL                 (THREADS * PARTITIONS_PER_THREAD * COUNT)
 
 static int data[TOTAL];
 static MPI_Request request;
 static int round_now;
 
-static void *threads_sender(void *arg)
+static void *mark_partitions_ready(void *arg)
 {
     int t = (int)(long)arg;
-    for (int p = t; p < THREADS * PER; p += THREADS) {
+    for (int p = t; p < THREADS * PARTITIONS_PER_THREAD; p += THREADS) {
         for (int i = 0; i < COUNT; i++)
             data[p * COUNT + i] = round_now + p * COUNT + i;
         MPI_Pready(p, request);
@@ -27,10 +27,10 @@ static void *threads_sender(void *arg)
     return NULL;
 }
 
-static void *threads_receiver(void *arg)
+static void *wait_for_partitions(void *arg)
 {
     int t = (int)(long)arg;
-    for (int p = t * PER; p < (t + 1) * PER; p++) {
+    for (int p = t * PARTITIONS_PER_THREAD; p < (t + 1) * PARTITIONS_PER_THREAD; p++) {
         int flag = 0;
         while (!flag)
             MPI_Parrived(request, p, &flag);
@@ -50,17 +50,17 @@ int main(int argc, char **argv)
     EXPECT_EQ(provided, MPI_THREAD_MULTIPLE);
     int other = mpitest_rank ^ 1, sends = mpitest_rank % 2 == 0;
     if (sends)
-        MPI_Psend_init(data, THREADS * PER, COUNT, MPI_INT, other, 0, MPI_COMM_WORLD, MPI_INFO_NULL,
-                       &request);
+        MPI_Psend_init(data, THREADS * PARTITIONS_PER_THREAD, COUNT, MPI_INT, other, 0, MPI_COMM_WORLD,
+                       MPI_INFO_NULL, &request);
     else
-        MPI_Precv_init(data, THREADS * PER, COUNT, MPI_INT, other, 0, MPI_COMM_WORLD, MPI_INFO_NULL,
-                       &request);
+        MPI_Precv_init(data, THREADS * PARTITIONS_PER_THREAD, COUNT, MPI_INT, other, 0, MPI_COMM_WORLD,
+                       MPI_INFO_NULL, &request);
     for (round_now = 0; round_now < ROUNDS; round_now++) {
         pthread_t threads[THREADS];
         memset(data, 0xff, sizeof(data));
         MPI_Start(&request);
         for (long t = 0; t < THREADS; t++)
-            pthread_create(&threads[t], NULL, sends ? threads_sender : threads_receiver, (void *)t);
+            pthread_create(&threads[t], NULL, sends ? mark_partitions_ready : wait_for_partitions, (void *)t);
         for (int t = 0; t < THREADS; t++) {
             void *wrong;
             pthread_join(threads[t], &wrong);

@@ -1,4 +1,5 @@
-/* types.c: partitions of data with holes, and sides whose partitions cut each other's elements in two.
+/* types.c: partitions of data with gaps, and sides whose partition boundaries lie within elements of the
+ * other side.
  * ranks: 2
  * also: FISHPLATE_LAB=PARTITION_TOGETHER=0
  *
@@ -7,8 +8,9 @@
 
 #define N 24
 
-/* Rank 0 sends N integers of type `stype`, rank 1 receives them into every other place, three at a time. */
-static void test_holes(int sparts, MPI_Datatype stype, int scount, int stride)
+/* Rank 0 sends N integers by type `stype`; rank 1 receives them into every other element, in partitions of
+ * three. */
+static void test_data_with_gaps(int sparts, MPI_Datatype stype, int scount, int stride)
 {
     int data[2 * N];
     MPI_Datatype three;
@@ -42,11 +44,11 @@ int main(int argc, char **argv)
     MPI_Datatype sparse;
     MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &sparse);
     MPI_Type_commit(&sparse);
-    test_holes(N, MPI_INT, 1, 1);
-    test_holes(6, MPI_INT, 4, 1);
-    test_holes(8, MPI_INT, 3, 1);
-    test_holes(12, sparse, 2, 2);
-    test_holes(4, sparse, 6, 2);
+    test_data_with_gaps(N, MPI_INT, 1, 1);
+    test_data_with_gaps(6, MPI_INT, 4, 1);
+    test_data_with_gaps(8, MPI_INT, 3, 1);
+    test_data_with_gaps(12, sparse, 2, 2);
+    test_data_with_gaps(4, sparse, 6, 2);
     MPI_Type_free(&sparse);
     return mpitest_end();
 }

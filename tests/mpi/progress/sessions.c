@@ -1,5 +1,5 @@
-/* sessions.c: the progress thread ends with the last session and begins again with the next, and ends with
- * MPI_Finalize when the world is the last user.
+/* sessions.c: the progress thread ends with the last session and starts again with the next, and ends in
+ * MPI_Finalize if the world model is its last user.
  *
  * ranks: 2 1 3 4 5 8
  * env: FISHPLATE_PROGRESS=thread
@@ -11,9 +11,9 @@
 
 #include "mpitest.h"
 
-/* The number of threads with the library's name. A new thread gets its name a moment after it starts, and one that was
- * joined leaves the list a moment later. */
-static int sessions_threads(void)
+/* Returns the number of threads with the library's name. A new thread gets its name shortly after its
+ * start, and a joined thread leaves the list shortly after its end. */
+static int count_library_threads(void)
 {
     int n = 0;
     DIR *dir = opendir("/proc/self/task");
@@ -31,14 +31,14 @@ static int sessions_threads(void)
     return n;
 }
 
-static int threads_at_last(int wanted)
+static int wait_for_threads(int wanted)
 {
-    for (int i = 0; i < 100000 && sessions_threads() != wanted; i++)
+    for (int i = 0; i < 100000 && count_library_threads() != wanted; i++)
         sched_yield();
-    return sessions_threads();
+    return count_library_threads();
 }
 
-static void test_ring(MPI_Comm comm)
+static void pass_around_ring(MPI_Comm comm)
 {
     int rank, size, from = -1;
     MPI_Comm_rank(comm, &rank);
@@ -48,32 +48,32 @@ static void test_ring(MPI_Comm comm)
     EXPECT_EQ(from, (rank + size - 1) % size);
 }
 
-static void one_session(void)
+static void run_session(void)
 {
     MPI_Session session;
     MPI_Group group;
     MPI_Comm comm;
-    EXPECT_EQ(threads_at_last(0), 0);
+    EXPECT_EQ(wait_for_threads(0), 0);
     MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
-    EXPECT_EQ(threads_at_last(1), 1);
+    EXPECT_EQ(wait_for_threads(1), 1);
     MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
     MPI_Comm_create_from_group(group, "progress", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm);
-    test_ring(comm);
+    pass_around_ring(comm);
     MPI_Comm_free(&comm);
     MPI_Group_free(&group);
     MPI_Session_finalize(&session);
-    EXPECT_EQ(threads_at_last(0), 0);
+    EXPECT_EQ(wait_for_threads(0), 0);
 }
 
 int main(int argc, char **argv)
 {
     for (int i = 0; i < 3; i++)
-        one_session();
+        run_session();
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &mpitest_rank);
-    EXPECT_EQ(threads_at_last(1), 1);
-    test_ring(MPI_COMM_WORLD);
+    EXPECT_EQ(wait_for_threads(1), 1);
+    pass_around_ring(MPI_COMM_WORLD);
     MPI_Finalize();
-    EXPECT_EQ(threads_at_last(0), 0);
+    EXPECT_EQ(wait_for_threads(0), 0);
     return mpitest_failures != 0;
 }

@@ -1,5 +1,6 @@
-/* accumulate.c: nothing is lost when all ranks change the same elements at once, whatever the type and the way there;
- * every operator on every kind of type gives what MPI_Reduce_local gives; old values come back right.
+/* accumulate.c: no update is lost when all ranks change the same elements at once, for every type and
+ * path; every operator on every kind of type gives the result of MPI_Reduce_local; returned old values are
+ * correct.
  *
  * ranks: 4 1
  * also: FISHPLATE_SHM_CMA=0 FISHPLATE_LAB=SHM_FRAME=1024
@@ -11,7 +12,7 @@
 
 #define ROUNDS 20
 
-/* Adds 1 to `count` elements of a type at rank 0, from everyone at once. */
+/* Defines a function in which all ranks add 1 to `count` elements of a type at rank 0 at once. */
 #define SUMS(TYPE, MPI_TYPE)                                                                         \
     static void sums_##TYPE(struct window *w, int count)                                             \
     {                                                                                                \
@@ -39,8 +40,8 @@ SUMS(float, MPI_FLOAT)
 SUMS(double, MPI_DOUBLE)
 SUMS(ldouble, MPI_LONG_DOUBLE)
 
-/* Draws tickets by fetch-and-add: each value is returned once. */
-static void test_tickets(struct window *w)
+/* All ranks fetch and add at one counter: each value is returned once. */
+static void test_fetch_and_add(struct window *w)
 {
     int one = 1, mine[ROUNDS], total = ROUNDS * w->size, *all = calloc((size_t)total, sizeof(int)), *seen;
     memset(w->memory, 0, 64);
@@ -66,7 +67,7 @@ static void test_tickets(struct window *w)
 }
 
 /* Changes a counter by compare-and-swap alone. */
-static void test_swaps(struct window *w)
+static void test_compare_and_swap(struct window *w)
 {
     long seen = 0, next, old;
     memset(w->memory, 0, 64);
@@ -94,9 +95,10 @@ struct double_int {
     int index;
 };
 
-/* One element: op(origin, target) as MPI_Reduce_local does it, and the old value. */
-static void accumulate_run_one(struct window *w, MPI_Datatype type, MPI_Op op, const void *target,
-                               const void *origin)
+/* Checks one element: the result equals op(origin, target) by MPI_Reduce_local, and the old value is
+ * returned. */
+static void test_operator(struct window *w, MPI_Datatype type, MPI_Op op, const void *target,
+                          const void *origin)
 {
     MPI_Aint lb, extent;
     char wanted[64] = {0}, old[64] = {0}, now[64] = {0};
@@ -138,22 +140,22 @@ static void test_operators(struct window *w)
     const MPI_Op bits[] = {MPI_BAND, MPI_BOR,  MPI_BXOR, MPI_LAND, MPI_LOR,  MPI_LXOR,
                            MPI_SUM,  MPI_PROD, MPI_MIN,  MPI_MAX,  MPI_NO_OP};
     for (size_t i = 0; i < sizeof(bits) / sizeof(bits[0]); i++) {
-        accumulate_run_one(w, MPI_SIGNED_CHAR, bits[i], &(signed char){6}, &(signed char){-3});
-        accumulate_run_one(w, MPI_SHORT, bits[i], &(short){6}, &(short){-3});
-        accumulate_run_one(w, MPI_INT, bits[i], &(int){6}, &(int){-3});
-        accumulate_run_one(w, MPI_LONG, bits[i], &(long){6}, &(long){-3});
-        accumulate_run_one(w, MPI_UINT64_T, bits[i], &(unsigned long){6}, &(unsigned long){3});
+        test_operator(w, MPI_SIGNED_CHAR, bits[i], &(signed char){6}, &(signed char){-3});
+        test_operator(w, MPI_SHORT, bits[i], &(short){6}, &(short){-3});
+        test_operator(w, MPI_INT, bits[i], &(int){6}, &(int){-3});
+        test_operator(w, MPI_LONG, bits[i], &(long){6}, &(long){-3});
+        test_operator(w, MPI_UINT64_T, bits[i], &(unsigned long){6}, &(unsigned long){3});
     }
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        accumulate_run_one(w, MPI_FLOAT, all[i], &(float){1.5f}, &(float){-2.25f});
-        accumulate_run_one(w, MPI_DOUBLE, all[i], &(double){1.5}, &(double){-2.25});
-        accumulate_run_one(w, MPI_LONG_DOUBLE, all[i], &(long double){1.5}, &(long double){-2.25});
+        test_operator(w, MPI_FLOAT, all[i], &(float){1.5f}, &(float){-2.25f});
+        test_operator(w, MPI_DOUBLE, all[i], &(double){1.5}, &(double){-2.25});
+        test_operator(w, MPI_LONG_DOUBLE, all[i], &(long double){1.5}, &(long double){-2.25});
     }
-    accumulate_run_one(w, MPI_C_DOUBLE_COMPLEX, MPI_NO_OP, (double[]){1, 2}, (double[]){3, 4});
-    accumulate_run_one(w, MPI_2INT, MPI_MINLOC, (int[]){5, 9}, (int[]){5, 2});
-    accumulate_run_one(w, MPI_DOUBLE_INT, MPI_MAXLOC, &(struct double_int){2, 3}, &(struct double_int){2, 1});
-    accumulate_run_one(w, MPI_SHORT_INT, MPI_MINLOC, (int[]){7, 9}, (int[]){3, 2});
-    accumulate_run_one(w, MPI_BYTE, MPI_BOR, "\x11", "\x22");
+    test_operator(w, MPI_C_DOUBLE_COMPLEX, MPI_NO_OP, (double[]){1, 2}, (double[]){3, 4});
+    test_operator(w, MPI_2INT, MPI_MINLOC, (int[]){5, 9}, (int[]){5, 2});
+    test_operator(w, MPI_DOUBLE_INT, MPI_MAXLOC, &(struct double_int){2, 3}, &(struct double_int){2, 1});
+    test_operator(w, MPI_SHORT_INT, MPI_MINLOC, (int[]){7, 9}, (int[]){3, 2});
+    test_operator(w, MPI_BYTE, MPI_BOR, "\x11", "\x22");
     MPI_Barrier(w->comm);
 }
 
@@ -188,8 +190,9 @@ static void test_derived(struct window *w)
     free(old);
 }
 
-/* Only rank 0 has memory: the others have none that could be shared, and are atomic in that of rank 0 all the same. */
-static void without_memory(void)
+/* Only rank 0 has memory: the other ranks, which have no memory to share, still update that of rank 0
+ * atomically. */
+static void test_ranks_without_memory(void)
 {
     enum { TIMES = 5000 };
     struct {
@@ -233,12 +236,12 @@ int main(int argc, char **argv)
         sums_float(&w, 5);
         sums_double(&w, 64);
         sums_ldouble(&w, 3);
-        test_tickets(&w);
-        test_swaps(&w);
+        test_fetch_and_add(&w);
+        test_compare_and_swap(&w);
         test_operators(&w);
         test_derived(&w);
         window_close(&w);
     }
-    without_memory();
+    test_ranks_without_memory();
     return mpitest_end();
 }

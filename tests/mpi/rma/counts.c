@@ -1,5 +1,6 @@
-/* counts.c: between nodes MPI_Win_post, MPI_Win_complete and MPI_Win_fence are counters that RDMA writes, once ranks have met: no frame
- * goes, and data is there before the counter shows it. Waiting ranks sleep, poll, or let a thread make progress.
+/* counts.c: between connected ranks on different nodes MPI_Win_post, MPI_Win_complete and MPI_Win_fence
+ * write counters by RDMA: no frame is sent, and data arrives before the counter. Waiting ranks sleep,
+ * poll, or let a thread make progress.
  *
  * ranks: 4
  * nodes: only 4
@@ -11,11 +12,11 @@
 #include "counters.h"
 #include "rma/windows.h"
 
-enum { WARM = 12, ROUNDS = 20, WORDS = 2048 }; /* a communicator's first barriers are messages */
+enum { WARM = 12, ROUNDS = 20, WORDS = 2048 }; /* WARM: the first barriers of a communicator use messages */
 
 static MPI_T_pvar_handle frames, counts, barriers[3];
 
-static void counts_fill(int *data, int value)
+static void fill_data(int *data, int value)
 {
     for (int i = 0; i < WORDS; i++)
         data[i] = value + i;
@@ -29,8 +30,8 @@ static void expect_filled(const int *data, int value)
     EXPECT_EQ(wrong, 0);
 }
 
-/* Every rank writes to its right neighbour. */
-static void test_ring(struct window *w, int by_test)
+/* Every rank writes to its right neighbour, with MPI_Win_test or MPI_Win_wait. */
+static void test_post_and_complete(struct window *w, int by_test)
 {
     const int right = (w->rank + 1) % w->size, left = (w->rank + w->size - 1) % w->size;
     int out[WORDS], done;
@@ -45,7 +46,7 @@ static void test_ring(struct window *w, int by_test)
             frames_before = counter(frames);
             counts_before = counter(counts);
         }
-        counts_fill(out, 1000 * w->rank + k);
+        fill_data(out, 1000 * w->rank + k);
         MPI_Win_post(from, 0, w->win);
         MPI_Win_start(to, 0, w->win);
         MPI_Put(out, WORDS, MPI_INT, right, 0, WORDS, MPI_INT, w->win);
@@ -64,8 +65,9 @@ static void test_ring(struct window *w, int by_test)
     MPI_Barrier(w->comm);
 }
 
-/* An accumulate is sent as a frame, and so is the complete behind it: it must not be overtaken. */
-static void behind_frames(struct window *w)
+/* An accumulate is sent as a frame, and so is the complete that follows it, which must not overtake the
+ * accumulate. */
+static void test_complete_after_accumulate(struct window *w)
 {
     const int to = (w->rank + 1) % w->size;
     double *sums = (double *)w->memory, one[WORDS / 2];
@@ -86,8 +88,8 @@ static void behind_frames(struct window *w)
     MPI_Group_free(&others);
 }
 
-/* The number of barriers between nodes without messages. */
-static unsigned long long barriers_met(void)
+/* Returns the number of barriers between nodes that used no messages. */
+static unsigned long long count_counter_barriers(void)
 {
     return counter(barriers[0]) + counter(barriers[1]) + counter(barriers[2]);
 }
@@ -100,16 +102,16 @@ static void test_fences(struct window *w)
     for (int k = 0; k < WARM + ROUNDS; k++) {
         if (k == WARM) {
             before = counter(frames);
-            met = barriers_met();
+            met = count_counter_barriers();
         }
-        counts_fill(out, 500 * w->rank + k);
+        fill_data(out, 500 * w->rank + k);
         MPI_Win_fence(0, w->win);
         MPI_Put(out, WORDS, MPI_INT, right, 0, WORDS, MPI_INT, w->win);
         MPI_Win_fence(0, w->win);
         expect_filled((const int *)w->memory, 500 * left + k);
     }
     EXPECT_EQ(counter(frames), before);
-    EXPECT(barriers_met() >= met + ROUNDS); /* other methods are tried now and then */
+    EXPECT(count_counter_barriers() >= met + ROUNDS); /* the library tries other methods from time to time */
     MPI_Win_fence(MPI_MODE_NOSUCCEED, w->win);
 }
 
@@ -126,9 +128,9 @@ int main(int argc, char **argv)
     for (int flavor = CREATED; flavor <= ALLOCATED; flavor++) {
         if (!window_open(&w, (enum flavor)flavor, WORDS * sizeof(int)))
             continue;
-        test_ring(&w, 0);
-        test_ring(&w, 1);
-        behind_frames(&w);
+        test_post_and_complete(&w, 0);
+        test_post_and_complete(&w, 1);
+        test_complete_after_accumulate(&w);
         test_fences(&w);
         window_close(&w);
     }

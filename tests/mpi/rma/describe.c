@@ -1,5 +1,5 @@
-/* describe.c: what windows tell about themselves: attributes, names, groups, hints, shared memory; the large-count forms;
- * many windows at once.
+/* describe.c: properties of windows: attributes, names, groups, hints, shared memory; the large-count
+ * forms; many windows at once.
  *
  * ranks: 4 1
  *
@@ -8,7 +8,7 @@
 
 static int deleted;
 
-static int note_delete(MPI_Win win, int keyval, void *value, void *extra)
+static int count_delete(MPI_Win win, int keyval, void *value, void *extra)
 {
     deleted += *(int *)value;
     return MPI_SUCCESS;
@@ -32,7 +32,7 @@ static void test_attributes(struct window *w)
     EXPECT_EQ(*flavor, flavors[w->flavor]);
     MPI_Win_get_attr(w->win, MPI_WIN_MODEL, &model, &flag);
     EXPECT_EQ(*model, MPI_WIN_UNIFIED);
-    MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, note_delete, &keyval, NULL);
+    MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, count_delete, &keyval, NULL);
     MPI_Win_get_attr(w->win, keyval, &got, &flag);
     EXPECT_EQ(flag, 0);
     MPI_Win_set_attr(w->win, keyval, &seven);
@@ -115,7 +115,7 @@ static void test_shared(struct window *w)
     MPI_Win_fence(MPI_MODE_NOSUCCEED, w->win);
 }
 
-static void large_counts(void)
+static void test_large_counts(void)
 {
     MPI_Win win;
     double *memory, one = 1, in = 0;
@@ -151,9 +151,9 @@ static void test_many(void)
     }
 }
 
-/* Queries MPI_PROC_NULL: the lowest rank of the window with memory, on any node. Memory of another node has size 0
- * here. */
-static void first_with_memory(void)
+/* MPI_Win_shared_query of MPI_PROC_NULL returns the memory of the lowest rank with memory, on any node;
+ * memory of another node has size 0. */
+static void test_shared_query_of_proc_null(void)
 {
     const int owner = mpitest_size > 1 ? 1 : 0;
     MPI_Aint size = -1, wanted = 0;
@@ -211,8 +211,8 @@ int main(int argc, char **argv)
         EXPECT_EQ(deleted, 14); /* freeing the window deletes its attributes */
     }
     test_hints();
-    large_counts();
-    first_with_memory();
+    test_large_counts();
+    test_shared_query_of_proc_null();
     shared_too_large();
     test_many();
     return mpitest_end();

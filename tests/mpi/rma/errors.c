@@ -1,5 +1,5 @@
-/* errors.c: wrong epochs, ranks, ranges, types and operators are distinguished, reach the window's error handler,
- * name the window, and leave it usable.
+/* errors.c: invalid epochs, ranks, ranges, types and operators return distinct errors, call the window's
+ * error handler with the window, and leave the window usable.
  *
  * ranks: 2
  *
@@ -7,12 +7,12 @@
 #include "rma/windows.h"
 
 static int calls;
-static MPI_Win blamed;
+static MPI_Win error_window;
 
-static void note(MPI_Win *win, int *code, ...)
+static void record_error(MPI_Win *win, int *code, ...)
 {
     calls++;
-    blamed = *win;
+    error_window = *win;
 }
 
 static void expect_error(int rc, int class, MPI_Win win, const char *words, int line)
@@ -21,7 +21,7 @@ static void expect_error(int rc, int class, MPI_Win win, const char *words, int 
     int got = MPI_SUCCESS, len;
     MPI_Error_class(rc, &got);
     MPI_Error_string(rc, text, &len);
-    if (got != class || calls != 1 || blamed != win || (words && !strstr(text, words))) {
+    if (got != class || calls != 1 || error_window != win || (words && !strstr(text, words))) {
         mpitest_failures++;
         fprintf(stderr, "rank %d: line %d: class %d, expected %d; the handler was called %d times; %s\n",
                 mpitest_rank, line, got, class, calls, text);
@@ -31,8 +31,8 @@ static void expect_error(int rc, int class, MPI_Win win, const char *words, int 
 #define EXPECT_ERROR(call, class)       expect_error(call, class, w, NULL, __LINE__)
 #define EXPECT_TEXT(call, class, words) expect_error(call, class, w, words, __LINE__)
 
-/* Accumulates no elements: every operator fits every type. */
-static void nothing(MPI_Win w)
+/* Accumulates no elements, for which every operator is valid with every type. */
+static void test_empty_accumulates(MPI_Win w)
 {
     char x = 0, old = 1;
     MPI_Win_fence(0, w);
@@ -43,7 +43,7 @@ static void nothing(MPI_Win w)
     MPI_Win_fence(MPI_MODE_NOSUCCEED, w);
 }
 
-static void epochs(MPI_Win w)
+static void test_epochs(MPI_Win w)
 {
     int x = 0;
     MPI_Group all, me;
@@ -77,7 +77,7 @@ static void epochs(MPI_Win w)
     MPI_Group_free(&me);
 }
 
-static void arguments(MPI_Win w)
+static void test_arguments(MPI_Win w)
 {
     int x = 0, y = 0;
     MPI_Datatype pair, raw;
@@ -93,7 +93,7 @@ static void arguments(MPI_Win w)
     EXPECT_ERROR(MPI_Put(NULL, 1, MPI_INT, 1, 0, 1, MPI_INT, w), MPI_ERR_BUFFER);
     EXPECT_ERROR(MPI_Accumulate(&x, 1, MPI_FLOAT, 1, 0, 1, MPI_FLOAT, MPI_BAND, w), MPI_ERR_OP);
     EXPECT_ERROR(MPI_Accumulate(&x, 1, MPI_INT, 1, 0, 1, MPI_INT, MPI_NO_OP, w), MPI_ERR_OP);
-    MPI_Op_create((MPI_User_function *)(void *)note, 1, &mine);
+    MPI_Op_create((MPI_User_function *)(void *)record_error, 1, &mine);
     EXPECT_ERROR(MPI_Accumulate(&x, 1, MPI_INT, 1, 0, 1, MPI_INT, mine, w), MPI_ERR_OP);
     MPI_Op_free(&mine);
     MPI_Type_contiguous(2, MPI_INT, &raw);
@@ -109,8 +109,8 @@ static void arguments(MPI_Win w)
     MPI_Win_fence(MPI_MODE_NOSUCCEED, w);
 }
 
-/* The target detects memory that is not attached, and the call that waits reports it. */
-static void attached(void)
+/* The target detects memory that is not attached, and the waiting call reports the error. */
+static void test_unattached_memory(void)
 {
     MPI_Win w;
     MPI_Errhandler handler;
@@ -118,7 +118,7 @@ static void attached(void)
     MPI_Aint address;
     int x = 5, other = 1 - mpitest_rank;
     MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &w);
-    MPI_Win_create_errhandler((MPI_Win_errhandler_function *)note, &handler);
+    MPI_Win_create_errhandler((MPI_Win_errhandler_function *)record_error, &handler);
     MPI_Win_set_errhandler(w, handler);
     MPI_Win_attach(w, here, sizeof(here));
     EXPECT_ERROR(MPI_Win_attach(w, here + 1, 4), MPI_ERR_RMA_ATTACH);
@@ -146,13 +146,13 @@ int main(int argc, char **argv)
     EXPECT_EQ(MPI_Win_create(memory, 4, 0, MPI_INFO_NULL, MPI_COMM_WORLD, &w), MPI_ERR_DISP);
     EXPECT_EQ(MPI_Put(&x, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_WIN_NULL), MPI_ERR_WIN);
     MPI_Win_create(memory, sizeof(memory), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &w);
-    MPI_Win_create_errhandler((MPI_Win_errhandler_function *)note, &handler);
+    MPI_Win_create_errhandler((MPI_Win_errhandler_function *)record_error, &handler);
     MPI_Win_set_errhandler(w, handler);
-    nothing(w);
-    epochs(w);
-    arguments(w);
+    test_empty_accumulates(w);
+    test_epochs(w);
+    test_arguments(w);
     MPI_Win_free(&w);
     MPI_Errhandler_free(&handler);
-    attached();
+    test_unattached_memory();
     return mpitest_end();
 }

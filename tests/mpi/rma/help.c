@@ -1,6 +1,6 @@
-/* help.c: puts and gets of memory of MPI_Win_create on one node, which a target that waits inside MPI does or shares: all
- * lengths, many at once, several origins at one target, everyone at everyone; and a target that never calls MPI gets its bytes
- * all the same.
+/* help.c: puts and gets on memory of MPI_Win_create on one node, which a target that waits inside MPI
+ * executes or shares: all lengths, many at once, several origins at one target, all ranks at all ranks;
+ * and a target that never calls MPI, whose bytes arrive nevertheless.
  *
  * ranks: 4 2
  * nodes: no
@@ -20,7 +20,7 @@ enum { ROOM = 5 << 20, SHORT = 300, LONG = 1 << 20, MIN_LENGTH = 8, LONG_ROUNDS 
 
 static unsigned char *bytes;
 
-static unsigned char value(int rank, size_t i)
+static unsigned char data_byte(int rank, size_t i)
 {
     return (unsigned char)(rank * 37 + i * 7 + i / 251);
 }
@@ -29,12 +29,12 @@ static void expect_bytes(const unsigned char *found, int rank, size_t from, size
 {
     size_t wrong = 0;
     for (size_t i = 0; i < len; i++)
-        wrong += found[i] != value(rank, from + i);
+        wrong += found[i] != data_byte(rank, from + i);
     EXPECT_EQ(wrong, 0u);
 }
 
-/* Rank 0 waits in a barrier; each other rank has a part of its memory. */
-static void lengths(struct window *w)
+/* Rank 0 waits in a barrier while each other rank accesses a part of its memory. */
+static void test_lengths(struct window *w)
 {
     static const int some[] = {1,    2,     7,      8,      9,      16,      63,
                                64,   65,    400,    421,    422,    433,     500,
@@ -62,8 +62,9 @@ static void lengths(struct window *w)
     MPI_Barrier(w->comm);
 }
 
-/* All ranks access all: many short operations of all lengths, and long ones between them, with one flush. */
-static void many(struct window *w)
+/* All ranks access all ranks: many short operations of all lengths and long ones in between, with one
+ * flush. */
+static void test_all_to_all(struct window *w)
 {
     enum { N = 200 };
     unsigned char *back = malloc(N * SHORT + 3 * 300000);
@@ -97,7 +98,7 @@ static void many(struct window *w)
 }
 
 /* Rank 0 polls its own memory and makes no MPI call. */
-static void computes(struct window *w)
+static void test_target_computes(struct window *w)
 {
     const volatile long *word = (const volatile long *)w->memory;
     enum { N = 2000 };
@@ -121,8 +122,8 @@ static void computes(struct window *w)
     MPI_Barrier(w->comm);
 }
 
-/* What the target did is right: pieces of different lengths go there and back, long or short. */
-static void there_and_back(struct window *w, int pieces, int step)
+/* Pieces of different lengths are put and read back, so that the target's copies are checked. */
+static void test_round_trips(struct window *w, int pieces, int step)
 {
     static unsigned char back[3 * LONG];
     for (int k = 0; k < pieces; k++)
@@ -140,9 +141,9 @@ static void there_and_back(struct window *w, int pieces, int step)
     MPI_Win_flush(0, w->win);
 }
 
-/* A target that polls is sooner or later there in time: until that has been seen often enough. Two that share a core now share no long
- * work. */
-static void is_helped(struct window *w, MPI_T_pvar_handle helped)
+/* Repeats accesses until a polling target has helped often enough; two ranks that share a core do not
+ * share long copies. */
+static void test_help_is_given(struct window *w, MPI_T_pvar_handle helped)
 {
     static const struct {
         int pieces, step;
@@ -161,7 +162,7 @@ static void is_helped(struct window *w, MPI_T_pvar_handle helped)
             const unsigned long long enough = counter(helped) + (unsigned)(2 * tries[k].pieces);
             MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, w->win);
             for (int n = 0; counter(helped) < enough && (tries[k].step < SHORT || n < LONG_ROUNDS); n++)
-                there_and_back(w, tries[k].pieces, tries[k].step);
+                test_round_trips(w, tries[k].pieces, tries[k].step);
             MPI_Win_unlock(0, w->win);
             MPI_Send(NULL, 0, MPI_INT, 0, 0, w->comm);
         }
@@ -183,11 +184,11 @@ int main(int argc, char **argv)
     MPI_Info_free(&info);
     bytes = malloc(ROOM);
     for (size_t i = 0; i < ROOM; i++)
-        bytes[i] = value(w.rank, i);
-    lengths(&w);
-    many(&w);
-    computes(&w);
-    is_helped(&w, helped);
+        bytes[i] = data_byte(w.rank, i);
+    test_lengths(&w);
+    test_all_to_all(&w);
+    test_target_computes(&w);
+    test_help_is_given(&w, helped);
     free(bytes);
     window_close(&w);
     counters_end();

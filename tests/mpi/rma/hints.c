@@ -1,5 +1,5 @@
-/* hints.c: what info keys of a window change, seen in the library's counters; those without effect are kept and returned, and values that a
- * key does not have are not.
+/* hints.c: the effects of a window's info keys, as the library's counters show; keys without effect are
+ * stored and returned, invalid values of a key are not.
  *
  * ranks: 2
  * nodes: 2
@@ -26,7 +26,7 @@ static MPI_Win open_window(const char *key, const char *value, void *memory)
     return win;
 }
 
-static int hints_has(MPI_Win win, const char *key, const char *value)
+static int has_hint(MPI_Win win, const char *key, const char *value)
 {
     char found[64] = "";
     int flag, len = sizeof(found);
@@ -37,14 +37,15 @@ static int hints_has(MPI_Win win, const char *key, const char *value)
     return flag && strcmp(found, value) == 0;
 }
 
-/* Rank 0 adds to the same words by the adapter (one element) and by frames (many), in turn. Frames that it sent. */
-static unsigned long long hints_mixed(const char *ordering)
+/* Rank 0 adds to the same words by the adapter (one element) and by frames (many elements), in turn.
+ * Returns the number of frames that it sent. */
+static unsigned long long run_mixed_accumulates(const char *ordering)
 {
     long long *memory, one[WORDS];
     unsigned long long before = 0, sent = 0;
     MPI_Win win = open_window("accumulate_ordering", ordering, &memory);
-    EXPECT(hints_has(win, "accumulate_ordering", ordering));
-    const int by_adapter = hints_has(win, "fishplate_accumulate_by", "adapter");
+    EXPECT(has_hint(win, "accumulate_ordering", ordering));
+    const int by_adapter = has_hint(win, "fishplate_accumulate_by", "adapter");
     for (int i = 0; i < WORDS; i++)
         one[i] = 1;
     if (rank == 0) {
@@ -68,19 +69,21 @@ static unsigned long long hints_mixed(const char *ordering)
 
 static void test_ordering(void)
 {
-    const unsigned long long strict = hints_mixed("rar,raw,war,waw"), none = hints_mixed("none");
-    if (strict > 0) { /* ... with a flush before each change of the way */
+    const unsigned long long strict = run_mixed_accumulates("rar,raw,war,waw"),
+                             none = run_mixed_accumulates("none");
+    if (strict > 0) { /* strict ordering needs a flush at each change between adapter and frames */
         EXPECT_EQ(none, TIMES);
         EXPECT_EQ(strict, 2 * TIMES);
     }
 }
 
-/* The number of locked pieces in which one rank changes floating-point numbers of the other on its node. */
-static unsigned long long hints_locked(const char *granularity)
+/* Returns the number of locked pieces in which one rank changes floating-point numbers of the other rank
+ * on its node. */
+static unsigned long long count_locked_pieces(const char *granularity)
 {
     double *memory, one[WORDS];
     MPI_Win win = open_window("mpi_accumulate_granularity", granularity, &memory);
-    EXPECT(hints_has(win, "mpi_accumulate_granularity", granularity));
+    EXPECT(has_hint(win, "mpi_accumulate_granularity", granularity));
     for (int i = 0; i < WORDS; i++)
         one[i] = 1;
     const unsigned long long before = counter(pieces);
@@ -96,16 +99,16 @@ static unsigned long long hints_locked(const char *granularity)
 
 static void test_granularity(void)
 {
-    const unsigned long long preset = hints_locked("0"), small = hints_locked("64"),
-                             large = hints_locked("32768");
+    const unsigned long long preset = count_locked_pieces("0"), small = count_locked_pieces("64"),
+                             large = count_locked_pieces("32768");
     if (preset == 0)
-        return; /* on nodes of their own nobody else changes the memory */
+        return; /* on separate nodes no other rank changes the memory */
     EXPECT_EQ(preset, WORDS * 8 / 4096);
     EXPECT_EQ(small, WORDS * 8 / 64);
     EXPECT_EQ(large, 1);
 }
 
-static void hints_are_stored(void)
+static void test_hints_are_stored(void)
 {
     static const char *const keys[][3] = {{"same_disp_unit", "true", "maybe"},
                                           {"same_size", "true", "maybe"},
@@ -113,15 +116,15 @@ static void hints_are_stored(void)
     for (int i = 0; i < 3; i++) {
         void *memory;
         MPI_Win win = open_window(keys[i][0], keys[i][1], &memory);
-        EXPECT(hints_has(win, keys[i][0], keys[i][1]));
+        EXPECT(has_hint(win, keys[i][0], keys[i][1]));
         MPI_Win_free(&win);
         win = open_window(keys[i][0], keys[i][2], &memory);
-        EXPECT(!hints_has(win, keys[i][0], keys[i][2]));
+        EXPECT(!has_hint(win, keys[i][0], keys[i][2]));
         MPI_Win_free(&win);
     }
 }
 
-static void no_locks(void)
+static void test_no_locks(void)
 {
     void *memory;
     MPI_Win win = open_window("no_locks", "true", &memory);
@@ -141,8 +144,8 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     test_ordering();
     test_granularity();
-    hints_are_stored();
-    no_locks();
+    test_hints_are_stored();
+    test_no_locks();
     counters_end();
     return mpitest_end();
 }

@@ -1,5 +1,5 @@
-/* huge.c: one call moves or adds more than 2^31 bytes: put, get and accumulate, to memory of both kinds. It takes 4 GiB and many
- * seconds, so it does nothing unless HUGE=1 is set.
+/* huge.c: single calls of MPI_Put, MPI_Get and MPI_Accumulate with more than 2^31 bytes, on allocated and
+ * created windows. The test needs 4 GiB and many seconds, so it runs only if HUGE=1 is set.
  *
  * ranks: 2
  *
@@ -20,11 +20,11 @@ static int64_t *huge_reserve(void)
     return at;
 }
 
-/* Zero, but for a few words at the ends and where 2^31 is crossed. */
+/* Words that are not zero: some at both ends and around 2^31 bytes. */
 static const MPI_Count marks[] = {0, 1, 1 << 27, (1 << 28) - 1, 1 << 28, WORDS - 1};
 enum { MARKS = sizeof(marks) / sizeof(marks[0]) };
 
-static void huge_mark(int64_t *at, int64_t factor)
+static void write_marks(int64_t *at, int64_t factor)
 {
     for (int i = 0; i < MARKS; i++)
         at[marks[i]] = factor * (i + 1);
@@ -38,8 +38,8 @@ static void expect_marks(const int64_t *at, int64_t factor)
     EXPECT_EQ(at[WORDS - 2], 0);
 }
 
-/* Rank 0 works on the memory of rank 1. */
-static void huge_try(int allocated)
+/* Rank 0 accesses the memory of rank 1. */
+static void test_huge_calls(int allocated)
 {
     MPI_Win win;
     const MPI_Aint size = mpitest_rank == 1 ? (MPI_Aint)BYTES : 0;
@@ -49,13 +49,13 @@ static void huge_try(int allocated)
     else
         MPI_Win_create(memory = mine, size, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
     if (mpitest_rank == 0) {
-        huge_mark(mine, 7);
+        write_marks(mine, 7);
         MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, win);
         MPI_Put_c(mine, BYTES, MPI_BYTE, 1, 0, BYTES, MPI_BYTE, win);
         MPI_Win_flush(1, win);
         MPI_Accumulate_c(mine, WORDS, MPI_INT64_T, 1, 0, WORDS, MPI_INT64_T, MPI_SUM, win);
         MPI_Win_flush(1, win);
-        huge_mark(mine, 0);
+        write_marks(mine, 0);
         MPI_Get_c(mine, BYTES, MPI_BYTE, 1, 0, BYTES, MPI_BYTE, win);
         MPI_Win_unlock(1, win);
         expect_marks(mine, 14);
@@ -72,6 +72,6 @@ int main(int argc, char **argv)
 {
     mpitest_begin(&argc, &argv);
     for (int allocated = 0; allocated < 2 && getenv("HUGE"); allocated++)
-        huge_try(allocated);
+        test_huge_calls(allocated);
     return mpitest_end();
 }

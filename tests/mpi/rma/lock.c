@@ -1,5 +1,5 @@
-/* lock.c: locks under contention, by ranks of the target's node and of others at once: writers are alone, readers see whole
- * values, and nobody needs the target's processor.
+/* lock.c: contended locks, requested by ranks of the target's node and of other nodes at once: a writer
+ * holds the lock alone, readers see consistent values, and the target's processor is not needed.
  *
  * ranks: 4 2
  * also: FISHPLATE_LAB=YIELDS=0 FISHPLATE_SPIN_US=0
@@ -15,7 +15,7 @@
 
 static MPI_T_pvar_handle far_locks;
 
-static int on_one_node(MPI_Comm comm)
+static int is_on_one_node(MPI_Comm comm)
 {
     MPI_Comm node;
     int here, all;
@@ -26,7 +26,8 @@ static int on_one_node(MPI_Comm comm)
     return here == all;
 }
 
-/* Adds one to both words of the target by get and put: a lost round or a half-written pair shows a second writer. */
+/* Adds 1 to both words of the target by get and put: a lost round or a half-written pair would show a
+ * second writer. */
 static void write_both(struct window *w, int target)
 {
     long long pair[2] = {0, 0};
@@ -53,8 +54,9 @@ static void read_both(struct window *w, int target)
     EXPECT_EQ(first, second);
 }
 
-/* All ranks contend, the targets too, with a different mixture of readers and writers at each rank. */
-static void lock_contend(struct window *w)
+/* All ranks contend for the locks, the targets too, with a different mixture of reads and writes at each
+ * rank. */
+static void test_contention(struct window *w)
 {
     for (int k = 0; k < ROUNDS; k++)
         for (int target = 0; target < 2; target++) {
@@ -70,8 +72,8 @@ static void lock_contend(struct window *w)
     MPI_Barrier(w->comm);
 }
 
-/* The target makes no MPI call until the others are done with it. */
-static void target_computes(struct window *w)
+/* The target makes no MPI call until the other ranks have finished. */
+static void test_target_computes(struct window *w)
 {
     _Atomic long long *last = (_Atomic long long *)(void *)(w->memory + 8);
     const long long all = ROUNDS * w->size + ROUNDS * (w->size - 1);
@@ -90,14 +92,14 @@ int main(int argc, char **argv)
     counters_begin();
     far_locks = counter_open("rma_remote_locks");
     mpitest_begin(&argc, &argv);
-    const int one_node = on_one_node(MPI_COMM_WORLD);
+    const int one_node = is_on_one_node(MPI_COMM_WORLD);
     for (enum flavor flavor = CREATED; flavor < FLAVORS; flavor++) {
         struct window w;
         if (!window_open(&w, flavor, 64))
             continue;
-        lock_contend(&w);
+        test_contention(&w);
         if (flavor == ALLOCATED)
-            target_computes(&w);
+            test_target_computes(&w);
         window_close(&w);
     }
     unsigned long long mine = counter(far_locks), all = 0;

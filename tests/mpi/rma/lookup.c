@@ -1,6 +1,6 @@
-/* lookup.c: a window's memory is not announced when it is created: the first access to a rank looks it up. Ranks that have communicated
- * need nothing of the target's processor for that, in the first window nor in others; the target here waits for its memory to
- * change, and makes no MPI call. Ranks that have not are queried once.
+/* lookup.c: the creation of a window does not announce its memory: the first access to a rank looks the
+ * memory up. Between ranks that have communicated the look-up does not need the target's processor; the
+ * target here polls its memory and makes no MPI call. Ranks that have not communicated are queried once.
  *
  * ranks: 4
  * nodes: only 2
@@ -17,7 +17,7 @@ enum { WINDOWS = 4 };
 static MPI_Win wins[WINDOWS];
 static long *memory[WINDOWS];
 
-static void open_all(MPI_Comm comm)
+static void open_windows(MPI_Comm comm)
 {
     for (int i = 0; i < WINDOWS; i++)
         MPI_Win_allocate(sizeof(long), 1, MPI_INFO_NULL, comm, &memory[i], &wins[i]);
@@ -26,13 +26,13 @@ static void open_all(MPI_Comm comm)
     MPI_Barrier(comm);
 }
 
-static void close_all(void)
+static void close_windows(void)
 {
     for (int i = 0; i < WINDOWS; i++)
         MPI_Win_free(&wins[i]);
 }
 
-static void lookup_put(MPI_Win win, int to)
+static void put_and_flush(MPI_Win win, int to)
 {
     const long one = 1;
     MPI_Win_lock(MPI_LOCK_EXCLUSIVE, to, 0, win);
@@ -57,25 +57,25 @@ int main(int argc, char **argv)
               low = mpitest_rank < half;
     char c = 0;
     MPI_Sendrecv_replace(&c, 1, MPI_CHAR, across, 0, across, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    for (int round = 0; round < 3; round++) { /* numbers of windows are used again */
-        open_all(MPI_COMM_WORLD);
+    for (int round = 0; round < 3; round++) { /* window numbers are reused */
+        open_windows(MPI_COMM_WORLD);
         for (int i = 0; i < WINDOWS; i++)
             if (low)
-                lookup_put(wins[i], across);
+                put_and_flush(wins[i], across);
             else
                 expect_set(i);
         MPI_Barrier(MPI_COMM_WORLD);
-        close_all();
+        close_windows();
     }
     EXPECT_EQ(counter(queries), 0);
     EXPECT(!low || counter(read) >= 3 * WINDOWS - 1);
-    open_all(MPI_COMM_WORLD);
+    open_windows(MPI_COMM_WORLD);
     for (int i = 0; i < WINDOWS; i++)
         for (int r = 0; r < mpitest_size; r++)
-            lookup_put(wins[i], r);
+            put_and_flush(wins[i], r);
     MPI_Barrier(MPI_COMM_WORLD);
-    EXPECT(counter(queries) <= (unsigned long long)half); /* once for each rank of the other node */
-    close_all();
+    EXPECT(counter(queries) <= (unsigned long long)half); /* one query for each rank of the other node */
+    close_windows();
     counters_end();
     return mpitest_end();
 }

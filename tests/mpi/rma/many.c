@@ -1,5 +1,5 @@
-/* many.c: a thousand windows at once, of all kinds, are cheap, all of them work, and nothing of them stays when they are freed:
- * neither heap nor mappings nor numbers.
+/* many.c: a thousand windows of all kinds at once need little memory, all of them work, and after they are
+ * freed no heap memory, mapping or window number remains in use.
  *
  * ranks: 2
  *
@@ -8,19 +8,19 @@
 
 #include "rma/windows.h"
 
-enum { MANY = 250, BYTES = 64 }; /* of each kind */
+enum { WINDOWS = 250, BYTES = 64 }; /* of each kind */
 
-static MPI_Comm together[FLAVORS]; /* all ranks, or (SHARED) those of this node */
-static MPI_Win wins[FLAVORS][MANY];
-static char *memory[FLAVORS][MANY], mine[BYTES];
+static MPI_Comm window_comms[FLAVORS]; /* all ranks, or (SHARED) those of this node */
+static MPI_Win wins[FLAVORS][WINDOWS];
+static char *memory[FLAVORS][WINDOWS], mine[BYTES];
 
-static long many_heap(void)
+static long heap_bytes(void)
 {
     struct mallinfo2 now = mallinfo2();
     return (long)(now.uordblks + now.hblkhd);
 }
 
-static long many_mappings(void)
+static long count_mappings(void)
 {
     FILE *f = fopen("/proc/self/maps", "r");
     long lines = 0;
@@ -31,26 +31,26 @@ static long many_mappings(void)
     return lines;
 }
 
-static void many_make(enum flavor f, int i)
+static void create_window(enum flavor f, int i)
 {
     char **at = &memory[f][i];
     MPI_Win *win = &wins[f][i];
     if (f == CREATED)
-        MPI_Win_create(mine, BYTES, 1, MPI_INFO_NULL, together[f], win);
+        MPI_Win_create(mine, BYTES, 1, MPI_INFO_NULL, window_comms[f], win);
     else if (f == ALLOCATED)
-        MPI_Win_allocate(BYTES, 1, MPI_INFO_NULL, together[f], at, win);
+        MPI_Win_allocate(BYTES, 1, MPI_INFO_NULL, window_comms[f], at, win);
     else if (f == SHARED)
-        MPI_Win_allocate_shared(BYTES, 1, MPI_INFO_NULL, together[f], at, win);
+        MPI_Win_allocate_shared(BYTES, 1, MPI_INFO_NULL, window_comms[f], at, win);
     else
-        MPI_Win_create_dynamic(MPI_INFO_NULL, together[f], win);
+        MPI_Win_create_dynamic(MPI_INFO_NULL, window_comms[f], win);
 }
 
-/* Uses some windows at the same time; created ones share one piece of memory, dynamic ones have none. */
-static void many_use(enum flavor f, int n)
+/* Uses some windows at the same time; created windows share one buffer, dynamic windows have no memory. */
+static void use_windows(enum flavor f, int n)
 {
     int rank, size;
-    MPI_Comm_rank(together[f], &rank);
-    MPI_Comm_size(together[f], &size);
+    MPI_Comm_rank(window_comms[f], &rank);
+    MPI_Comm_size(window_comms[f], &size);
     for (int i = 0; i < n && f != DYNAMIC; i += n / 2 - 1) {
         const int value = 100 * i + rank;
         int *at = (int *)(void *)(f == CREATED ? mine : memory[f][i]);
@@ -61,16 +61,16 @@ static void many_use(enum flavor f, int n)
     }
 }
 
-/* Creates and frees `n` windows of each kind; returns the heap memory they used at the same time. */
-static long round_of(int n)
+/* Creates and frees `n` windows of each kind; returns the heap bytes that they used together. */
+static long run_round(int n)
 {
-    const long before = many_heap();
+    const long before = heap_bytes();
     for (int f = 0; f < FLAVORS; f++)
         for (int i = 0; i < n; i++)
-            many_make((enum flavor)f, i);
+            create_window((enum flavor)f, i);
     for (int f = 0; f < FLAVORS; f++)
-        many_use((enum flavor)f, n);
-    const long taken = many_heap() - before;
+        use_windows((enum flavor)f, n);
+    const long taken = heap_bytes() - before;
     for (int f = 0; f < FLAVORS; f++)
         for (int i = 0; i < n; i++)
             MPI_Win_free(&wins[f][i]);
@@ -82,19 +82,20 @@ int main(int argc, char **argv)
     mpitest_begin(&argc, &argv);
     for (int f = 0; f < FLAVORS; f++)
         if (f == SHARED)
-            MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &together[f]);
+            MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &window_comms[f]);
         else
-            MPI_Comm_dup(MPI_COMM_WORLD, &together[f]);
-    round_of(MANY); /* what is made once for all, and what malloc keeps at hand of pieces of these sizes */
-    const long before = many_heap(), maps = many_mappings();
-    const long each = round_of(MANY) / (FLAVORS * MANY);
-    const long stay = many_heap() - before, maps_stay = many_mappings() - maps;
+            MPI_Comm_dup(MPI_COMM_WORLD, &window_comms[f]);
+    run_round(WINDOWS); /* allocates objects that remain, and fills malloc's caches of these sizes */
+    const long before = heap_bytes(), maps = count_mappings();
+    const long each = run_round(WINDOWS) / (FLAVORS * WINDOWS);
+    const long stay = heap_bytes() - before, maps_stay = count_mappings() - maps;
     if (getenv("MANY_FIGURES"))
         printf("%ld bytes of heap a window; %ld bytes and %ld mappings stay\n", each, stay, maps_stay);
     EXPECT(each <= 2048);
-    EXPECT(stay <= 200 * MANY);
-    EXPECT(before == 0 || maps_stay <= MANY / 5); /* a sanitizer's heap is no measure: it maps on its own */
+    EXPECT(stay <= 200 * WINDOWS);
+    EXPECT(before == 0 ||
+           maps_stay <= WINDOWS / 5); /* before == 0: a sanitizer replaces malloc and maps memory itself */
     for (int f = 0; f < FLAVORS; f++)
-        MPI_Comm_free(&together[f]);
+        MPI_Comm_free(&window_comms[f]);
     return mpitest_end();
 }

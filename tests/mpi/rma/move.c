@@ -1,5 +1,5 @@
-/* move.c: put and get of all shapes on every kind of window, with fence, with requests and with locks; to oneself, of
- * nothing, of more than a frame holds.
+/* move.c: put and get of contiguous and strided data on every kind of window, with fences, requests and
+ * locks; to the own rank, of no data, and of more data than a frame holds.
  *
  * ranks: 4 1
  * also: FISHPLATE_SHM_CMA=0 FISHPLATE_LAB=SHM_FRAME=1024
@@ -9,17 +9,17 @@
 
 #define LONG 50000
 
-static int move_value(int rank, int i)
+static int element_value(int rank, int i)
 {
     return rank * 1000003 + i * 7;
 }
 
-/* Every rank writes a row at every other, and reads it back. */
+/* Every rank writes a row to every other rank and reads it back. */
 static void test_rows(struct window *w)
 {
     int n = LONG / w->size, *out = malloc(LONG * sizeof(int)), *in = malloc(LONG * sizeof(int));
     for (int i = 0; i < n; i++)
-        out[i] = move_value(w->rank, i);
+        out[i] = element_value(w->rank, i);
     MPI_Win_fence(MPI_MODE_NOPRECEDE, w->win);
     for (int t = 0; t < w->size; t++)
         MPI_Put(out, n, MPI_INT, t, MPI_Aint_add(w->bases[t], (MPI_Aint)sizeof(int) * n * w->rank), n,
@@ -27,7 +27,7 @@ static void test_rows(struct window *w)
     MPI_Win_fence(0, w->win);
     for (int s = 0; s < w->size; s++)
         for (int i = 0; i < n; i += 97)
-            EXPECT_EQ(((int *)w->memory)[s * n + i], move_value(s, i));
+            EXPECT_EQ(((int *)w->memory)[s * n + i], element_value(s, i));
     for (int t = 0; t < w->size; t++)
         MPI_Get(in + t * n, n, MPI_INT, t, MPI_Aint_add(w->bases[t], (MPI_Aint)sizeof(int) * n * w->rank), n,
                 MPI_INT, w->win);
@@ -36,12 +36,12 @@ static void test_rows(struct window *w)
     MPI_Win_fence(MPI_MODE_NOSUCCEED, w->win);
     for (int t = 0; t < w->size; t++)
         for (int i = 0; i < n; i += 97)
-            EXPECT_EQ(in[t * n + i], move_value(w->rank, i));
+            EXPECT_EQ(in[t * n + i], element_value(w->rank, i));
     free(out);
     free(in);
 }
 
-/* Moves columns of a matrix at the target to and from a plain row here, and the reverse. */
+/* Transfers columns of a matrix at the target to and from a contiguous row at the origin, and the reverse. */
 static void test_columns(struct window *w)
 {
     enum { N = 100 };
@@ -56,23 +56,23 @@ static void test_columns(struct window *w)
     memset(w->memory, 0, N * N * sizeof(int));
     memset(back, -1, sizeof(back));
     for (int i = 0; i < N; i++)
-        row[i] = move_value(w->rank, i);
+        row[i] = element_value(w->rank, i);
     MPI_Win_fence(0, w->win);
     MPI_Put(row, N, MPI_INT, t, MPI_Aint_add(w->bases[t], 12), 1, column, w->win);
     MPI_Win_fence(0, w->win);
     for (int i = 0; i < N; i++) {
-        EXPECT_EQ(((int *)w->memory)[i * N + 3], move_value(s, i));
+        EXPECT_EQ(((int *)w->memory)[i * N + 3], element_value(s, i));
         EXPECT_EQ(((int *)w->memory)[i * N + 4], 0);
     }
     MPI_Get(back, 1, spread, t, MPI_Aint_add(w->bases[t], 12), 1, column, w->win);
     MPI_Win_fence(0, w->win);
     for (int i = 0; i < N; i++)
-        EXPECT_EQ(back[2 * i], move_value(w->rank, i));
+        EXPECT_EQ(back[2 * i], element_value(w->rank, i));
     EXPECT_EQ(back[1], -1);
     MPI_Put(row, N, MPI_INT, t, w->bases[t], 1, mixed, w->win);
     MPI_Win_fence(0, w->win);
-    EXPECT_EQ(((int *)w->memory)[7], move_value(s, 1));
-    EXPECT_EQ(((int *)w->memory)[20], move_value(s, 4));
+    EXPECT_EQ(((int *)w->memory)[7], element_value(s, 1));
+    EXPECT_EQ(((int *)w->memory)[20], element_value(s, 4));
     MPI_Win_fence(MPI_MODE_NOSUCCEED, w->win);
     MPI_Type_free(&column);
     MPI_Type_free(&spread);
@@ -89,7 +89,7 @@ static void test_requests(struct window *w)
     MPI_Win_lock_all(0, w->win);
     for (int i = 0; i < N; i++) {
         int t = i % w->size;
-        out[i] = move_value(w->rank, i);
+        out[i] = element_value(w->rank, i);
         MPI_Rput(&out[i], 1, MPI_INT, t, MPI_Aint_add(w->bases[t], (MPI_Aint)sizeof(int) * (w->rank * N + i)),
                  1, MPI_INT, w->win, &r[i]);
     }
@@ -122,7 +122,7 @@ static void test_requests(struct window *w)
     MPI_Barrier(w->comm);
     if (w->rank == 0)
         for (int s = 0; s < w->size; s++)
-            EXPECT_EQ(((int *)w->memory)[s * N], 3 * move_value(s, 0));
+            EXPECT_EQ(((int *)w->memory)[s * N], 3 * element_value(s, 0));
 }
 
 int main(int argc, char **argv)

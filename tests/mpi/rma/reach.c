@@ -1,5 +1,5 @@
-/* reach.c: targets whose datatype goes backwards (negative extent), or farther than 64 bits can count: what lies inside the window is
- * reached, everything else is refused and no byte around it changes.
+/* reach.c: target datatypes with negative extent, or with displacements beyond 64 bits: accesses inside
+ * the window work, all others are refused and change no byte outside the window.
  * ranks: 2
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -44,7 +44,7 @@ int main(int argc, char **argv)
     EXPECT_EQ(class_of(MPI_Get(from, 4, MPI_INT, to, 2, 4, back, win)), MPI_ERR_RMA_RANGE);
     EXPECT_EQ(class_of(MPI_Accumulate(from, 2, MPI_INT, to, 0, 2, back, MPI_REPLACE, win)),
               MPI_ERR_RMA_RANGE);
-    /* 2^61 apart: item 4 would be at 2^63, item 8 at 0 again. */
+    /* Elements 2^61 bytes apart: item 4 would be at offset 2^63, item 8 at offset 0 again. */
     for (int n = 2; n <= ITEMS; n++) {
         EXPECT_EQ(class_of(MPI_Put(from, n, MPI_INT, to, 0, n, far, win)), MPI_ERR_RMA_RANGE);
         EXPECT_EQ(class_of(MPI_Put(from, n, MPI_INT, to, (MPI_Aint)1 << 61, n, MPI_INT, win)),

@@ -1,5 +1,5 @@
-/* stores.c: FISHPLATE_DEBUG=rma finds stores of a program into its own window that overlap operations of others in one epoch, and reports
- * nothing where the two are in order or touch different bytes.
+/* stores.c: FISHPLATE_DEBUG=rma reports stores of a program to its own window that overlap operations of
+ * other ranks in one epoch, and reports nothing if the two are ordered or access different bytes.
  *
  * ranks: 3
  * env: FISHPLATE_DEBUG=rma
@@ -11,11 +11,14 @@
 
 #include "rma/windows.h"
 
-enum { SIZE = 4 * 4096, AT = 4096 + 64 }; /* the middle of a window has whole pages wherever it begins */
+enum {
+    SIZE = 4 * 4096,
+    AT = 4096 + 64
+}; /* AT: an offset in the middle, where the window has whole pages at any alignment */
 
 static int saved = -1, kept = -1;
 
-static void listen(void)
+static void capture_stderr(void)
 {
     MPI_Barrier(MPI_COMM_WORLD);
     fflush(stderr);
@@ -24,8 +27,8 @@ static void listen(void)
     dup2(kept, 2);
 }
 
-/* The number of stores that all ranks have reported since the last call. */
-static int reports(void)
+/* Returns the number of stores that all ranks have reported since capture_stderr. */
+static int count_reports(void)
 {
     static char text[65536];
     int count = 0, total = 0;
@@ -48,10 +51,10 @@ static void store(struct window *w, int at)
 }
 
 /* Runs a fence, a store of rank 0 and an operation of rank 1, a fence. */
-static int between_fences(struct window *w, int kind, int store_at, int put_at)
+static int run_between_fences(struct window *w, int kind, int store_at, int put_at)
 {
     int x = 5;
-    listen();
+    capture_stderr();
     MPI_Win_fence(0, w->win);
     if (w->rank == 0 && store_at >= 0)
         store(w, store_at);
@@ -62,21 +65,21 @@ static int between_fences(struct window *w, int kind, int store_at, int put_at)
     if (w->rank == 1 && kind == 2)
         MPI_Accumulate(&x, 1, MPI_INT, 0, put_at, 1, MPI_INT, MPI_SUM, w->win);
     MPI_Win_fence(MPI_MODE_NOSUCCEED, w->win);
-    return reports();
+    return count_reports();
 }
 
-static void fences(struct window *w)
+static void test_fences(struct window *w)
 {
     for (int kind = 0; kind < 3; kind++) {
-        EXPECT_EQ(between_fences(w, kind, AT, AT), 1);
-        EXPECT_EQ(between_fences(w, kind, AT, AT + 4), 0); /* a neighbour, in the same page */
-        EXPECT_EQ(between_fences(w, kind, AT, AT - 4), 0);
-        EXPECT_EQ(between_fences(w, kind, AT, AT - 2), 1); /* in part */
-        EXPECT_EQ(between_fences(w, kind, AT, AT + 2), 1);
-        EXPECT_EQ(between_fences(w, kind, -1, AT), 0);
+        EXPECT_EQ(run_between_fences(w, kind, AT, AT), 1);
+        EXPECT_EQ(run_between_fences(w, kind, AT, AT + 4), 0); /* an adjacent word in the same page */
+        EXPECT_EQ(run_between_fences(w, kind, AT, AT - 4), 0);
+        EXPECT_EQ(run_between_fences(w, kind, AT, AT - 2), 1); /* overlaps in part */
+        EXPECT_EQ(run_between_fences(w, kind, AT, AT + 2), 1);
+        EXPECT_EQ(run_between_fences(w, kind, -1, AT), 0);
     }
 
-    listen(); /* in different epochs */
+    capture_stderr(); /* the two accesses are in different epochs */
     MPI_Win_fence(0, w->win);
     if (w->rank == 0)
         store(w, AT);
@@ -88,9 +91,9 @@ static void fences(struct window *w)
     if (w->rank == 0)
         store(w, AT);
     MPI_Win_fence(MPI_MODE_NOSUCCEED, w->win);
-    EXPECT_EQ(reports(), 0);
+    EXPECT_EQ(count_reports(), 0);
 
-    listen(); /* a message proves that the store has happened: one model of memory, so the order is clear */
+    capture_stderr(); /* a message orders the store before the put: the memory model is unified */
     MPI_Win_fence(0, w->win);
     if (w->rank == 0) {
         store(w, AT);
@@ -100,9 +103,9 @@ static void fences(struct window *w)
         MPI_Put(&x, 1, MPI_INT, 0, AT, 1, MPI_INT, w->win);
     }
     MPI_Win_fence(MPI_MODE_NOSUCCEED, w->win);
-    EXPECT_EQ(reports(), 0);
+    EXPECT_EQ(count_reports(), 0);
 
-    listen(); /* the other way round: the put is not complete before the fence, whatever a message proves */
+    capture_stderr(); /* reverse order: the put is not complete before the fence, even after a message */
     MPI_Win_fence(0, w->win);
     if (w->rank == 1) {
         MPI_Put(&x, 1, MPI_INT, 0, AT, 1, MPI_INT, w->win);
@@ -111,22 +114,22 @@ static void fences(struct window *w)
         MPI_Recv(&x, 1, MPI_INT, 1, 0, w->comm, MPI_STATUS_IGNORE);
         store(w, AT);
         MPI_Send(&x, 1, MPI_INT, 2, 0,
-                 w->comm); /* a message to another rank: only its arrival proves the order */
+                 w->comm); /* a message to another rank proves the order only by its arrival */
     } else {
         MPI_Recv(&x, 1, MPI_INT, 0, 0, w->comm, MPI_STATUS_IGNORE);
     }
     MPI_Win_fence(MPI_MODE_NOSUCCEED, w->win);
-    EXPECT_EQ(reports(), 1);
+    EXPECT_EQ(count_reports(), 1);
 }
 
-/* Stores by memcpy and memset are found too, and all bytes are stored. */
-static void blocks(struct window *w)
+/* Stores by memcpy and memset are reported too, and all bytes are stored. */
+static void test_block_stores(struct window *w)
 {
     static char data[6000];
     int x = 5;
     memset(data, 3, sizeof(data));
     for (int way = 0; way < 2; way++) {
-        listen();
+        capture_stderr();
         MPI_Win_fence(0, w->win);
         if (w->rank == 0) {
             if (way == 0)
@@ -137,16 +140,16 @@ static void blocks(struct window *w)
         if (w->rank == 1)
             MPI_Put(&x, 1, MPI_INT, 0, AT + 5900, 1, MPI_INT, w->win);
         if (w->rank == 2)
-            MPI_Put(&x, 1, MPI_INT, 0, AT + 6000, 1, MPI_INT, w->win); /* just behind */
+            MPI_Put(&x, 1, MPI_INT, 0, AT + 6000, 1, MPI_INT, w->win); /* directly after the stored bytes */
         MPI_Win_fence(MPI_MODE_NOSUCCEED, w->win);
-        EXPECT_EQ(reports(), 1);
+        EXPECT_EQ(count_reports(), 1);
         for (int i = 0; i < 5900 && w->rank == 0; i++)
             if (w->memory[AT + i] != 3)
                 EXPECT_EQ(i, -1);
     }
 }
 
-static void exposed(struct window *w)
+static void test_post_and_start(struct window *w)
 {
     MPI_Group all, first, second;
     int x = 5;
@@ -154,7 +157,7 @@ static void exposed(struct window *w)
     MPI_Group_incl(all, 1, &(int){0}, &first);
     MPI_Group_incl(all, 1, &(int){1}, &second);
     for (int meet = 0; meet < 2; meet++) {
-        listen();
+        capture_stderr();
         if (w->rank == 0) {
             MPI_Win_post(second, 0, w->win);
             store(w, AT);
@@ -165,19 +168,19 @@ static void exposed(struct window *w)
             MPI_Put(&x, 1, MPI_INT, 0, meet ? AT : AT + 400, 1, MPI_INT, w->win);
             MPI_Win_complete(w->win);
         }
-        EXPECT_EQ(reports(), meet);
+        EXPECT_EQ(count_reports(), meet);
     }
     MPI_Group_free(&all);
     MPI_Group_free(&first);
     MPI_Group_free(&second);
 }
 
-/* Rank 0 stores while rank 1 holds the lock: before or after the flush that completes the put. */
-static void locked(struct window *w, int same_node)
+/* Rank 0 stores while rank 1 holds the lock, before or after the flush that completes the put. */
+static void test_locks(struct window *w, int same_node)
 {
     int x = 5;
     for (int meet = 0; meet < 2; meet++) {
-        listen();
+        capture_stderr();
         if (w->rank == 1) {
             MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, w->win);
             MPI_Put(&x, 1, MPI_INT, 0, AT, 1, MPI_INT, w->win);
@@ -192,13 +195,13 @@ static void locked(struct window *w, int same_node)
             store(w, AT);
             MPI_Send(&x, 1, MPI_INT, 1, 0, w->comm);
             MPI_Recv(&x, 1, MPI_INT, 1, 1, w->comm,
-                     MPI_STATUS_IGNORE); /* notices about locks arrive before it */
+                     MPI_STATUS_IGNORE); /* notifications about locks arrive before this message */
         }
-        EXPECT_EQ(reports(), same_node && meet);
+        EXPECT_EQ(count_reports(), same_node && meet);
     }
 }
 
-static int together(MPI_Comm comm, int a, int b)
+static int are_on_one_node(MPI_Comm comm, int a, int b)
 {
     MPI_Comm node;
     MPI_Group mine, all;
@@ -227,10 +230,10 @@ int main(int argc, char **argv)
         struct window w;
         if (!window_open(&w, flavor, SIZE))
             continue;
-        fences(&w);
-        blocks(&w);
-        exposed(&w);
-        locked(&w, together(w.comm, 0, 1));
+        test_fences(&w);
+        test_block_stores(&w);
+        test_post_and_start(&w);
+        test_locks(&w, are_on_one_node(w.comm, 0, 1));
         window_close(&w);
     }
     return mpitest_end();

@@ -1,5 +1,5 @@
-/* sync.c: every synchronisation orders what it should. The pattern is always the same: data goes one way, the
- * synchronisation reports its arrival, and the reader checks it.
+/* sync.c: every synchronisation orders the accesses that it must order: data is written, the
+ * synchronisation reports its arrival, and the reader checks the data.
  *
  * ranks: 4 2
  *
@@ -9,7 +9,7 @@
 #define ROUNDS 8
 
 /* A ring in which every rank exposes its window to its left neighbour and writes to its right one. */
-static void post_start(struct window *w, int with_test)
+static void test_post_start(struct window *w, int with_test)
 {
     MPI_Group all, to, from;
     int right = (w->rank + 1) % w->size, left = (w->rank + w->size - 1) % w->size;
@@ -36,8 +36,8 @@ static void post_start(struct window *w, int with_test)
     MPI_Group_free(&from);
 }
 
-/* One target with all others as origins, in both directions; empty groups have no effect. */
-static void many_to_one(struct window *w)
+/* One target with all other ranks as origins, and the reverse; empty groups have no effect. */
+static void test_many_to_one(struct window *w)
 {
     MPI_Group others = window_others(w), all, root;
     MPI_Win_get_group(w->win, &all);
@@ -68,7 +68,8 @@ static void many_to_one(struct window *w)
     MPI_Barrier(w->comm);
 }
 
-/* Two words that must change together, under exclusive locks; readers under shared ones never see half of it. */
+/* Two words change together under exclusive locks; readers with shared locks never see only one of them
+ * changed. */
 static void test_exclusive(struct window *w)
 {
     memset(w->memory, 0, 4096);
@@ -100,8 +101,8 @@ static void test_exclusive(struct window *w)
     MPI_Barrier(w->comm);
 }
 
-/* All ranks request one lock: none waits for ever. */
-static void sync_fairness(struct window *w)
+/* All ranks request one lock repeatedly: no rank waits forever. */
+static void test_lock_fairness(struct window *w)
 {
     int turns = 0, one = 1, all[64] = {0};
     memset(w->memory, 0, 4096);
@@ -118,8 +119,8 @@ static void sync_fairness(struct window *w)
     MPI_Barrier(w->comm);
 }
 
-/* Message passing: the flag is written after the data was flushed; who sees the flag sees the data. */
-static void flag_after_data(struct window *w)
+/* The flag is written after the data was flushed: a rank that sees the flag sees the data. */
+static void test_flag_after_data(struct window *w)
 {
     int t = (w->rank + 1) % w->size, seen = 0, data[8], in[8];
     memset(w->memory, 0, 4096);
@@ -148,9 +149,9 @@ static void flag_after_data(struct window *w)
     MPI_Barrier(w->comm);
 }
 
-/* A token goes round. The rank that waits for it polls its own memory and makes no call that waits: the frames that
- * bring the token must be handled all the same. */
-static void test_polled(struct window *w, int by_lock)
+/* Ranks pass a token around. The waiting rank polls its own memory and makes no waiting call: the frames
+ * that carry the token must be handled nevertheless. */
+static void test_polled_token(struct window *w, int by_lock)
 {
     const int right = (w->rank + 1) % w->size;
     int token = 0, locked = 0;
@@ -186,14 +187,14 @@ int main(int argc, char **argv)
         struct window w;
         if (!window_open(&w, flavor, 4096))
             continue;
-        post_start(&w, 0);
-        post_start(&w, 1);
-        many_to_one(&w);
+        test_post_start(&w, 0);
+        test_post_start(&w, 1);
+        test_many_to_one(&w);
         test_exclusive(&w);
-        sync_fairness(&w);
-        flag_after_data(&w);
-        test_polled(&w, 0);
-        test_polled(&w, 1);
+        test_lock_fairness(&w);
+        test_flag_after_data(&w);
+        test_polled_token(&w, 0);
+        test_polled_token(&w, 1);
         window_close(&w);
     }
     return mpitest_end();

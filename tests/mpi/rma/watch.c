@@ -1,5 +1,5 @@
-/* watch.c: FISHPLATE_DEBUG=rma finds operations of one epoch that touch the same bytes, of one origin and of several,
- * and reports none that do not.
+/* watch.c: FISHPLATE_DEBUG=rma reports operations of one epoch that access the same bytes, of one origin
+ * and of several, and reports no others.
  *
  * ranks: 3
  * env: FISHPLATE_DEBUG=rma
@@ -14,7 +14,7 @@
 
 static int saved = -1, kept = -1;
 
-static void listen(void)
+static void capture_stderr(void)
 {
     fflush(stderr);
     kept = memfd_create("stderr", 0);
@@ -22,8 +22,8 @@ static void listen(void)
     dup2(kept, 2);
 }
 
-/* The number of reports of all ranks with these words since the last call. */
-static int reports_containing(const char *words)
+/* Returns the number of reports of all ranks that contain these words since capture_stderr. */
+static int count_reports_with(const char *words)
 {
     static char text[65536];
     int count = 0, total = 0;
@@ -48,21 +48,21 @@ int main(int argc, char **argv)
         window_open(&w, flavor, 4096);
         MPI_Win_set_name(w.win, "watched");
 
-        listen(); /* one origin, under a lock */
+        capture_stderr(); /* conflict: one origin, under a lock */
         MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, w.win);
         MPI_Put(x, 4, MPI_INT, 0, 0, 4, MPI_INT, w.win);
         MPI_Get(x, 1, MPI_INT, 0, 12, 1, MPI_INT, w.win);
         MPI_Win_unlock(0, w.win);
-        EXPECT_EQ(reports_containing("window watched: the put by rank"), w.size);
+        EXPECT_EQ(count_reports_with("window watched: the put by rank"), w.size);
 
-        listen(); /* two origins between fences */
+        capture_stderr(); /* conflict: two origins between fences */
         MPI_Win_fence(0, w.win);
         if (w.rank > 0)
             MPI_Put(x, 1, MPI_INT, 0, 100, 1, MPI_INT, w.win);
         MPI_Win_fence(0, w.win);
-        EXPECT_EQ(reports_containing("touch the same bytes of rank 0"), 1);
+        EXPECT_EQ(count_reports_with("touch the same bytes of rank 0"), 1);
 
-        listen(); /* none of these: neighbours, a fence or flush between, accumulates, reads */
+        capture_stderr(); /* no conflicts: adjacent bytes, a fence or flush in between, accumulates, reads */
         if (w.rank > 0)
             MPI_Put(x, 1, MPI_INT, 0, 4 * w.rank, 1, MPI_INT, w.win);
         MPI_Win_fence(0, w.win);
@@ -75,7 +75,7 @@ int main(int argc, char **argv)
         MPI_Put(x, 4, MPI_INT, 0, 0, 4, MPI_INT, w.win);
         MPI_Win_flush(0, w.win);
         MPI_Get(x, 4, MPI_INT, 0, 0, 4, MPI_INT, w.win);
-        MPI_Win_flush_local(0, w.win); /* what was got is here */
+        MPI_Win_flush_local(0, w.win); /* completes the get */
         MPI_Put(x, 4, MPI_INT, 0, 0, 4, MPI_INT, w.win);
         MPI_Win_flush(0, w.win);
         MPI_Request request;
@@ -83,7 +83,7 @@ int main(int argc, char **argv)
         MPI_Wait(&request, MPI_STATUS_IGNORE);
         MPI_Put(x, 4, MPI_INT, 0, 0, 4, MPI_INT, w.win);
         MPI_Win_unlock(0, w.win);
-        EXPECT_EQ(reports_containing("touch the same bytes"), 0);
+        EXPECT_EQ(count_reports_with("touch the same bytes"), 0);
         window_close(&w);
     }
     return mpitest_end();

@@ -1,8 +1,9 @@
-/* wide.c: integers of 8 bytes that the target's adapter changes (fishplate_accumulate_by=adapter). Ranks of the target's node, of
- * another one and the target itself change the same words at once, in every way there is: one request, compare and swap, frames.
- * Nothing is lost, order is kept, and other nodes need nothing of the target's processor. Where a process has several adapters
- * (USED=processor) the processor is used, whatever the window wishes; where the adapter is atomic towards processors (USED=both) both
- * are. A window that wishes nothing uses the adapter where no other rank is on the target's node.
+/* wide.c: 8-byte integers that the target's adapter changes (fishplate_accumulate_by=adapter). Ranks of
+ * the target's node, of another node and the target itself change the same words at once by every method:
+ * single requests, compare-and-swap, frames. No update is lost, order is preserved, and other nodes do not
+ * need the target's processor. If a process has several adapters (USED=processor), the processor is used
+ * whatever the window requests; if the adapter is atomic with respect to processors (USED=both), both are
+ * used. A window without a request uses the adapter if no other rank is on the target's node.
  *
  * ranks: 4
  * nodes: only 2
@@ -21,14 +22,15 @@
 #define WORDS  32
 
 static MPI_T_pvar_handle by_adapter;
-static int rank, size, refused, both; /* what is in use: the processor alone, or beside the adapter */
+static int rank, size, refused,
+    both; /* refused: only the processor is used; both: processor and adapter are used */
 
-struct wide {
+struct wide_window {
     MPI_Win win;
     long long *memory;
 };
 
-static void open_window(struct wide *w, int allocated, const char *by)
+static void open_window(struct wide_window *w, int allocated, const char *by)
 {
     MPI_Info info;
     MPI_Info_create(&info);
@@ -44,7 +46,7 @@ static void open_window(struct wide *w, int allocated, const char *by)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-static void close_window(struct wide *w, int allocated)
+static void close_window(struct wide_window *w, int allocated)
 {
     MPI_Win_free(&w->win);
     if (!allocated)
@@ -52,7 +54,7 @@ static void close_window(struct wide *w, int allocated)
 }
 
 /* Checks the method in use, not the requested one. */
-static void expect_used(MPI_Win win, const char *by)
+static void expect_method(MPI_Win win, const char *by)
 {
     MPI_Info info;
     char value[16] = "";
@@ -63,8 +65,8 @@ static void expect_used(MPI_Win win, const char *by)
     MPI_Info_free(&info);
 }
 
-/* Adds to word 0 by single elements, by many (frames) and by compare-and-swap, all at once. */
-static void sums(struct wide *w)
+/* All ranks add to word 0 by single elements, by many elements (frames) and by compare-and-swap at once. */
+static void test_sums(struct wide_window *w)
 {
     long long ones[WORDS], old, last = -1, next, seen;
     for (int i = 0; i < WORDS; i++)
@@ -74,7 +76,7 @@ static void sums(struct wide *w)
         MPI_Accumulate(ones, 1, MPI_LONG_LONG, 0, 0, 1, MPI_LONG_LONG, MPI_SUM, w->win);
         MPI_Fetch_and_op(ones, &old, MPI_LONG_LONG, 0, 0, MPI_SUM, w->win);
         MPI_Win_flush(0, w->win);
-        EXPECT(old > last); /* the accumulate before it, of this rank, is counted in */
+        EXPECT(old > last); /* includes this rank's preceding accumulate */
         last = old + 1;
         if (k % 4 == 0)
             MPI_Accumulate(ones, WORDS, MPI_LONG_LONG, 0, 0, WORDS, MPI_LONG_LONG, MPI_SUM, w->win);
@@ -96,7 +98,7 @@ static void sums(struct wide *w)
 }
 
 /* Uses operators that adapters do not have: or, max, exchange. */
-static void operators(struct wide *w)
+static void test_other_operators(struct wide_window *w)
 {
     unsigned long long bit, token = (unsigned long long)rank + 1, sum = 0, total = 0, old;
     long long most;
@@ -111,7 +113,7 @@ static void operators(struct wide *w)
         MPI_Accumulate(&most, 1, MPI_LONG_LONG, 0, 2, 1, MPI_LONG_LONG, MPI_MAX, w->win);
         MPI_Fetch_and_op(&token, &old, MPI_UNSIGNED_LONG_LONG, 0, 3, MPI_REPLACE, w->win);
         MPI_Win_flush(0, w->win);
-        token = old; /* it wanders; none is lost or doubled */
+        token = old; /* tokens are exchanged; none is lost or duplicated */
     }
     MPI_Win_unlock_all(w->win);
     MPI_Barrier(MPI_COMM_WORLD);
@@ -126,11 +128,11 @@ static void operators(struct wide *w)
 }
 
 /* Requests, and several elements in one call. */
-static void several(struct wide *w)
+static void test_requests(struct wide_window *w)
 {
     long long add[3] = {1, 2, 3}, old[3] = {-1, -1, -1};
     MPI_Request request;
-    const int to = (rank + size / 2) % size; /* on the other node */
+    const int to = (rank + size / 2) % size; /* a rank on the other node */
     MPI_Win_fence(0, w->win);
     memset(w->memory, 0, WORDS * sizeof(long long));
     MPI_Win_fence(0, w->win);
@@ -150,7 +152,7 @@ static void several(struct wide *w)
 }
 
 /* Rank 0 makes no MPI call until the other node has finished. */
-static void target_computes(struct wide *w)
+static void test_target_computes(struct wide_window *w)
 {
     _Atomic long long *word = (_Atomic long long *)(void *)w->memory;
     const int others = size / 2;
@@ -172,17 +174,17 @@ static void target_computes(struct wide *w)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* Uses one rank per node, so that no processor but the target's could change its memory: the adapter is used without a
- * setting. */
-static void unasked(void)
+/* With one rank per node only the target's processor could change its memory, so the adapter is used
+ * without a request. */
+static void test_default_method(void)
 {
-    struct wide w;
+    struct wide_window w;
     MPI_Comm alone;
     MPI_Comm_split(MPI_COMM_WORLD, rank % (size / 2), rank, &alone);
     MPI_Win_allocate(8, 8, MPI_INFO_NULL, alone, &w.memory, &w.win);
     w.memory[0] = 0;
     MPI_Barrier(alone);
-    expect_used(w.win, refused ? "processor" : both ? "both" : "adapter");
+    expect_method(w.win, refused ? "processor" : both ? "both" : "adapter");
     const long long before = counter(by_adapter);
     long long one = 1, old;
     int here;
@@ -203,7 +205,7 @@ static void unasked(void)
 
 int main(int argc, char **argv)
 {
-    struct wide w;
+    struct wide_window w;
     counters_begin();
     by_adapter = counter_open("rma_adapter_atomics");
     mpitest_begin(&argc, &argv);
@@ -214,20 +216,20 @@ int main(int argc, char **argv)
     both = used && strcmp(used, "both") == 0;
     for (int allocated = 0; allocated < 2; allocated++) {
         open_window(&w, allocated, "processor");
-        expect_used(w.win, "processor");
-        sums(&w);
+        expect_method(w.win, "processor");
+        test_sums(&w);
         close_window(&w, allocated);
         EXPECT_EQ(counter(by_adapter), 0);
     }
-    unasked();
+    test_default_method();
     /* softib cannot be atomic towards processors in private memory. */
     for (int allocated = both; allocated < 2; allocated++) {
         open_window(&w, allocated, both ? NULL : "adapter");
-        expect_used(w.win, refused ? "processor" : both ? "both" : "adapter");
-        sums(&w);
-        operators(&w);
-        several(&w);
-        target_computes(&w);
+        expect_method(w.win, refused ? "processor" : both ? "both" : "adapter");
+        test_sums(&w);
+        test_other_operators(&w);
+        test_requests(&w);
+        test_target_computes(&w);
         close_window(&w, allocated);
     }
     if (refused)

@@ -1,4 +1,4 @@
-/* windows.h: the same checks on every kind of window: how each is made, and where its memory is.
+/* windows.h: creates every kind of window in the same way, so that tests can run on all of them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TEST_WINDOWS_H
@@ -13,11 +13,12 @@ struct window {
     MPI_Comm comm;
     int rank, size;
     char *memory;
-    MPI_Aint *bases; /* what a displacement is added to: 0, or addresses (dynamic) */
+    MPI_Aint *bases; /* displacement of each rank's memory: 0, or its address (dynamic windows) */
     enum flavor flavor;
 };
 
-/* A window with `bytes` of zeroed memory at each rank, displacements in bytes. False: not for these ranks. */
+/* Creates a window with `bytes` bytes of zeroed memory at each rank and displacements in bytes. Returns
+ * false if these ranks cannot have such a window. */
 static inline int window_open(struct window *w, enum flavor flavor, MPI_Aint bytes)
 {
     MPI_Aint mine = 0;
@@ -69,7 +70,7 @@ static inline void window_close(struct window *w)
     MPI_Comm_free(&w->comm);
 }
 
-/* The ranks of a window but mine, as a group. */
+/* Returns the group of all ranks of the window except the own one. */
 static inline MPI_Group window_others(const struct window *w)
 {
     MPI_Group all, others;

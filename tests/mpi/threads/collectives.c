@@ -1,5 +1,5 @@
-/* collectives.c: each thread runs collectives and messages on a communicator of its own, all at once; and a
- * user's reduction queries the size of its type.
+/* collectives.c: threads run collectives and messages on separate communicators at once; a user's
+ * reduction function queries the size of its datatype.
  *
  * ranks: 2 1 3 4 5 8
  * also: FISHPLATE_SPIN_US=0
@@ -12,7 +12,7 @@ enum { ROUNDS = 40, WORDS = 3000 };
 static MPI_Comm comms[THREADS];
 static MPI_Op op;
 
-static void collectives_add(void *in, void *inout, int *len, MPI_Datatype *type)
+static void add_elements(void *in, void *inout, int *len, MPI_Datatype *type)
 {
     int size = 0;
     MPI_Type_size(*type, &size);
@@ -20,7 +20,7 @@ static void collectives_add(void *in, void *inout, int *len, MPI_Datatype *type)
         ((int *)inout)[i] += ((int *)in)[i] * (size == (int)sizeof(int));
 }
 
-static void *collectives_work(void *number)
+static void *run_collectives(void *number)
 {
     int me = (int)(long)number, sum = mpitest_size * (mpitest_size - 1) / 2;
     MPI_Comm comm = comms[me];
@@ -48,10 +48,10 @@ static void *collectives_work(void *number)
 int main(int argc, char **argv)
 {
     threadtest_begin(&argc, &argv);
-    MPI_Op_create(collectives_add, 1, &op);
+    MPI_Op_create(add_elements, 1, &op);
     for (int i = 0; i < THREADS; i++)
         MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
-    threadtest_run(collectives_work);
+    threadtest_run(run_collectives);
     for (int i = 0; i < THREADS; i++)
         MPI_Comm_free(&comms[i]);
     MPI_Op_free(&op);

@@ -1,5 +1,5 @@
-/* pairs.c: each thread talks to its twin in the next rank under its own tag, with sends and receives of all
- * kinds and protocols, while the other threads do the same.
+/* pairs.c: each thread exchanges messages with the thread of the same number in the next rank under its
+ * own tag, with all kinds of sends and receives and all protocols, while the other threads do the same.
  *
  * ranks: 2 1 3 4 5 8
  * also: FISHPLATE_SPIN_US=0 FISHPLATE_LAB=YIELDS=0
@@ -12,7 +12,7 @@ enum { ROUNDS = 60, WORDS = 12000 };
 
 static const int lengths[] = {0, 1, 8, 100, 4096, 4097, WORDS};
 
-static long pairs_check(const int *in, int n, int value)
+static long count_wrong_words(const int *in, int n, int value)
 {
     long wrong = 0;
     for (int i = 0; i < n; i++)
@@ -20,7 +20,7 @@ static long pairs_check(const int *in, int n, int value)
     return WRONG(wrong != 0);
 }
 
-static void *pairs_exchange_messages(void *number)
+static void *exchange_messages(void *number)
 {
     int tag = (int)(long)number, right = (mpitest_rank + 1) % mpitest_size;
     int left = (mpitest_rank + mpitest_size - 1) % mpitest_size;
@@ -48,7 +48,7 @@ static void *pairs_exchange_messages(void *number)
             s = both[0];
         }
         failures += WRONG(s.MPI_SOURCE != left || s.MPI_TAG != tag);
-        failures += pairs_check(in, n, expected);
+        failures += count_wrong_words(in, n, expected);
     }
     free(out);
     free(in);
@@ -58,6 +58,6 @@ static void *pairs_exchange_messages(void *number)
 int main(int argc, char **argv)
 {
     threadtest_begin(&argc, &argv);
-    threadtest_run(pairs_exchange_messages);
+    threadtest_run(exchange_messages);
     return mpitest_end();
 }

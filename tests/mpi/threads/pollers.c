@@ -1,5 +1,5 @@
-/* pollers.c: threads that never block but test and probe in loops leave the lock to those that do; and many
- * threads send to one that receives with wildcards, each in its own order.
+/* pollers.c: threads that test and probe in loops let blocking threads get the lock; and many threads
+ * send, each in its own order, to one thread that receives with wildcards.
  *
  * ranks: 2 1
  *
@@ -12,8 +12,8 @@ enum { EACH = 300 };
 
 static _Atomic int done;
 
-/* Threads 0 and 1 poll until the others have received all; 2 and 3 block. */
-static void *pollers_mixed(void *number)
+/* Threads 0 and 1 poll until threads 2 and 3, which block, have received all messages. */
+static void *poll_or_block(void *number)
 {
     int me = (int)(long)number, peer = mpitest_size - 1 - mpitest_rank, flag, x = 0;
     long failures = 0;
@@ -66,7 +66,7 @@ int main(int argc, char **argv)
     pthread_t receiver;
     void *failures = NULL;
     threadtest_begin(&argc, &argv);
-    threadtest_run(pollers_mixed);
+    threadtest_run(poll_or_block);
     MPI_Barrier(MPI_COMM_WORLD);
     if (mpitest_rank == 0)
         pthread_create(&receiver, NULL, receive_numbers, NULL);

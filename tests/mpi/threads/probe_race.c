@@ -1,5 +1,5 @@
 /* probe_race.c: several threads probe for the same messages; a matched probe gives each message to exactly
- * one of them, whole.
+ * one thread.
  *
  * ranks: 2 3
  * also: FISHPLATE_SPIN_US=0 FISHPLATE_EAGER_MAX=64
@@ -9,9 +9,9 @@
 
 enum { EACH = 200, WORDS = 6000 }; /* messages for each receiving thread, from each sender */
 
-static int seen[16][THREADS * EACH]; /* by sender and number; each written by one thread */
+static int seen[16][THREADS * EACH]; /* times received, by sender and message number */
 
-static void *probe_race_receive(void *number)
+static void *receive_by_mprobe(void *number)
 {
     int *words = malloc(WORDS * sizeof(int));
     long failures = 0;
@@ -35,7 +35,7 @@ static void *probe_race_receive(void *number)
     return (void *)failures;
 }
 
-static void send_all(void)
+static void send_all_messages(void)
 {
     static const int lengths[] = {1, 2, 50, WORDS};
     int *words = malloc(WORDS * sizeof(int));
@@ -51,9 +51,9 @@ int main(int argc, char **argv)
 {
     threadtest_begin(&argc, &argv);
     if (mpitest_rank != 0) {
-        send_all();
+        send_all_messages();
     } else {
-        threadtest_run(probe_race_receive);
+        threadtest_run(receive_by_mprobe);
         for (int r = 1; r < mpitest_size; r++)
             for (int n = 0; n < THREADS * EACH; n++)
                 EXPECT_EQ(seen[r][n], 1);

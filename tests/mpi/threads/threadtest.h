@@ -20,7 +20,8 @@ static inline void threadtest_begin(int *argc, char ***argv)
     EXPECT_EQ(provided, MPI_THREAD_MULTIPLE);
 }
 
-/* Runs the threads and adds up the failures that they return: the counter itself is not thread-safe. */
+/* Runs the threads and adds the numbers of failures that they return, since the counter of mpitest.h is
+ * not thread-safe. */
 static inline void threadtest_run(void *(*body)(void *number))
 {
     pthread_t threads[THREADS];
@@ -33,7 +34,7 @@ static inline void threadtest_run(void *(*body)(void *number))
     }
 }
 
-/* Returns 1 and prints it when the condition does not hold; for threads. */
+/* Evaluates to 1, and prints the condition, if it does not hold; else to 0. For use in threads. */
 #define WRONG(cond)                                                                                    \
     ((cond) ? (fprintf(stderr, "rank %d: %s:%d: in %s: wrong: %s\n", mpitest_rank, __FILE__, __LINE__, \
                        __func__, #cond),                                                               \

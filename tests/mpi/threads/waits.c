@@ -1,6 +1,6 @@
-/* waits.c: threads that sleep for requests are woken by every source of completion: another thread's progress, a
- * message from another thread of the same rank, a cancel, or room for a queued send. The program ends or it
- * does not.
+/* waits.c: threads that sleep for requests are woken by every source of completion: another thread's
+ * progress, a message from another thread of the same rank, a cancel, or room for a queued send. A missed
+ * wake-up makes the program hang.
  *
  * ranks: 2 1 3 4 5 8
  * also: FISHPLATE_SPIN_US=0 FISHPLATE_LAB=YIELDS=0
@@ -10,8 +10,9 @@
 
 enum { ROUNDS = 300 };
 
-/* Threads 0 and 1 play ping-pong within the rank, 2 and 3 with waitany over both their requests. */
-static void *waits_within(void *number)
+/* Threads 0 and 1 exchange ping-pong messages within the rank; threads 2 and 3 do so with MPI_Waitany over
+ * both requests. */
+static void *exchange_within_rank(void *number)
 {
     int me = (int)(long)number, other = me ^ 1, x = 0;
     long failures = 0;
@@ -37,10 +38,10 @@ static void *waits_within(void *number)
     return (void *)failures;
 }
 
-/* One thread waits; another cancels what it waits for. */
+/* One thread waits for a request that another thread cancels. */
 static MPI_Request waited;
 
-static void *wait_for_it(void *number)
+static void *wait_for_request(void *number)
 {
     MPI_Status s;
     int flag = 0;
@@ -51,7 +52,7 @@ static void *wait_for_it(void *number)
     return (void *)WRONG(!flag);
 }
 
-static void cancelled_by_another(void)
+static void test_cancelled_by_another_thread(void)
 {
     for (int i = 0; i < 50; i++) {
         pthread_t t;
@@ -59,15 +60,15 @@ static void cancelled_by_another(void)
         int x;
         MPI_Irecv(&x, 1, MPI_INT, 0, 55, MPI_COMM_SELF, &waited);
         MPI_Request mine = waited;
-        pthread_create(&t, NULL, wait_for_it, NULL);
+        pthread_create(&t, NULL, wait_for_request, NULL);
         MPI_Cancel(&mine);
         pthread_join(t, &failures);
         EXPECT_EQ((long)failures, 0);
     }
 }
 
-/* A thread sleeps in a receive; the main thread queues more than there is room for and calls MPI no more
- * until the answer has come. Somebody must push the queue. */
+/* A thread sleeps in a receive; the main thread queues more messages than there is room for and makes no
+ * further MPI call until the answer has arrived. The sleeping thread must send the queued messages. */
 static void *wait_for_answer(void *number)
 {
     int x = 0;
@@ -76,7 +77,7 @@ static void *wait_for_answer(void *number)
     return (void *)WRONG(x != 77);
 }
 
-static void queue_is_pushed(void)
+static void test_queue_progresses(void)
 {
     enum { N = 400, WORDS = 1000 };
     static int words[WORDS];
@@ -103,8 +104,8 @@ static void queue_is_pushed(void)
 int main(int argc, char **argv)
 {
     threadtest_begin(&argc, &argv);
-    threadtest_run(waits_within);
-    cancelled_by_another();
-    queue_is_pushed();
+    threadtest_run(exchange_within_rank);
+    test_cancelled_by_another_thread();
+    test_queue_progresses();
     return mpitest_end();
 }

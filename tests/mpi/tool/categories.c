@@ -1,4 +1,5 @@
-/* categories.c: every variable and event is in exactly one category, and the counts are right.
+/* categories.c: every variable and event is in exactly one category, and the counts of the categories are
+ * correct.
  * ranks: 1 2 3 4 5 8
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -6,7 +7,7 @@
 
 static int seen[3][1024];
 
-static void categories_record(int kind, int n, const int *indices)
+static void record_members(int kind, int n, const int *indices)
 {
     for (int i = 0; i < n; i++)
         seen[kind][indices[i]]++;
@@ -29,11 +30,11 @@ int main(void)
         MPI_T_category_get_num_events(i, &events);
         EXPECT(cvars + pvars + cats + events > 0);
         MPI_T_category_get_cvars(i, cvars, list);
-        categories_record(0, cvars, list);
+        record_members(0, cvars, list);
         MPI_T_category_get_pvars(i, pvars, list);
-        categories_record(1, pvars, list);
+        record_members(1, pvars, list);
         MPI_T_category_get_events(i, events, list);
-        categories_record(2, events, list);
+        record_members(2, events, list);
         MPI_T_category_get_categories(i, cats, list);
         for (int k = 0; k < cats; k++)
             EXPECT(list[k] >= 0 && list[k] < n && list[k] != i);

@@ -1,19 +1,19 @@
-/* cvars.c: control variables, before and after MPI_Init: names, types, enumerations, strings and their
- * lengths, reading, writing, and what cannot be written.
+/* cvars.c: control variables before and after MPI_Init: names, types, enumerations, strings and their
+ * lengths, reading, writing, and refused writes.
  * ranks: 1 2
  * env: FISHPLATE_SPIN_US=777
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "mpitest.h"
 
-static void test_outside(void)
+static void test_before_init_thread(void)
 {
     int n;
     EXPECT_EQ(MPI_T_cvar_get_num(&n), MPI_T_ERR_NOT_INITIALIZED);
     EXPECT_EQ(MPI_T_finalize(), MPI_T_ERR_NOT_INITIALIZED);
 }
 
-static int index_of(const char *name)
+static int find_cvar(const char *name)
 {
     int index = -1;
     EXPECT_EQ(MPI_T_cvar_get_index(name, &index), MPI_SUCCESS);
@@ -23,7 +23,7 @@ static int index_of(const char *name)
 static void test_strings(void)
 {
     char name[64], small[4] = "zzz";
-    int i = index_of("EAGER_MAX"), len = sizeof(name), n;
+    int i = find_cvar("EAGER_MAX"), len = sizeof(name), n;
     MPI_T_cvar_get_info(i, name, &len, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
     EXPECT_EQ(strcmp(name, "EAGER_MAX"), 0);
     EXPECT_EQ(len, strlen("EAGER_MAX") + 1);
@@ -43,7 +43,7 @@ static void test_strings(void)
               MPI_T_ERR_INVALID_INDEX);
 }
 
-static void read_all(void)
+static void read_all_cvars(void)
 {
     int n;
     MPI_T_cvar_get_num(&n);
@@ -78,7 +78,7 @@ static void test_enumerations(void)
     MPI_T_enum e;
     char name[32];
     int n, len, value = -1;
-    MPI_T_cvar_get_info(index_of("RENDEZVOUS"), NULL, NULL, NULL, NULL, &e, NULL, NULL, NULL, NULL);
+    MPI_T_cvar_get_info(find_cvar("RENDEZVOUS"), NULL, NULL, NULL, NULL, &e, NULL, NULL, NULL, NULL);
     EXPECT(e != MPI_T_ENUM_NULL);
     MPI_T_enum_get_info(e, &n, NULL, NULL);
     EXPECT_EQ(n, 11);
@@ -88,22 +88,23 @@ static void test_enumerations(void)
     EXPECT_EQ(strcmp(name, "get"), 0);
     EXPECT_EQ(MPI_T_enum_get_item(e, 11, &value, name, &len), MPI_T_ERR_INVALID_ITEM);
     EXPECT_EQ(MPI_T_enum_get_info(MPI_T_ENUM_NULL, &n, NULL, NULL), MPI_T_ERR_INVALID_HANDLE);
-    MPI_T_cvar_get_info(index_of("SPIN_US"), NULL, NULL, NULL, NULL, &e, NULL, NULL, NULL, NULL);
+    MPI_T_cvar_get_info(find_cvar("SPIN_US"), NULL, NULL, NULL, NULL, &e, NULL, NULL, NULL, NULL);
     EXPECT(e == MPI_T_ENUM_NULL);
 }
 
-static MPI_T_cvar_handle handle_of(const char *name)
+static MPI_T_cvar_handle open_cvar(const char *name)
 {
     MPI_T_cvar_handle h;
     int count;
-    MPI_T_cvar_handle_alloc(index_of(name), NULL, &h, &count);
+    MPI_T_cvar_handle_alloc(find_cvar(name), NULL, &h, &count);
     return h;
 }
 
-/* Writes variables: MPI_Init uses those set before it; afterwards only those that are read again can be set. */
+/* Writes variables: MPI_Init uses values written before it; afterwards only variables that the library
+ * reads again can be written. */
 static void test_writes(int running)
 {
-    MPI_T_cvar_handle eager = handle_of("EAGER_MAX"), spin = handle_of("SPIN_US"), coll = handle_of("COLL");
+    MPI_T_cvar_handle eager = open_cvar("EAGER_MAX"), spin = open_cvar("SPIN_US"), coll = open_cvar("COLL");
     unsigned long long size = 0, wanted = 8192;
     int us = 0, new_us = 555, bad = -5;
     MPI_T_cvar_read(spin, &us);
@@ -129,21 +130,21 @@ static void test_writes(int running)
 int main(int argc, char **argv)
 {
     int provided = -1;
-    test_outside();
+    test_before_init_thread();
     EXPECT_EQ(MPI_T_init_thread(MPI_THREAD_MULTIPLE, &provided), MPI_SUCCESS);
     EXPECT_EQ(provided, MPI_THREAD_MULTIPLE);
     MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
-    MPI_T_finalize(); /* the first one still holds */
+    MPI_T_finalize(); /* the first MPI_T_init_thread is still in effect */
     test_strings();
-    read_all();
+    read_all_cvars();
     test_enumerations();
     test_writes(0);
     mpitest_begin(&argc, &argv);
     test_writes(1);
-    read_all();
+    read_all_cvars();
     int rc = mpitest_end();
-    read_all();
+    read_all_cvars();
     EXPECT_EQ(MPI_T_finalize(), MPI_SUCCESS);
-    test_outside();
+    test_before_init_thread();
     return rc || mpitest_failures;
 }

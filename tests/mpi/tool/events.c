@@ -1,5 +1,5 @@
-/* events.c: callbacks for arriving messages and chosen protocols, what they can read, dropped events, and the
- * end of a registration, also from its own callback.
+/* events.c: callbacks for arriving messages and chosen protocols, the data that callbacks can read,
+ * dropped events, and freeing a registration, also in its own callback.
  * ranks: 2 4 8
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -10,7 +10,7 @@
 #define TAG   1234
 #define LARGE 300000
 
-static int arrivals, choices, frees, drops, ended;
+static int arrivals, choices, frees, drops, self_freed;
 static long long last_length;
 static MPI_Count last_time;
 
@@ -53,7 +53,8 @@ static void on_choice(MPI_T_event_instance e, MPI_T_event_registration r, MPI_T_
 {
     int protocol;
     MPI_T_event_read(e, 4, &protocol);
-    EXPECT(protocol >= 2 && protocol <= 8 && protocol != 4); /* 4: announced, which is no choice yet */
+    EXPECT(protocol >= 2 && protocol <= 8 &&
+           protocol != 4); /* 4: announced, the protocol is not chosen yet */
     choices++;
 }
 
@@ -69,21 +70,21 @@ static void on_drop(MPI_Count count, MPI_T_event_registration r, int source, MPI
     drops += (int)count;
 }
 
-static void ends_itself(MPI_T_event_instance e, MPI_T_event_registration r, MPI_T_cb_safety safety,
-                        void *user)
+static void free_in_callback(MPI_T_event_instance e, MPI_T_event_registration r, MPI_T_cb_safety safety,
+                             void *user)
 {
-    ended++;
+    self_freed++;
     MPI_T_event_handle_free(r, &frees, on_free);
 }
 
-static void events_exchange_messages(int count)
+static void exchange_messages(int count)
 {
     static char out[LARGE], in[LARGE];
     MPI_Sendrecv(out, count, MPI_BYTE, mpitest_rank ^ 1, TAG, in, count, MPI_BYTE, mpitest_rank ^ 1, TAG,
                  MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-static MPI_T_event_registration registration_of(const char *name)
+static MPI_T_event_registration register_event(const char *name)
 {
     MPI_T_event_registration r;
     int index = -1;
@@ -92,7 +93,7 @@ static MPI_T_event_registration registration_of(const char *name)
     return r;
 }
 
-static void events_describe(void)
+static void check_descriptions(void)
 {
     int n, elements = 0, bind, verbosity, items, len;
     MPI_T_enum names;
@@ -128,46 +129,47 @@ int main(int argc, char **argv)
     int provided;
     MPI_Info info;
     MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
-    events_describe();
-    MPI_T_event_registration arrived = registration_of("p2p_message_arrived");
+    check_descriptions();
+    MPI_T_event_registration arrived = register_event("p2p_message_arrived");
     MPI_T_event_register_callback(arrived, MPI_T_CB_REQUIRE_THREAD_SAFE, MPI_INFO_NULL, &arrivals,
                                   on_arrival);
     mpitest_begin(&argc, &argv);
-    MPI_T_event_registration chosen = registration_of("p2p_protocol_chosen");
+    MPI_T_event_registration chosen = register_event("p2p_protocol_chosen");
     MPI_T_event_register_callback(chosen, MPI_T_CB_REQUIRE_ASYNC_SIGNAL_SAFE, MPI_INFO_NULL, NULL, on_choice);
     EXPECT_EQ(MPI_T_event_handle_get_info(chosen, &info), MPI_SUCCESS);
     MPI_Info_free(&info);
     EXPECT_EQ(MPI_T_event_callback_get_info(chosen, MPI_T_CB_REQUIRE_NONE, &info), MPI_SUCCESS);
     MPI_Info_free(&info);
     for (int i = 0; i < 5; i++)
-        events_exchange_messages(100);
+        exchange_messages(100);
     EXPECT_EQ(arrivals, 5);
     EXPECT_EQ(last_length, 100);
     EXPECT_EQ(choices, 0);
-    MPI_Barrier(MPI_COMM_WORLD); /* before it nobody's next message arrives */
-    events_exchange_messages(LARGE);
+    MPI_Barrier(MPI_COMM_WORLD); /* no message of the next test arrives before this barrier */
+    exchange_messages(LARGE);
     EXPECT_EQ(arrivals, 6);
     EXPECT_EQ(last_length, LARGE);
     EXPECT_EQ(choices, 1);
 
-    /* Without a callback that may run there, events are dropped. */
+    /* Events are dropped if no callback has the required safety level. */
     MPI_T_event_register_callback(arrived, MPI_T_CB_REQUIRE_THREAD_SAFE, MPI_INFO_NULL, NULL, NULL);
     MPI_T_event_register_callback(arrived, MPI_T_CB_REQUIRE_NONE, MPI_INFO_NULL, &arrivals, on_arrival);
     MPI_T_event_set_dropped_handler(arrived, on_drop);
     MPI_Barrier(MPI_COMM_WORLD);
-    events_exchange_messages(8);
+    exchange_messages(8);
     EXPECT_EQ(arrivals, 6);
     EXPECT(drops >= 1);
     EXPECT_EQ(MPI_T_event_handle_free(arrived, &frees, on_free), MPI_SUCCESS);
     EXPECT_EQ(frees, 1);
     MPI_Barrier(MPI_COMM_WORLD);
 
-    MPI_T_event_registration once = registration_of("p2p_message_arrived");
-    MPI_T_event_register_callback(once, MPI_T_CB_REQUIRE_MPI_RESTRICTED, MPI_INFO_NULL, NULL, ends_itself);
+    MPI_T_event_registration once = register_event("p2p_message_arrived");
+    MPI_T_event_register_callback(once, MPI_T_CB_REQUIRE_MPI_RESTRICTED, MPI_INFO_NULL, NULL,
+                                  free_in_callback);
     MPI_Barrier(MPI_COMM_WORLD);
-    events_exchange_messages(8);
-    events_exchange_messages(8);
-    EXPECT_EQ(ended, 1);
+    exchange_messages(8);
+    exchange_messages(8);
+    EXPECT_EQ(self_freed, 1);
     EXPECT_EQ(frees, 2);
     MPI_T_event_handle_free(chosen, NULL, NULL);
     int rc = mpitest_end();

@@ -1,5 +1,5 @@
-/* pvars.c: performance variables: sessions and handles, start, stop, read, write, reset; levels, a watermark,
- * and what is bound to a communicator.
+/* pvars.c: performance variables: sessions and handles, start, stop, read, write, reset; levels, a
+ * watermark, and variables bound to a communicator.
  * ranks: 2 1 3 4 5 8
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -7,30 +7,30 @@
 
 static MPI_T_pvar_session session;
 
-static int index_of(const char *name, int class)
+static int find_pvar(const char *name, int class)
 {
     int index = -1;
     EXPECT_EQ(MPI_T_pvar_get_index(name, class, &index), MPI_SUCCESS);
     return index;
 }
 
-static MPI_T_pvar_handle handle_of(const char *name, int class, void *object)
+static MPI_T_pvar_handle open_pvar(const char *name, int class, void *object)
 {
     MPI_T_pvar_handle h = MPI_T_PVAR_HANDLE_NULL;
     int count = 0;
-    EXPECT_EQ(MPI_T_pvar_handle_alloc(session, index_of(name, class), object, &h, &count), MPI_SUCCESS);
+    EXPECT_EQ(MPI_T_pvar_handle_alloc(session, find_pvar(name, class), object, &h, &count), MPI_SUCCESS);
     EXPECT_EQ(count, 1);
     return h;
 }
 
-static long long value_of(MPI_T_pvar_handle h)
+static long long read_pvar(MPI_T_pvar_handle h)
 {
     unsigned long long value = 12345;
     EXPECT_EQ(MPI_T_pvar_read(session, h, &value), MPI_SUCCESS);
     return (long long)value;
 }
 
-static void list_all(void)
+static void list_all_pvars(void)
 {
     int n;
     MPI_T_pvar_get_num(&n);
@@ -50,16 +50,17 @@ static void list_all(void)
         EXPECT_EQ(index, i);
     }
     EXPECT_EQ(MPI_T_pvar_get_index("p2p_eager_sent", MPI_T_PVAR_CLASS_TIMER, &n), MPI_T_ERR_INVALID_NAME);
-    EXPECT_EQ(index_of("mcast_asked", MPI_T_PVAR_CLASS_COUNTER),
-              index_of("mcast_ack_requests", MPI_T_PVAR_CLASS_COUNTER)); /* a former name, reported once */
-    EXPECT_EQ(index_of("mcast_asked", MPI_T_PVAR_CLASS_COUNTER),
-              index_of("mcast_ack_requests", MPI_T_PVAR_CLASS_COUNTER));
+    EXPECT_EQ(find_pvar("mcast_asked", MPI_T_PVAR_CLASS_COUNTER),
+              find_pvar("mcast_ack_requests",
+                        MPI_T_PVAR_CLASS_COUNTER)); /* a former name, for which a notice is printed once */
+    EXPECT_EQ(find_pvar("mcast_asked", MPI_T_PVAR_CLASS_COUNTER),
+              find_pvar("mcast_ack_requests", MPI_T_PVAR_CLASS_COUNTER));
     EXPECT_EQ(
         MPI_T_pvar_get_info(n + 1000, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
         MPI_T_ERR_INVALID_INDEX);
 }
 
-/* Checks the text that names the adapter. */
+/* Checks the string variable that names the adapter. */
 static void test_adapter(void)
 {
     MPI_T_pvar_handle h;
@@ -74,8 +75,8 @@ static void test_adapter(void)
     MPI_T_pvar_handle_free(session, &h);
 }
 
-/* Sends to itself, so that nothing else counts. */
-static void pvars_exchange_messages(int times)
+/* Sends messages to itself, so that no other traffic is counted. */
+static void send_to_self(int times)
 {
     for (int i = 0; i < times; i++) {
         int x = i, y;
@@ -86,29 +87,29 @@ static void pvars_exchange_messages(int times)
 
 static void test_counting(void)
 {
-    MPI_T_pvar_handle h = handle_of("p2p_eager_sent", MPI_T_PVAR_CLASS_COUNTER, NULL);
+    MPI_T_pvar_handle h = open_pvar("p2p_eager_sent", MPI_T_PVAR_CLASS_COUNTER, NULL);
     unsigned long long value = 100;
-    pvars_exchange_messages(3);
-    EXPECT_EQ(value_of(h), 0);
+    send_to_self(3);
+    EXPECT_EQ(read_pvar(h), 0);
     MPI_T_pvar_start(session, h);
-    pvars_exchange_messages(5);
-    EXPECT_EQ(value_of(h), 5);
+    send_to_self(5);
+    EXPECT_EQ(read_pvar(h), 5);
     EXPECT_EQ(MPI_T_pvar_readreset(session, h, &value), MPI_SUCCESS);
     EXPECT_EQ(value, 5);
-    EXPECT_EQ(value_of(h), 0);
-    pvars_exchange_messages(2);
+    EXPECT_EQ(read_pvar(h), 0);
+    send_to_self(2);
     MPI_T_pvar_stop(session, h);
-    pvars_exchange_messages(4);
-    EXPECT_EQ(value_of(h), 2);
+    send_to_self(4);
+    EXPECT_EQ(read_pvar(h), 2);
     MPI_T_pvar_start(session, MPI_T_PVAR_ALL_HANDLES);
-    pvars_exchange_messages(1);
-    EXPECT_EQ(value_of(h), 3);
+    send_to_self(1);
+    EXPECT_EQ(read_pvar(h), 3);
     value = 50;
     MPI_T_pvar_write(session, h, &value);
-    pvars_exchange_messages(1);
-    EXPECT_EQ(value_of(h), 51);
+    send_to_self(1);
+    EXPECT_EQ(read_pvar(h), 51);
     MPI_T_pvar_reset(session, MPI_T_PVAR_ALL_HANDLES);
-    EXPECT_EQ(value_of(h), 0);
+    EXPECT_EQ(read_pvar(h), 0);
     EXPECT_EQ(MPI_T_pvar_read(session, MPI_T_PVAR_ALL_HANDLES, &value), MPI_T_ERR_INVALID_HANDLE);
     EXPECT_EQ(MPI_T_pvar_handle_free(session, &h), MPI_SUCCESS);
     EXPECT(h == MPI_T_PVAR_HANDLE_NULL);
@@ -116,8 +117,8 @@ static void test_counting(void)
 
 static void test_queue(void)
 {
-    MPI_T_pvar_handle level = handle_of("p2p_unexpected_length", MPI_T_PVAR_CLASS_LEVEL, NULL);
-    MPI_T_pvar_handle peak = handle_of("p2p_unexpected_peak", MPI_T_PVAR_CLASS_HIGHWATERMARK, NULL);
+    MPI_T_pvar_handle level = open_pvar("p2p_unexpected_length", MPI_T_PVAR_CLASS_LEVEL, NULL);
+    MPI_T_pvar_handle peak = open_pvar("p2p_unexpected_peak", MPI_T_PVAR_CLASS_HIGHWATERMARK, NULL);
     unsigned long long value;
     int x = 0, flag = 0;
     EXPECT_EQ(MPI_T_pvar_start(session, level), MPI_T_ERR_PVAR_NO_STARTSTOP);
@@ -129,21 +130,21 @@ static void test_queue(void)
         MPI_Send(&x, 1, MPI_INT, mpitest_rank, 70 + i, MPI_COMM_WORLD);
     while (!flag)
         MPI_Iprobe(mpitest_rank, 73, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
-    EXPECT_EQ(value_of(level), 4);
-    EXPECT_EQ(value_of(peak), 4);
+    EXPECT_EQ(read_pvar(level), 4);
+    EXPECT_EQ(read_pvar(peak), 4);
     for (int i = 0; i < 4; i++)
         MPI_Recv(&x, 1, MPI_INT, mpitest_rank, 70 + i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    EXPECT_EQ(value_of(level), 0);
-    EXPECT_EQ(value_of(peak), 4);
+    EXPECT_EQ(read_pvar(level), 0);
+    EXPECT_EQ(read_pvar(peak), 4);
     MPI_T_pvar_reset(session, peak);
-    EXPECT_EQ(value_of(peak), 0);
+    EXPECT_EQ(read_pvar(peak), 0);
     MPI_T_pvar_handle_free(session, &level);
     MPI_T_pvar_handle_free(session, &peak);
 }
 
-/* Reads the queue one rank after the other; none continues before the last has finished, so that a rank that reads its
- * queue gets no message from the others meanwhile. */
-static void queue_in_turn(void)
+/* Tests the queue variables on one rank after the other; no rank continues before all have finished, so
+ * that a testing rank gets no other messages. */
+static void test_queue_in_turn(void)
 {
     const int last = mpitest_size - 1;
     int x = 0;
@@ -158,7 +159,7 @@ static void queue_in_turn(void)
         MPI_Send(&x, 1, MPI_INT, i, 2, MPI_COMM_WORLD);
 }
 
-static void test_bound(void)
+static void test_bound_to_communicator(void)
 {
     MPI_Comm comm, other;
     double x[10] = {0};
@@ -168,9 +169,9 @@ static void test_bound(void)
     int count;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_dup(MPI_COMM_WORLD, &other);
-    MPI_T_pvar_handle n = handle_of("p2p_comm_received", MPI_T_PVAR_CLASS_COUNTER, &comm);
-    MPI_T_pvar_handle bytes = handle_of("p2p_comm_received_bytes", MPI_T_PVAR_CLASS_AGGREGATE, &comm);
-    EXPECT_EQ(MPI_T_pvar_handle_alloc(session, index_of("p2p_comm_received", MPI_T_PVAR_CLASS_COUNTER), NULL,
+    MPI_T_pvar_handle n = open_pvar("p2p_comm_received", MPI_T_PVAR_CLASS_COUNTER, &comm);
+    MPI_T_pvar_handle bytes = open_pvar("p2p_comm_received_bytes", MPI_T_PVAR_CLASS_AGGREGATE, &comm);
+    EXPECT_EQ(MPI_T_pvar_handle_alloc(session, find_pvar("p2p_comm_received", MPI_T_PVAR_CLASS_COUNTER), NULL,
                                       &none, &count),
               MPI_T_ERR_INVALID_HANDLE);
     MPI_T_pvar_start(session, n);
@@ -178,12 +179,12 @@ static void test_bound(void)
     MPI_Barrier(MPI_COMM_WORLD);
     for (int i = 0; i < 6; i++)
         MPI_Sendrecv_replace(x, 10, MPI_DOUBLE, right, 0, left, 0, i % 2 ? other : comm, MPI_STATUS_IGNORE);
-    EXPECT_EQ(value_of(n), 3);
-    EXPECT_EQ(value_of(bytes), 240);
+    EXPECT_EQ(read_pvar(n), 3);
+    EXPECT_EQ(read_pvar(bytes), 240);
     MPI_T_pvar_stop(session, MPI_T_PVAR_ALL_HANDLES);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Sendrecv_replace(x, 10, MPI_DOUBLE, right, 0, left, 0, comm, MPI_STATUS_IGNORE);
-    EXPECT_EQ(value_of(n), 3);
+    EXPECT_EQ(read_pvar(n), 3);
     MPI_T_pvar_handle_free(session, &n);
     MPI_Comm_free(&comm);
     MPI_Comm_free(&other);
@@ -194,14 +195,14 @@ int main(int argc, char **argv)
     int provided;
     MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
     EXPECT_EQ(MPI_T_pvar_session_create(&session), MPI_SUCCESS);
-    list_all();
+    list_all_pvars();
     mpitest_begin(&argc, &argv);
     test_adapter();
     test_counting();
-    queue_in_turn();
-    test_bound();
+    test_queue_in_turn();
+    test_bound_to_communicator();
     MPI_T_pvar_session second;
-    MPI_T_pvar_handle h = handle_of("net_sleeps", MPI_T_PVAR_CLASS_COUNTER, NULL);
+    MPI_T_pvar_handle h = open_pvar("net_sleeps", MPI_T_PVAR_CLASS_COUNTER, NULL);
     unsigned long long value;
     MPI_T_pvar_session_create(&second);
     EXPECT_EQ(MPI_T_pvar_read(second, h, &value), MPI_T_ERR_INVALID_HANDLE);

@@ -1,5 +1,5 @@
-/* refused.c: every control variable is written with 123, and with values that none can have, before MPI_Init and behind it: after
- * success reading gives the value, after an error the value of before.
+/* refused.c: writes 123 and impossible values to every control variable, before and after MPI_Init: after
+ * a successful write the variable has the new value, after an error the old one.
  * ranks: 1
  * nodes: no
  *
@@ -10,7 +10,7 @@
 
 #define TEXT_MAX 4096
 
-/* Room for a value of any type; bytes beyond it must not change. */
+/* A value of any type; bytes beyond the value must not change. */
 union value {
     int number;
     unsigned long long wide;
@@ -19,7 +19,7 @@ union value {
 
 static int refused, accepted;
 
-static void refused_fill(union value *v, MPI_Datatype type, long long number)
+static void fill_value(union value *v, MPI_Datatype type, long long number)
 {
     memset(v, 0, sizeof(*v));
     if (type == MPI_CHAR)
@@ -38,7 +38,7 @@ static void write_and_read(int index, const char *name, MPI_Datatype type, long 
     EXPECT_EQ(MPI_T_cvar_handle_alloc(index, NULL, &handle, &count), MPI_SUCCESS);
     EXPECT(type == MPI_CHAR ? count > 1 && count <= TEXT_MAX : count == 1);
     EXPECT_EQ(MPI_T_cvar_read(handle, &before), MPI_SUCCESS);
-    refused_fill(&wanted, type, number);
+    fill_value(&wanted, type, number);
     const int rc = MPI_T_cvar_write(handle, &wanted);
     EXPECT(rc == MPI_SUCCESS || rc == MPI_T_ERR_INVALID || rc == MPI_T_ERR_CVAR_SET_NEVER ||
            rc == MPI_T_ERR_CVAR_SET_NOT_NOW);
@@ -53,7 +53,7 @@ static void write_and_read(int index, const char *name, MPI_Datatype type, long 
     EXPECT_EQ(MPI_T_cvar_handle_free(&handle), MPI_SUCCESS);
 }
 
-static void write_all(void)
+static void write_all_cvars(void)
 {
     const long long numbers[] = {123, -1, INT32_MAX, INT64_MAX, INT64_MIN, 1};
     int n, verbosity, bind, scope;
@@ -75,12 +75,12 @@ int main(int argc, char **argv)
 {
     int provided;
     EXPECT_EQ(MPI_T_init_thread(MPI_THREAD_SINGLE, &provided), MPI_SUCCESS);
-    write_all();
+    write_all_cvars();
     EXPECT(refused > 0 && accepted > 0);
     printf("before MPI_Init %d values refused, %d accepted\n", refused, accepted);
     refused = accepted = 0;
     mpitest_begin(&argc, &argv);
-    write_all();
+    write_all_cvars();
     EXPECT(refused > 0 && accepted > 0);
     printf("behind MPI_Init %d values refused, %d accepted\n", refused, accepted);
     EXPECT_EQ(MPI_T_finalize(), MPI_SUCCESS);

@@ -1,4 +1,4 @@
-/* threads.c: threads that read variables, open sessions and register for events while others send messages.
+/* threads.c: threads read variables, open sessions and register for events while other threads send messages.
  * ranks: 2
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -6,11 +6,11 @@
 
 #include "mpitest.h"
 
-#define TALKERS  2
-#define WATCHERS 2
-#define TIMES    300
+#define SENDERS      2
+#define TOOL_THREADS 2
+#define MESSAGES     300
 
-static int notified[WATCHERS];
+static int notified[TOOL_THREADS];
 
 static void on_event(MPI_T_event_instance e, MPI_T_event_registration r, MPI_T_cb_safety safety, void *user)
 {
@@ -19,22 +19,22 @@ static void on_event(MPI_T_event_instance e, MPI_T_event_registration r, MPI_T_c
     ++*(int *)user;
 }
 
-static void *talker(void *arg)
+static void *send_messages(void *arg)
 {
     int tag = (int)(long)arg, x = tag, y;
-    for (int i = 0; i < TIMES; i++)
+    for (int i = 0; i < MESSAGES; i++)
         MPI_Sendrecv(&x, 1, MPI_INT, 1 - mpitest_rank, tag, &y, 1, MPI_INT, 1 - mpitest_rank, tag,
                      MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     return NULL;
 }
 
-static void *watcher(void *arg)
+static void *use_tool_interface(void *arg)
 {
     int index, count, event;
     unsigned long long value, last = 0;
     MPI_T_pvar_get_index("p2p_comm_received", MPI_T_PVAR_CLASS_COUNTER, &index);
     MPI_T_event_get_index("p2p_message_arrived", &event);
-    for (int i = 0; i < TIMES / 10; i++) {
+    for (int i = 0; i < MESSAGES / 10; i++) {
         MPI_Comm comm = MPI_COMM_WORLD;
         MPI_T_pvar_session session;
         MPI_T_pvar_handle h;
@@ -59,15 +59,15 @@ static void *watcher(void *arg)
 int main(int argc, char **argv)
 {
     int provided;
-    pthread_t threads[TALKERS + WATCHERS];
+    pthread_t threads[SENDERS + TOOL_THREADS];
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &mpitest_rank);
     MPI_T_init_thread(MPI_THREAD_MULTIPLE, &provided);
-    for (long i = 0; i < TALKERS; i++)
-        pthread_create(&threads[i], NULL, talker, (void *)i);
-    for (int i = 0; i < WATCHERS; i++)
-        pthread_create(&threads[TALKERS + i], NULL, watcher, &notified[i]);
-    for (int i = 0; i < TALKERS + WATCHERS; i++)
+    for (long i = 0; i < SENDERS; i++)
+        pthread_create(&threads[i], NULL, send_messages, (void *)i);
+    for (int i = 0; i < TOOL_THREADS; i++)
+        pthread_create(&threads[SENDERS + i], NULL, use_tool_interface, &notified[i]);
+    for (int i = 0; i < SENDERS + TOOL_THREADS; i++)
         pthread_join(threads[i], NULL);
     MPI_T_finalize();
     return mpitest_end();

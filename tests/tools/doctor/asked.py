@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""mpiexec tells why a job hangs: by -hang-after, by SIGQUIT, after which the job goes on, and by -timeout, which ends
-it. Meanwhile the tables, the live view and the drawing of the same job.
+"""mpiexec reports why a job hangs: by -hang-after, by SIGQUIT, after which the job continues, and by -timeout, which ends the
+job. Also the tables, the live view and the graph of the same job.
 
     asked.py BIN ZOO
 """
@@ -28,7 +28,7 @@ def start(*options, animal="ring"):
 
 
 def await_answer(job, what):
-    """Reads what mpiexec says until the answer has come."""
+    """Reads mpiexec's output until the diagnosis has arrived."""
     seen = []
     watchdog = threading.Timer(LIMIT, job.kill)
     watchdog.start()
@@ -46,7 +46,7 @@ def tool(*words):
 
 
 def tables(job):
-    """`fishplate ps`, for eyes and for programs."""
+    """`fishplate ps` as text and as JSON."""
     table = tool("ps", str(job.pid)).stdout
     if table.count("waits") != 2 or table.count("MPI_Recv(from") != 2:
         sys.exit(f"fishplate ps:\n{table}")
@@ -61,7 +61,7 @@ def tables(job):
 
 
 def screen(job):
-    """The live view on a terminal: it shows the ranks, and gives the terminal back when asked to end."""
+    """The live view on a terminal: it shows the ranks, and restores the terminal when it ends."""
     child, terminal = pty.fork()
     if child == 0:
         os.execv(f"{BIN}/fishplate", ["fishplate", "ps", "--watch=0.2", str(job.pid)])
@@ -109,7 +109,7 @@ def hang_after_and_quit():
 
 
 def timeout():
-    """On a slow machine the ranks may not have met yet: then more time is given."""
+    """On a slow machine the ranks may not be connected yet: then the time limit is raised."""
     for seconds in (1, 5, 30):
         job = start("-timeout", str(seconds))
         said = job.communicate()[1]
@@ -121,7 +121,7 @@ def timeout():
 
 
 def no_mpi():
-    """A program without MPI: there is nothing to tell, and nothing is said."""
+    """A program without MPI: mpiexec reports nothing."""
     job = subprocess.Popen(
         [f"{BIN}/mpiexec", "-n", "1", "-timeout", "1", "sleep", "60"], stderr=subprocess.PIPE, text=True
     )

@@ -1,5 +1,5 @@
-/* careless.c: a program that forgets to free what it makes, and one whose types do not match; each mistake on a line of its
- * own that the checks of FISHPLATE_DEBUG have to name.
+/* careless.c: a program that does not free its objects, and one whose datatypes do not match; each mistake
+ * is on a separate line, which the checks of FISHPLATE_DEBUG must name.
  *
  *     careless leaks|match|clean
  *
@@ -48,7 +48,8 @@ static void test_leaks(const char *file)
     /* leak: 1 matched message from MPI_Mprobe */
     MPI_Mprobe(1 - rank, 5, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
     MPI_Send("lost", 4, MPI_CHAR, 1 - rank, 6, MPI_COMM_WORLD);
-    MPI_Probe(1 - rank, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* it has arrived, and is left there */
+    MPI_Probe(1 - rank, 6, MPI_COMM_WORLD,
+              MPI_STATUS_IGNORE); /* the message has arrived and is not received */
 }
 
 /* Sends one type and receives another, small and large, expected and unexpected. */

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""FISHPLATE_DEBUG=leaks names what careless.c forgets to free, match the messages whose types differ, each with its line;
-for a correct program neither prints anything.
+"""FISHPLATE_DEBUG=leaks names the objects that careless.c does not free, FISHPLATE_DEBUG=match the messages whose types differ, each
+with its line; for a correct program neither prints anything.
 
     careless.py BIN CARELESS [mpiexec options]
 """
@@ -28,7 +28,7 @@ def run(checks, *words):
 
 
 def line_with(mark):
-    """The call stands below its mark; it may take several lines, of which the compiler may name any."""
+    """The lines of the call below a mark; the call may have several lines, of which the compiler may name any."""
     lines = open(SOURCE).read().split("\n")
     first = last = next(i for i, line in enumerate(lines) if mark in line) + 1
     while ";" not in lines[last]:

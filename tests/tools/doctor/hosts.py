@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A job on several hosts, queried on the one where mpiexec runs: the pages of all ranks come through the tree of
-agents. The hosts are process name spaces of this machine, with names of their own: a reader outside sees nothing of the
-ranks in them but what the agents tell. Another user gets no answer.
+agents. The hosts are process namespaces of this machine with their own names: a reader outside sees only the data of
+the ranks that the agents send. Another user gets no answer.
 
     hosts.py BIN ZOO
 """
@@ -48,7 +48,7 @@ def circle(answer):
 
 
 def call(name):
-    """The answer of mpiexec's socket to the user of this process."""
+    """The answer of mpiexec's socket to a connection of this process's user."""
     with socket.socket(socket.AF_UNIX) as s:
         s.settimeout(LIMIT)
         s.connect("\0" + name)
@@ -59,7 +59,7 @@ def call(name):
 
 
 def call_as_nobody(name):
-    """The same as another user; -1 when not even a connection is possible."""
+    """The answer to a connection of another user; -1 if the connection is refused."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -78,14 +78,14 @@ def call_as_nobody(name):
 
 
 def refuses_others(job):
-    """Another user sees no job, and mpiexec's socket closes without a word."""
+    """Another user sees no job, and mpiexec's socket closes without an answer."""
     sockets = open("/proc/net/unix").read().split()
     name = next(s[1:] for s in sockets if s.startswith(f"@fishplate-job-fp{job.pid}-"))
     if not call(name):
         sys.exit("mpiexec's socket does not answer its own user")
     if call_as_nobody(name) != 0:
         sys.exit("mpiexec's socket answers another user")
-    with tempfile.TemporaryDirectory() as at:  # the build folder may not be theirs to read
+    with tempfile.TemporaryDirectory() as at:  # the other user may not be able to read the build folder
         os.chmod(at, 0o755)
         os.makedirs(f"{at}/bin")
         shutil.copy(f"{BIN}/fishplate", f"{at}/bin")
@@ -107,7 +107,7 @@ def refuses_others(job):
 
 class Stranger:
     """Another user's process: 900 sockets with the name of an mpiexec, and a FIFO that /proc shows under the name of a page.
-    Neither may hide ranks from root, or make it wait for ever."""
+Neither may hide ranks from root or make root's command wait forever."""
 
     def __enter__(self):
         ready, tell = os.pipe()
@@ -132,7 +132,7 @@ class Stranger:
         os.close(ready)
 
     def fifo(self):
-        """In a mount name space whose root is a file system of its own, /proc shows paths as if they were the reader's."""
+        """In a mount namespace with a separate root, /proc shows paths as if they were in the reader's namespace."""
         libc = ctypes.CDLL(None, use_errno=True)
         with tempfile.TemporaryDirectory() as at:
             done = (

@@ -1,5 +1,5 @@
-/* links.c: large messages between all ranks, so that the tools can compare their links; then rank 0 waits for a line of
- * input (or its end) while all others wait for rank 0.
+/* links.c: large messages between all ranks, so that the tools can compare their links; then rank 0 waits
+ * for a line of input (or its end) while all others wait for rank 0.
  *
  *     links BYTES ROUNDS
  *
@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* With everyone in turn, so that no two messages share a port. */
-static void links_exchange(char *out, char *in, int bytes, int rank, int size)
+/* Exchanges messages with one rank after the other, so that no two messages share a port. */
+static void exchange_in_turn(char *out, char *in, int bytes, int rank, int size)
 {
     for (int shift = 1; shift < size; shift++) {
         const int to = (rank + shift) % size, from = (rank + size - shift) % size;
@@ -28,7 +28,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     for (int r = 0; r < rounds; r++)
-        links_exchange(out, in, bytes, rank, size);
+        exchange_in_turn(out, in, bytes, rank, size);
     if (rank == 0)
         (void)getchar();
     MPI_Barrier(MPI_COMM_WORLD);

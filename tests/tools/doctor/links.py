@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A fabric with a slow node, and one with equal links: `fishplate ps` on the running job and `fishplate prof` after it name the
-slow node in the first, and nothing in the second. The rates are far below what memory gives, so that a busy machine does not
-matter.
+slow node in the first, and nothing in the second. The rates are far below those of memory, so that the load of the machine does
+not matter.
 
     links.py BIN LINKS
 """
@@ -16,7 +16,7 @@ import time
 BIN, LINKS = sys.argv[1:3]
 LIMIT = 60
 SLOW, RANKS = 2, 4
-# A sanitizer's library wants to be the first; the program brings it along, behind the profiler, which is preloaded.
+# A sanitizer's library must be loaded first; the program loads it after the preloaded profiler.
 SANITIZED = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}
 
 
@@ -46,7 +46,7 @@ def judged(job, rounds):
 
 
 def run(fabric, rounds):
-    """What ps said (as JSON and as text), and the report of prof."""
+    """The output of ps (as JSON and as text), and the report of prof."""
     with tempfile.TemporaryDirectory() as at:
         report = f"{at}/report.json"
         command = [f"{BIN}/fishplate", "prof", "--quiet", "--json", report, "--", f"{BIN}/mpiexec", "-n", str(RANKS)]
@@ -80,7 +80,7 @@ def slow_node():
     expect(len([link for link in prof["links"] if link["slow"]]) == 2 * (RANKS - 1), "prof finds all slow links", prof["links"])
     expect(ps.get("slow_host") == host and prof.get("slow_host") == host, "the slow host", [ps.get("slow_host"), host])
     expect(f"All slow links lead to or from {host}." in text, "fishplate ps", text)
-    # Below a twentieth of the time nothing is a finding: on a busy machine `ps` may take that long while all wait for rank 0.
+    # Less than 5 % of the time is not reported: on a busy machine `ps` may take that long while all ranks wait for rank 0.
     late = sum(v["seconds"] for v in prof["verdict"] if "is late" in v["finding"])
     expect(late > 10 or any(f"Host {host} has slow links" in v["finding"] for v in prof["verdict"]), "the verdict", prof["verdict"])
 

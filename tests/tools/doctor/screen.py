@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The live view on a real terminal, as tmux draws it: the ranks, who is late, another size of the window, and the screen as it
-was before when it ends.
+"""The live view on a terminal of tmux: the ranks, the late rank, a change of the window size, and the restored screen at the
+end.
 
     screen.py BIN ZOO
 """

@@ -1,4 +1,5 @@
-/* zoo.c: programs that hang, each in a way of its own, for `fishplate why`. The test knows what each answer must be.
+/* zoo.c: programs that hang in different ways, for `fishplate why`; zoo.py contains the expected diagnosis
+ * of each.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi-ext.h>
@@ -24,12 +25,12 @@ static void send_to(int to, int tag, MPI_Comm comm)
     MPI_Send(&byte, 1, MPI_CHAR, to, tag, comm);
 }
 
-static void test_ring(void) /* everybody receives first */
+static void test_ring(void) /* all ranks receive first */
 {
     recv_from((rank + 1) % size, 5, MPI_COMM_WORLD);
 }
 
-static void test_sends(void) /* everybody sends first, too much to be kept */
+static void test_sends(void) /* all ranks send first, more than the library buffers */
 {
     MPI_Send(large, sizeof(large), MPI_CHAR, (rank + 1) % size, 3, MPI_COMM_WORLD);
     MPI_Recv(large, sizeof(large), MPI_CHAR, (rank + size - 1) % size, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -58,7 +59,7 @@ static void test_communicator(void)
     }
 }
 
-static void barrier_recv(void) /* the last rank receives from one that is in a barrier */
+static void barrier_recv(void) /* the last rank receives from a rank that is in a barrier */
 {
     if (rank == size - 1)
         recv_from(0, 9, MPI_COMM_WORLD);
@@ -90,20 +91,20 @@ static void test_stopped(void)
     recv_from(1 - rank, 2, MPI_COMM_WORLD);
 }
 
-static void test_wildcard(void) /* one rank may still send to all who wait for anybody */
+static void test_wildcard(void) /* one rank may still send to all ranks that wait for any source */
 {
     for (volatile unsigned long i = 0; rank == size - 1; i++)
         ;
     recv_from(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD);
 }
 
-static void wild_deadlock(void) /* all wait for anybody */
+static void wild_deadlock(void) /* all ranks wait for any source */
 {
     recv_from(MPI_ANY_SOURCE, 4, MPI_COMM_WORLD);
 }
 
 static void
-test_waitany(void) /* rank 0 waits for 1, which waits for 0, or for the last one, which computes */
+test_waitany(void) /* rank 0 waits for rank 1, which waits for 0, or for the last rank, which computes */
 {
     MPI_Request r[2];
     char bytes[2];
@@ -118,7 +119,7 @@ test_waitany(void) /* rank 0 waits for 1, which waits for 0, or for the last one
     recv_from(0, 1, MPI_COMM_WORLD);
 }
 
-static void test_waitall(void) /* the same with all */
+static void test_waitall(void) /* as test_waitany, but rank 0 waits for both */
 {
     MPI_Request r[2];
     char bytes[2];
@@ -138,7 +139,7 @@ static void test_finalize(void) /* rank 0 forgets a message that rank 1 waits fo
         recv_from(0, 8, MPI_COMM_WORLD);
 }
 
-static void test_persistent(void) /* never started */
+static void test_persistent(void) /* a persistent send is never started */
 {
     char byte = 0;
     MPI_Request r;
@@ -147,7 +148,8 @@ static void test_persistent(void) /* never started */
     recv_from(1 - rank, 3, MPI_COMM_WORLD);
 }
 
-static void zoo_split(void) /* the odd ranks wait for the even ones on a communicator of their own */
+static void
+zoo_split(void) /* the last two ranks wait for each other, the others in barriers of even and odd ranks */
 {
     MPI_Comm half;
     MPI_Comm_split(MPI_COMM_WORLD, rank % 2, 0, &half);
@@ -168,7 +170,7 @@ static void zoo_accept(void)
     MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &other);
 }
 
-static void zoo_connect(void) /* rank 0 has a port and receives */
+static void zoo_connect(void) /* rank 0 has opened a port and receives instead of accepting */
 {
     char port[MPI_MAX_PORT_NAME];
     MPI_Comm other;
@@ -180,7 +182,7 @@ static void zoo_connect(void) /* rank 0 has a port and receives */
     MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &other);
 }
 
-static void test_agree(void) /* rank 0 receives */
+static void test_agree(void) /* rank 0 receives instead of agreeing */
 {
     int flag = 1;
     if (rank == 0)
@@ -188,7 +190,7 @@ static void test_agree(void) /* rank 0 receives */
     MPIX_Comm_agree(MPI_COMM_WORLD, &flag);
 }
 
-static void win_lock(void) /* rank 1 receives with the lock of rank 0's memory */
+static void win_lock(void) /* rank 1 receives while it holds the lock of rank 0's window */
 {
     int *memory;
     MPI_Win win;
@@ -206,7 +208,7 @@ static void test_probe(void)
     MPI_Probe(1 - rank, 11, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-static void dup_barrier(void) /* one makes a communicator, the others meet */
+static void dup_barrier(void) /* one rank duplicates a communicator, the others are in a barrier */
 {
     MPI_Comm other;
     if (rank == 0)

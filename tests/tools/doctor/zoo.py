@@ -3,7 +3,7 @@
 
     zoo.py BIN ZOO [mpiexec options]    BIN: folder of mpiexec and fishplate; ZOO: the program
 
-Nothing here waits for a time: each program is queried until the answer is there, for a minute at most.
+No fixed waiting times: each program is queried until the expected answer, for a minute at most.
 """
 # SPDX-License-Identifier: Apache-2.0
 import json
@@ -38,7 +38,7 @@ def deadlock(ranks, *texts, behind=()):
 
 
 def slow(rank, *waiting):
-    """No deadlock: these ranks wait, and it is that one they wait for."""
+    """No deadlock: the ranks `waiting` wait for `rank`."""
 
     def check(answer):
         found = finding(answer, "slow")
@@ -49,8 +49,8 @@ def slow(rank, *waiting):
 
 
 def missing(rank, *waiting):
-    """Exactly these wait in a collective, for that one, and do so at every look from then on: a rank that polls in its wait,
-    or tries to connect to the one that is missing, is not seen as computing."""
+    """Exactly the ranks `waiting` wait for `rank` in a collective, in this and all later queries: a rank that polls while it waits,
+or tries to connect to the missing rank, is not reported as computing."""
     rights = []
 
     def check(answer):
@@ -73,7 +73,7 @@ def stopped(answer):
 
 
 def calm(waiting):
-    """This number of ranks waits, and that is no defect."""
+    """This number of ranks waits, without a defect."""
 
     def check(answer):
         steady = sum(bool(r.get("steady")) for r in answer["ranks"])
@@ -83,7 +83,7 @@ def calm(waiting):
 
 
 def named(rank, call, name):
-    """This rank waits in this call for what has this name."""
+    """This rank waits in this call on an object with this name."""
 
     def check(answer):
         it = answer["ranks"][rank]
@@ -108,7 +108,7 @@ ANIMALS = {
     "accept": (2, named(1, "MPI_Comm_accept", "process that connects to a port")),
     "connect": (2, named(1, "MPI_Comm_connect", "process that accepts at a port")),
     "agree": (2, named(1, "MPIX_Comm_agree", "")),
-    # The holder is known where it took the lock by the processor.
+    # The holder of the lock is known if it took the lock by the processor.
     **({} if OPTIONS else {"win_lock": (2, deadlock([0, 1], "the lock of a window's memory, which rank 1 holds"))}),
     "split": (6, deadlock([4, 5], "tag 1, MPI_COMM_WORLD", behind=[0, 1, 2, 3])),
     "dup_barrier": (3, deadlock([0, 1], "MPI_Comm_dup(MPI_COMM_WORLD", "MPI_Barrier(MPI_COMM_WORLD", behind=[2])),

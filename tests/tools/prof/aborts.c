@@ -1,4 +1,4 @@
-/* aborts.c: rank 1 gives up after a few calls.
+/* aborts.c: rank 1 calls MPI_Abort after a few calls.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# check.py WHAT FILE: is the report in FILE (JSON, or HTML) what the program WHAT must give?
+# check.py WHAT FILE: checks that the report in FILE (JSON or HTML) is that of the program WHAT.
 #
 # SPDX-License-Identifier: Apache-2.0
 import json

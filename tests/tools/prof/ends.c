@@ -1,5 +1,5 @@
-/* ends.c: a job that does not end in order: "crash" (rank 1 has a segmentation fault), "killed" (rank 1 is killed),
- * "hangs" (all ranks wait for a message that never comes).
+/* ends.c: a job that does not end normally: "crash" (rank 1 has a segmentation fault), "killed" (rank 1 is
+ * killed), "hangs" (all ranks wait for a message that never arrives).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>

@@ -1,4 +1,4 @@
-/* known.c: a program whose profile is known to the last call; prof.sh has the numbers. For four ranks.
+/* known.c: a program for four ranks whose profile is exactly known; prof.sh contains the expected numbers.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>
@@ -21,7 +21,7 @@ static void test_ring(void)
     }
 }
 
-/* From 0 to 1: 3 messages of 32 KiB. To nobody: 2 calls, no message. */
+/* From rank 0 to 1: 3 messages of 32 KiB. To MPI_PROC_NULL: 2 calls, no message. */
 static void test_blocking(void)
 {
     for (int i = 0; i < 3; i++) {

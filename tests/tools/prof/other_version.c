@@ -1,4 +1,5 @@
-/* other_version.c: a library of another version, as the profiler sees it: its table has other functions in these places.
+/* other_version.c: simulates a library of another version for the profiler: its table has other functions
+ * at these positions.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>

@@ -1,5 +1,5 @@
-/* session.c: MPI without MPI_Init: two sessions, one after the other; each rank sends 100 bytes to the next
- * in each.
+/* session.c: MPI without MPI_Init: two consecutive sessions; in each session each rank sends 100 bytes to
+ * the next rank.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>

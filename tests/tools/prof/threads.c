@@ -1,5 +1,5 @@
-/* threads.c: four threads a rank, each with a communicator and 100 messages of 10 bytes to the other of two
- * ranks.
+/* threads.c: four threads per rank, each with its own communicator and 100 messages of 10 bytes to the
+ * other of two ranks.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>
@@ -10,7 +10,7 @@ enum { THREADS = 4, MESSAGES = 100 };
 static MPI_Comm comms[THREADS];
 static int rank;
 
-static void *threads_exchange_messages(void *arg)
+static void *exchange_messages(void *arg)
 {
     MPI_Comm comm = *(MPI_Comm *)arg;
     char out[10] = "", in[10];
@@ -28,7 +28,7 @@ int main(int argc, char **argv)
     for (int t = 0; t < THREADS; t++)
         MPI_Comm_dup(MPI_COMM_WORLD, &comms[t]);
     for (int t = 0; t < THREADS; t++)
-        pthread_create(&threads[t], NULL, threads_exchange_messages, &comms[t]);
+        pthread_create(&threads[t], NULL, exchange_messages, &comms[t]);
     for (int t = 0; t < THREADS; t++)
         pthread_join(threads[t], NULL);
     for (int t = 0; t < THREADS; t++)

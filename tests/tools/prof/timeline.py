@@ -14,7 +14,7 @@ METADATA = {"process_name": "name", "thread_name": "name", "thread_sort_index": 
 
 
 def sound(e):
-    """Is this an event of the Trace Event format: complete ("X") or metadata ("M"), with the fields that belong to it?"""
+    """True if this is an event of the Trace Event format: complete ("X") or metadata ("M"), with the required fields."""
     if not isinstance(e.get("name"), str) or not isinstance(e.get("pid"), int) or e["pid"] < 1:
         return False
     if "tid" in e and (not isinstance(e["tid"], int) or e["tid"] < 1):
@@ -39,7 +39,7 @@ size = report["ranks"] if isinstance(report["ranks"], int) else len(report["rank
 if sorted(names.values()) != sorted(f"rank {r}" for r in range(size)):
     sys.exit(f"tracks: {names}")
 ends = {}
-for e in events:  # in the order of the file, which is that of time on each track
+for e in events:  # in file order, which is the order of time on each track
     where = (e["pid"], e["tid"])
     if where not in names or e["dur"] < 0 or e["ts"] < 0:
         sys.exit(f"not on a track: {e}")

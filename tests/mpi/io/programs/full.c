@@ -1,5 +1,6 @@
-/* full.c: what tests/mpi/io/full.sh and quota.sh run: `full FILE CB`, `quota FILE CB`, `kill FILE CB CALL` (rank 0 is killed in its CALLth write;
- * 0: when it requests the pages of a mapping) and `check FILE CB`.
+/* full.c: the program of tests/mpi/io/full.sh and quota.sh: `full FILE CB`, `quota FILE CB`, `kill FILE CB
+ * CALL` (rank 0 is killed in its write number CALL; 0: when it requests the pages of a mapping) and `check
+ * FILE CB`.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <signal.h>
@@ -25,7 +26,7 @@ int madvise(void *at, size_t length, int advice)
     return (int)syscall(SYS_madvise, at, length, advice);
 }
 
-static int word_of(int rank, int i)
+static int data_word(int rank, int i)
 {
     return rank * WORDS + i + 1;
 }
@@ -58,7 +59,7 @@ int main(int argc, char **argv)
     const int call = argc > 4 ? atoi(argv[4]) : 0;
     MPI_File f = open_file(argv[2], argv[3], call > 0 ? "disable" : "automatic");
     for (int i = 0; i < WORDS; i++)
-        words[i] = word_of(mpitest_rank, i);
+        words[i] = data_word(mpitest_rank, i);
     if (strcmp(what, "full") == 0 || strcmp(what, "quota") == 0) { /* 360000 bytes do not fit */
         const int wanted = what[0] == 'f' ? MPI_ERR_NO_SPACE : MPI_ERR_QUOTA;
         EXPECT_EQ(class_of(MPI_File_write_all(f, words, WORDS, MPI_INT, MPI_STATUS_IGNORE)), wanted);
@@ -73,7 +74,7 @@ int main(int argc, char **argv)
         memset(words, 0, sizeof(words));
         EXPECT_EQ(MPI_File_read_all(f, words, WORDS / 2, MPI_INT, MPI_STATUS_IGNORE), 0);
         for (int i = 0; i < WORDS / 2; i++)
-            EXPECT(words[i] == 0 || words[i] == word_of(mpitest_rank, i));
+            EXPECT(words[i] == 0 || words[i] == data_word(mpitest_rank, i));
     }
     MPI_File_close(&f);
     return mpitest_end();
