@@ -265,7 +265,7 @@ static void test_destroyed_context(void)
     printf("%d addresses were used again\n", again);
 }
 
-/* The library goes on with new buffers after the program has reset its context. */
+/* The library continues with new buffers after the program has reset its context. */
 static void copies_after_a_reset(void)
 {
     static char bytes[100000], back[sizeof(bytes)];

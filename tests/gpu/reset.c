@@ -1,6 +1,6 @@
 /* reset.c: the program resets its GPU context (cudaDeviceReset) after messages of every path. Messages in
- * host memory go on, and after the program has used the GPU again messages and reductions in GPU memory
- * too. It resets the context once more before MPI_Finalize, which returns.
+ * host memory still work, and so do messages and reductions in GPU memory after the program has used the
+ * GPU again. The program resets the context again before MPI_Finalize, which must return.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "area.h"

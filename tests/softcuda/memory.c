@@ -182,8 +182,8 @@ static cuda_result alloc_host(void **out, size_t size, enum memory_kind kind)
     return added ? CUDA_OK : CUDA_OUT_OF_MEMORY;
 }
 
-/* Frees an allocation. `kinds`: bit mask of the kinds of memory that the calling function may free. */
-/* Waits for copies under way, except to memory of pools. */
+/* Frees an allocation after copies in flight have completed, except for memory of pools. `kinds`: bit mask of
+ * the kinds of memory that the calling function may free. */
 static cuda_result free_allocation(uintptr_t address, unsigned kinds)
 {
     pthread_mutex_lock(&softcuda_lock);

@@ -86,8 +86,8 @@ bool share_copy(struct peer *p, bool inward, const struct iovec *far, int nfar, 
     return false;
 }
 
-/* Instead of those of the C library. The other process is this one. The kernel may store the bytes of a
- * piece in any order. */
+/* Replace the functions of the C library: the other process is this process, and the kernel may store the
+ * bytes of a piece in any order. */
 static ssize_t move_pieces(const struct iovec *near, const struct iovec *far, unsigned long nfar, bool inward)
 {
     ssize_t at = 0;

@@ -47,7 +47,7 @@ static void limit_space(size_t more)
     CHECK(!setrlimit(RLIMIT_AS, &l));
 }
 
-/* The output of side 1 goes to a pipe, which this reads afterwards. */
+/* Reads the pipe with the output of side 1, which must contain the message. */
 static void expect_message(int fd, const char *words)
 {
     char text[4096] = "";

@@ -1,4 +1,5 @@
-/* test.h: the whole unit-test framework. A test prints what it expected and what it found, and goes on.
+/* test.h: the framework of the unit tests. A failed check prints the expected and the found value, and the
+ * test continues.
  *
  *     int main(void) { TEST_RUN(ring_wraps); TEST_RUN(ring_full); return test_result(); }
  *

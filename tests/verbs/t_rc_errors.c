@@ -1,6 +1,6 @@
-/* t_rc_errors.c: errors on a reliable connection and how they are reported: bad keys, bounds, rights,
- * lengths, local keys, no receive, a peer that is gone. Each case on a fresh QP; the failed QP flushes and
- * reports the error state.
+/* t_rc_errors.c: errors of reliable connections and their reports: wrong keys, bounds, rights, lengths and
+ * local keys, no receive, a destroyed peer QP. Each case uses a new QP; the failed QP flushes its requests
+ * and reports the error state.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "vt.h"

@@ -234,7 +234,8 @@ static void check_user_huge(MPI_File f)
     MPI_Type_free(&four);
 }
 
-/* A read that ends inside of a structure in external32 keeps memory behind the last complete element. */
+/* A read that ends inside a structure in external32 does not change memory after the last complete
+ * element. */
 static void check_external_end(MPI_File f)
 {
     struct item {

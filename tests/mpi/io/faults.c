@@ -228,8 +228,8 @@ static void check_limit(void)
     EXPECT_EQ(MPI_File_close(&f), 0);
 }
 
-/* A file that another process deletes remains usable while it is open; the next open reports that it is
- * gone. */
+/* A file that another process deletes remains usable while it is open; the next open reports that the file
+ * does not exist. */
 static void check_vanished(const char *name)
 {
     MPI_File f = open_interleaved("enable");

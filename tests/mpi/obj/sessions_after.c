@@ -3,7 +3,7 @@
  *
  * ranks: 2 1 3 4 5 8
  * also: FISHPLATE_PROGRESS=thread
- * nodes: no (after MPI_Finalize a process finds its way back to those on its own node only)
+ * nodes: no (after MPI_Finalize a process reconnects only to processes of its own node)
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "mpitest.h"

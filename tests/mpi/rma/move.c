@@ -79,7 +79,7 @@ static void test_columns(struct window *w)
     MPI_Type_free(&mixed);
 }
 
-/* Request-based operations complete one by one, under a lock of all. */
+/* Request-based operations complete one by one while all ranks are locked (MPI_Win_lock_all). */
 static void test_requests(struct window *w)
 {
     enum { N = 40 };

@@ -147,7 +147,8 @@ static void write_file(const char *path, const char *text)
     }
 }
 
-/* The user's file sets what the environment does not; a file that others can write is not read. */
+/* The user's file sets tunables that the environment does not set; a file that others can write is not
+ * read. */
 static void test_user_file(void)
 {
     char folder[] = "/tmp/fishplate-settings-XXXXXX", path[64];

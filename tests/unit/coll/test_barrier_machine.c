@@ -21,9 +21,9 @@ struct rank_state {
 struct state {
     struct rank_state rank[RANKS];
     uint8_t report[RANKS], release[LEADERS];                 /* flags in a node's memory */
-    uint8_t crossed[LEADERS][PARTNERS_MAX];                  /* flags that are written from other nodes */
-    uint8_t in_flight[LEADERS][PARTNERS_MAX][IN_FLIGHT_MAX]; /* writes to them under way, ... */
-    uint8_t nin_flight[LEADERS][PARTNERS_MAX];               /* ... their number, in order */
+    uint8_t crossed[LEADERS][PARTNERS_MAX];                  /* flags that leaders of other nodes write */
+    uint8_t in_flight[LEADERS][PARTNERS_MAX][IN_FLIGHT_MAX]; /* values in flight to each flag, oldest first */
+    uint8_t nin_flight[LEADERS][PARTNERS_MAX];               /* number of values in flight */
 };
 
 static struct {

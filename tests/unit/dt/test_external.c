@@ -127,8 +127,8 @@ static void test_derived_type_round_trip(void)
     EXPECT_EQ(dt_external_unpack(r, 5, back, out, sizeof(out)), 5 * r->size);
     for (int i = 0; i < 5; i++)
         EXPECT(back[i].d[2] == i + 0.5 && back[i].l == -i && back[i].s[1] == -i);
-    /* The input ends inside of the long of the second structure: memory of that long and of all elements
-     * behind it is kept. */
+    /* The input ends inside the long of the second structure: memory of that long and of all later
+     * elements does not change. */
     memset(back, 0x77, sizeof(back));
     EXPECT_EQ(dt_external_unpack(r, 5, back, out, 24 + 16 + 3), r->size + 16);
     EXPECT(back[0].s[1] == 0 && back[1].d[2] == 1.5);

@@ -214,7 +214,7 @@ static void test_overflow_is_an_error(void)
     EXPECT_EQ(dtype_subarray(3, ivec_int(sizes), ivec_int(one), ivec_int(at), MPI_ORDER_FORTRAN, INT, &u),
               MPI_ERR_ARG);
     dtype_release(t);
-    /* The entries end at 2^63 - 1, and the padding would end behind it. */
+    /* The entries end at 2^63 - 1, and the padding would exceed 2^63 - 1. */
     const int64_t lengths[2] = {1, 1}, displacements[2] = {INT64_MAX - 6, INT64_MAX - 1};
     const MPI_Datatype types[2] = {MPI_INT, MPI_CHAR};
     EXPECT_EQ(dtype_struct(2, ivec_wide(lengths), ivec_wide(displacements), types, &u), MPI_ERR_ARG);

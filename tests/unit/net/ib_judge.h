@@ -20,7 +20,7 @@ static inline enum conn_state connection_state(const struct ib_endpoint *ep)
     return ep ? ep->conn.state : CONN_IDLE;
 }
 
-/* True if no request and no datagram is under way. */
+/* True if no request and no datagram is in flight. */
 static inline bool network_is_idle(void)
 {
     if (!list_empty(&fabric.datagrams))

@@ -149,7 +149,7 @@ static void test_verdict_without_common_network(void)
     EXPECT(w.routed && w.link == NET_ROCE);
 }
 
-/* Whatever the order of the ports on each node, all ranks end up on one network. */
+/* For any order of the ports on each node all ranks choose the same network. */
 static void test_port_order_does_not_matter(void)
 {
     static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};

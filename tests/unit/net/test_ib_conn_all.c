@@ -280,7 +280,7 @@ static void receive_hello(struct pair_state *now, int me, uint8_t number)
     apply_actions(now, me, &c, actions);
 }
 
-/* ---- what must hold in every state ---- */
+/* ---- invariants of every state ---- */
 
 static int count_items(const uint8_t *queue, enum item item)
 {

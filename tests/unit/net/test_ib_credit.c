@@ -126,7 +126,7 @@ static void test_dynamic_grows_by_doubling(void)
     expect_growth(CREDIT_EXPONENTIAL, (const uint32_t[]){4, 8, 15, 15}, 4);
 }
 
-/* The threshold at which credits are due follows the number of buffers down as well as up. */
+/* The threshold at which credits are due follows the number of buffers down and up. */
 static void test_due_threshold_follows_buffers(void)
 {
     struct credit_rules rules = {

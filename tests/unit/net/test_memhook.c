@@ -327,7 +327,7 @@ static void remove_foreign_patch(const uint8_t *saved)
     EXPECT(patch_write(jump_find(CPU_NAME), dlsym(RTLD_DEFAULT, "madvise"), saved, JUMP_MAX));
 }
 
-/* A hook that was installed before ours is still called. */
+/* A hook that another tool installed before the library's hook is still called. */
 static void test_hooks_over_foreign_patch(void)
 {
     uint8_t saved[JUMP_MAX];
@@ -351,8 +351,8 @@ static void test_hooks_over_foreign_patch(void)
     munmap(p, page);
 }
 
-/* A hook that is installed over ours is detected and left in place. The last test: the hooks cannot be
- * installed again. */
+/* A hook that another tool installs over the library's hook is detected and left in place. This is the
+ * last test, since the hooks cannot be installed again. */
 static void test_foreign_patch_over_hooks(void)
 {
     uint8_t saved[JUMP_MAX], now[JUMP_MAX];
@@ -368,8 +368,9 @@ static void test_foreign_patch_over_hooks(void)
     EXPECT(!memhook_open(count_release, &watch, &why));
     EXPECT(strstr(why, "another tool") != NULL);
     char *p = map_pages(1);
-    munmap(p, page);             /* our patches are removed */
-    remove_foreign_patch(saved); /* the other tool restores a jump to our hook, which must still work */
+    munmap(p, page); /* the library's patches are removed */
+    remove_foreign_patch(
+        saved); /* the other tool restores a jump to the library's hook, which must still work */
     p = map_pages(1);
     EXPECT_EQ(madvise(p, page, MADV_DONTNEED), 0);
     EXPECT_EQ(*p, 0);
