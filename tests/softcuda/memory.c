@@ -94,15 +94,15 @@ size_t softcuda_unmap(uintptr_t address)
     pthread_mutex_lock(&softcuda_lock);
     struct allocation *it = softcuda_find(address, 1);
     const bool good = it && it->kind == MEMORY_VMM && it->address == address;
-    const struct allocation gone = good ? *it : (struct allocation){.size = 0};
+    const struct allocation released = good ? *it : (struct allocation){.size = 0};
     if (good) {
         memmove(it, it + 1, (size_t)(&table[count] - (it + 1)) * sizeof(*it));
         count--;
-        munmap(gone.alias, gone.size);
-        close(gone.fd);
+        munmap(released.alias, released.size);
+        close(released.fd);
     }
     pthread_mutex_unlock(&softcuda_lock);
-    return gone.size;
+    return released.size;
 }
 
 char *softcuda_reserve(size_t size)
@@ -198,22 +198,22 @@ static cuda_result free_allocation(uintptr_t address, unsigned kinds)
         pthread_mutex_unlock(&softcuda_lock);
         return CUDA_INVALID_VALUE;
     }
-    const struct allocation gone = *it;
+    const struct allocation released = *it;
     memmove(it, it + 1, (size_t)(&table[count] - (it + 1)) * sizeof(*it));
     count--;
-    if (gone.kind == MEMORY_DEVICE || gone.kind == MEMORY_POOL)
-        used[gone.device] -= gone.size;
+    if (released.kind == MEMORY_DEVICE || released.kind == MEMORY_POOL)
+        used[released.device] -= released.size;
     pthread_mutex_unlock(&softcuda_lock);
-    if (gone.kind == MEMORY_REGISTERED)
+    if (released.kind == MEMORY_REGISTERED)
         return CUDA_OK;
-    if (gone.fd >= 0) {
-        if (gone.kind != MEMORY_IMPORTED)
-            memset(gone.alias, 0xDD, gone.size); /* makes stale mappings in other processes visible */
-        munmap(gone.alias, gone.size);
-        close(gone.fd);
+    if (released.fd >= 0) {
+        if (released.kind != MEMORY_IMPORTED)
+            memset(released.alias, 0xDD, released.size); /* makes stale mappings in other processes visible */
+        munmap(released.alias, released.size);
+        close(released.fd);
     }
     if (!softcuda_setting("SOFTCUDA_KEEP_ADDRESSES", 0))
-        munmap((void *)gone.address, gone.mapped);
+        munmap((void *)released.address, released.mapped);
     return CUDA_OK;
 }
 

@@ -55,19 +55,19 @@ static bool step_host(struct state *s, int h)
 
 static void explore_states(const struct state *s)
 {
-    int moved = 0, gone = 0;
+    int nmoved = 0, nfinished = 0;
     for (int h = 0; h < HOSTS; h++) {
         struct state next = *s;
         steps++;
-        gone += s->finished[h];
+        nfinished += s->finished[h];
         if (!step_host(&next, h))
             continue;
-        moved++;
+        nmoved++;
         explore_states(&next);
     }
-    if (!moved && gone < HOSTS)
+    if (!nmoved && nfinished < HOSTS)
         fail_with_message("nobody can go on");
-    if (gone == HOSTS && (s->hub.job || s->hub.released))
+    if (nfinished == HOSTS && (s->hub.job || s->hub.released))
         fail_with_message("the hub is not free when all have left it");
 }
 

@@ -73,11 +73,11 @@ static void run_barrier(MPI_Comm comm, int kind, MPI_Request *persistent)
 static void test_nobody_is_early(MPI_Comm comm)
 {
     MPI_Request persistent;
-    unsigned dice = 77u + (unsigned)mpitest_rank;
+    unsigned random_seed = 77u + (unsigned)mpitest_rank;
     MPI_Barrier(comm);
     MPI_Barrier_init(comm, MPI_INFO_NULL, &persistent);
     for (int i = 0; i < ROUNDS; i++) {
-        delay_randomly(&dice);
+        delay_randomly(&random_seed);
         arrival_times[i] = now();
         run_barrier(comm, i % KINDS, &persistent);
         departure_times[i] = now();

@@ -21,9 +21,9 @@ static double arrival_times[ROUNDS], departure_times[ROUNDS];
 /* Runs more than 256 consecutive barriers, so that the numbers in the flags wrap around. */
 static void test_nobody_is_early(MPI_Comm comm)
 {
-    unsigned dice = 77u + (unsigned)mpitest_rank;
+    unsigned random_seed = 77u + (unsigned)mpitest_rank;
     for (int i = 0; i < ROUNDS; i++) {
-        delay_randomly(&dice);
+        delay_randomly(&random_seed);
         arrival_times[i] = now();
         MPI_Barrier(comm);
         departure_times[i] = now();

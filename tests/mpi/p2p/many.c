@@ -14,12 +14,12 @@ static MPI_Request r[N];
 
 static void make_order(int how)
 {
-    unsigned dice = 12345;
+    unsigned random_state = 12345;
     for (int i = 0; i < N; i++)
         order[i] = how == 1 ? N - 1 - i : i;
     for (int i = N - 1; how == 2 && i > 0; i--) {
-        dice = dice * 1103515245u + 12345u;
-        int k = (int)((dice >> 8) % (unsigned)(i + 1)), t = order[i];
+        random_state = random_state * 1103515245u + 12345u;
+        int k = (int)((random_state >> 8) % (unsigned)(i + 1)), t = order[i];
         order[i] = order[k];
         order[k] = t;
     }

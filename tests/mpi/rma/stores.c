@@ -156,7 +156,7 @@ static void test_post_and_start(struct window *w)
     MPI_Win_get_group(w->win, &all);
     MPI_Group_incl(all, 1, &(int){0}, &first);
     MPI_Group_incl(all, 1, &(int){1}, &second);
-    for (int meet = 0; meet < 2; meet++) {
+    for (int overlaps = 0; overlaps < 2; overlaps++) {
         capture_stderr();
         if (w->rank == 0) {
             MPI_Win_post(second, 0, w->win);
@@ -165,10 +165,10 @@ static void test_post_and_start(struct window *w)
             store(w, AT + 400);
         } else if (w->rank == 1) {
             MPI_Win_start(first, 0, w->win);
-            MPI_Put(&x, 1, MPI_INT, 0, meet ? AT : AT + 400, 1, MPI_INT, w->win);
+            MPI_Put(&x, 1, MPI_INT, 0, overlaps ? AT : AT + 400, 1, MPI_INT, w->win);
             MPI_Win_complete(w->win);
         }
-        EXPECT_EQ(count_reports(), meet);
+        EXPECT_EQ(count_reports(), overlaps);
     }
     MPI_Group_free(&all);
     MPI_Group_free(&first);
@@ -179,12 +179,12 @@ static void test_post_and_start(struct window *w)
 static void test_locks(struct window *w, int same_node)
 {
     int x = 5;
-    for (int meet = 0; meet < 2; meet++) {
+    for (int overlaps = 0; overlaps < 2; overlaps++) {
         capture_stderr();
         if (w->rank == 1) {
             MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, w->win);
             MPI_Put(&x, 1, MPI_INT, 0, AT, 1, MPI_INT, w->win);
-            if (!meet)
+            if (!overlaps)
                 MPI_Win_flush(0, w->win);
             MPI_Send(&x, 1, MPI_INT, 0, 0, w->comm);
             MPI_Recv(&x, 1, MPI_INT, 0, 0, w->comm, MPI_STATUS_IGNORE);
@@ -197,7 +197,7 @@ static void test_locks(struct window *w, int same_node)
             MPI_Recv(&x, 1, MPI_INT, 1, 1, w->comm,
                      MPI_STATUS_IGNORE); /* notifications about locks arrive before this message */
         }
-        EXPECT_EQ(count_reports(), same_node && meet);
+        EXPECT_EQ(count_reports(), same_node && overlaps);
     }
 }
 

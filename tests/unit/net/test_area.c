@@ -43,7 +43,7 @@ static void allocate_from_all_ranks(struct node *n)
     enum { HELD = 8, ROUNDS = 300 };
     uint64_t held[HELD];
     size_t size[HELD] = {0};
-    unsigned dice = n->boot.rank + 1;
+    unsigned random_state = n->boot.rank + 1;
     for (int i = 0; i < ROUNDS; i++) {
         int k = i % HELD;
         if (size[k]) {
@@ -52,8 +52,8 @@ static void allocate_from_all_ranks(struct node *n)
             EXPECT_EQ(p[size[k] - 1], n->boot.rank + 1);
             net_area_free(n->net, held[k], size[k]);
         }
-        dice = dice * 1103515245u + 12345u;
-        size[k] = 1 + (dice >> 8) % 50000;
+        random_state = random_state * 1103515245u + 12345u;
+        size[k] = 1 + (random_state >> 8) % 50000;
         if (net_area_alloc(n->net, size[k], &held[k]) != 0) {
             size[k] = 0;
             continue;

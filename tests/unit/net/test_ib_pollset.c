@@ -428,12 +428,12 @@ static void run_random_events(enum pollset_policy policy, enum pollset_order ord
     open_pollset(policy, order, limit);
     for (int i = 0; i < 30000 && test_failures == before; i++) {
         seed = seed * 6364136223846793005u + 1442695040888963407u;
-        uint32_t dice = (uint32_t)(seed >> 33), id = dice / 64 % 40;
+        uint32_t random_bits = (uint32_t)(seed >> 33), id = random_bits / 64 % 40;
         if (i % 3000 == 0)
             favourite = id;
-        switch (dice % 16) {
+        switch (random_bits % 16) {
         case 0:
-            if (r.leaving[id] || dice / 4096 % 64 == 0)
+            if (r.leaving[id] || random_bits / 4096 % 64 == 0)
                 finish_removal(id);
             break;
         case 1:
@@ -443,7 +443,7 @@ static void run_random_events(enum pollset_policy policy, enum pollset_order ord
             receive_by_queue(id, false);
             break;
         default:
-            id = dice % 3 ? favourite : id;
+            id = random_bits % 3 ? favourite : id;
             if (r.in[id])
                 pollset_count_hit(&r.set, find_place(id));
             else

@@ -17,8 +17,8 @@ static uint64_t now;
 static uint64_t add_noise(uint64_t ns)
 {
     seed = seed * 1664525u + 1013904223u;
-    const uint32_t dice = seed >> 8;
-    return (ns * (100 + dice % 20) / 100) * (dice / 20 % 200 == 0 ? 20 : 1);
+    const uint32_t random_bits = seed >> 8;
+    return (ns * (100 + random_bits % 20) / 100) * (random_bits / 20 % 200 == 0 ? 20 : 1);
 }
 
 static uint64_t cost_isolated(const struct cost_row *r, enum path path)
