@@ -30,7 +30,17 @@ static void count_unmapping(const struct gpu_export *exported, void *address)
     free(address);
 }
 
-static const struct gpu_ops ops = {.map_export = count_mapping, .unmap_export = count_unmapping};
+/* Simulated mappings have this id, as long as the GPU context exists. */
+static uint64_t context_id = 1;
+
+static bool find_range(uintptr_t address, struct gpu_range *out)
+{
+    *out = (struct gpu_range){.start = address, .id = context_id};
+    return true;
+}
+
+static const struct gpu_ops ops = {
+    .map_export = count_mapping, .unmap_export = count_unmapping, .find_range = find_range};
 
 static struct gpu_export make_export(int pid, uint64_t start, uint64_t id)
 {
@@ -126,6 +136,22 @@ static void test_failed_mapping_leaves_nothing(void)
     EXPECT_EQ(open_count, 0);
 }
 
+/* A reset of the GPU context removes all mappings: their addresses may belong to other memory, which must not be
+ * unmapped. */
+static void test_reset_context_is_not_unmapped(void)
+{
+    struct gpu_imports imports = {0};
+    const struct gpu_export a = make_export(1, 1000, 1);
+    void *address;
+    EXPECT_EQ(gpu_imports_get(&imports, &ops, &a, &address), 0);
+    gpu_imports_put(&imports, &ops, address);
+    context_id++;
+    gpu_imports_clear(&imports, &ops);
+    EXPECT_EQ(open_count, 1);
+    open_count = 0;
+    free(address);
+}
+
 int main(void)
 {
     TEST_RUN(test_mapping_is_reused);
@@ -133,5 +159,6 @@ int main(void)
     TEST_RUN(test_number_of_mappings_is_bounded);
     TEST_RUN(test_bytes_of_idle_mappings_are_bounded);
     TEST_RUN(test_failed_mapping_leaves_nothing);
+    TEST_RUN(test_reset_context_is_not_unmapped);
     return test_result();
 }
