@@ -1,5 +1,5 @@
-/* array.c: subarrays and distributed arrays: one nested type a dimension, fastest first, then bounds that
- * span the whole array.
+/* array.c: subarrays and distributed arrays: one nested type for each dimension, the fastest dimension
+ * first, and bounds that span the whole array.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -8,17 +8,11 @@
 #include "dt/build.h"
 #include "dt/recipe.h"
 
-/* An array type in the making. `type` describes the dimensions done so far; its extent is one index step of
- * the next dimension, which is how blocks of it are spaced. */
+/* An array type that is being built, dimension by dimension. */
 struct array {
-    struct dtype *type;
-    MPI_Count step;
+    struct dtype *type; /* describes the dimensions that are complete */
+    MPI_Count step;     /* its extent: bytes from one index of the next dimension to the following index */
 };
-
-static int out_of_memory(void)
-{
-    return err_set(MPI_ERR_NO_MEM, "out of memory for the description of a datatype");
-}
 
 static int report_array_too_large(void)
 {
@@ -42,7 +36,7 @@ static int array_grow(struct array *a, MPI_Count size)
     return 0;
 }
 
-/* Replaces the array's type by a new type of this shape, made from it. */
+/* Replaces the array's type by a new type of this shape, which contains the former one. */
 static int array_replace(struct array *a, struct dt_shape *shape)
 {
     struct dtype *next;
@@ -80,7 +74,7 @@ static int array_finish(struct array *a, int rc, struct dt_recipe *r, struct dty
     if (rc || !r) {
         recipe_free(r);
         dtype_release(a->type);
-        return rc ? rc : out_of_memory();
+        return rc ? rc : dtype_report_no_memory();
     }
     a->type->recipe = r;
     *out = a->type;
@@ -147,11 +141,12 @@ int dtype_subarray(int ndims, struct ivec sizes, struct ivec subsizes, struct iv
     return array_finish(&a, rc, rc ? NULL : subarray_recipe(ndims, lists, order, old), out);
 }
 
-/* One dimension of a distributed array as this process sees it. */
+/* The part of one dimension of a distributed array that belongs to one process. */
 struct share {
-    MPI_Count size; /* of the whole array */
-    MPI_Count block;
-    int procs, mine;
+    MPI_Count size;  /* elements of the dimension */
+    MPI_Count block; /* elements of a block */
+    int procs;       /* processes of the grid in this dimension */
+    int mine;        /* coordinate of the process in this dimension */
 };
 
 static int check_share(int d, const struct darray *a)
@@ -195,11 +190,11 @@ static int check_darray(const struct darray *a)
 static struct share compute_share(const struct darray *a, int d)
 {
     struct share s = {.size = ivec_get(a->gsizes, d), .procs = a->psizes[d]};
-    /* The grid is numbered row by row, whatever the order of the array. */
-    int below = 1;
+    /* Ranks of the process grid are in row-major order for both orders of the array. */
+    int row = 1; /* processes with the same coordinates in dimensions 0 to d */
     for (int i = d + 1; i < a->ndims; i++)
-        below *= a->psizes[i];
-    s.mine = a->rank / below % s.procs;
+        row *= a->psizes[i];
+    s.mine = a->rank / row % s.procs;
     int how = a->distribs[d], arg = a->dargs[d];
     if (how == MPI_DISTRIBUTE_NONE)
         s.block = s.size;
@@ -210,8 +205,8 @@ static struct share compute_share(const struct darray *a, int d)
     return s;
 }
 
-/* Adds this process's blocks: its whole blocks, one in each round over all processes, then its part of the last round.
- * A block distribution is a cyclic one that ends in the first round. */
+/* Adds this process's blocks: its whole blocks, one in each round over all processes, then its part of the
+ * last round. A block distribution is a cyclic one that ends in the first round. */
 static int array_add_share(struct array *a, const struct share *s)
 {
     MPI_Count start, round;
@@ -223,7 +218,7 @@ static int array_add_share(struct array *a, const struct share *s)
         whole++;
         rest = 0;
     }
-    /* Offsets that no element uses may be out of range: they are left at 0. */
+    /* An offset that no element uses may not fit in 64 bits: it stays 0. */
     MPI_Aint first = 0, stride = 0, last = 0;
     if ((left > 0 && !checked_mul(start, a->step, &first)) ||
         (whole > 1 && !checked_mul(round, a->step, &stride)) ||

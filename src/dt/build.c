@@ -1,5 +1,6 @@
-/* build.c: creates, commits and frees datatypes: a type is measured from its shape when it is made, compiled
- * to a layout when it is committed, and freed when the last handle and the last internal user are gone.
+/* build.c: creates, commits and frees datatypes. Size and bounds are computed from the shape when a type
+ * is created. A commit builds the layout. The release of the last handle and of the last internal
+ * reference frees the type.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "dt/build.h"
@@ -12,12 +13,12 @@
 #include "dt/layout.h"
 #include "dt/recipe.h"
 
-static int too_large(void)
+static int report_span_overflow(void)
 {
     return err_set(MPI_ERR_ARG, "the datatype would span more than 2^63 bytes");
 }
 
-static int no_memory(void)
+int dtype_report_no_memory(void)
 {
     return err_set(MPI_ERR_NO_MEM, "out of memory for the description of a datatype");
 }
@@ -37,10 +38,11 @@ struct dt_shape *dt_shape_new(MPI_Count repeat, MPI_Aint stride, MPI_Count count
     return s;
 }
 
-/* A range of addresses, [low, high), empty at first; `bad` once it left the 64-bit numbers. */
+/* A range of addresses, [low, high). */
 struct range {
     MPI_Count low, high;
-    bool any, bad;
+    bool any; /* false: the range is empty, and low and high are unused */
+    bool bad; /* a bound did not fit in 64 bits */
 };
 
 static void range_add(struct range *r, MPI_Count low, MPI_Count high)
@@ -50,7 +52,7 @@ static void range_add(struct range *r, MPI_Count low, MPI_Count high)
     r->any = true;
 }
 
-/* Widens a range to n copies of itself, step apart. */
+/* Extends a range by n - 1 copies of itself, each `step` behind the one before it. */
 static void range_repeat(struct range *r, MPI_Count n, MPI_Count step)
 {
     MPI_Count reach;
@@ -75,15 +77,16 @@ static void range_add_part(struct range *r, const struct dt_part *part, MPI_Coun
         range_add(r, one.low, one.high);
 }
 
-/* Sums over the type map. */
+/* Sums, bounds and common properties of the entries of a type map. */
 struct measure {
     struct range data;   /* from the lowest displacement to the highest end of an entry */
     struct range copies; /* from the lowest lb to the highest ub of a copy of an old type */
-    struct range marks;  /* the same of copies with markers (MPI 5.0, 5.1.7) */
+    struct range marks;  /* from the lowest lb_marker to the highest ub_marker (MPI 5.0, 5.1.7) */
     MPI_Count size, elements;
-    uint16_t align;
-    uint8_t kind;
-    bool any, bad;
+    uint16_t align; /* strictest alignment */
+    uint8_t kind;   /* as in struct dtype */
+    bool any;       /* an entry has data */
+    bool bad;       /* size or elements did not fit in 64 bits */
 };
 
 static void measure_add_part(struct measure *m, const struct dt_part *part)
@@ -122,12 +125,14 @@ static bool measure_shape(const struct dt_shape *s, struct measure *m)
 /* Bounds of a new type by MPI 5.0, 5.1, definition (5.1), and 5.1.7:
  *     lb     = the lowest lb of a copy of an old type              or, with markers, the lowest lb_marker
  *     ub     = the highest ub of a copy, plus epsilon              or, with markers, the highest ub_marker
- * Epsilon makes ub - lb a multiple of the strictest alignment; it is added once, for the new type. Definition (5.1) is given
- * for the entries of a type map and does not state whether the epsilon of an old type, which a constructor (5.1.2 to 5.1.4)
- * copies one extent apart, belongs to the copy. Here it does: a copy spans the whole extent of the old type, so that a program
- * that adds up extents, (n - 1) * stride + extent(old), gets at most extent(new). For example, hvector(2, 1, 9) of
- * {(int, 0), (char, 4)}, whose extent is 8, reaches from 0 to 17, and its extent is 17 + 3. Counting entries alone would give
- * 14 + 2. Other libraries: docs/conformance.md. */
+ *
+ * Epsilon makes ub - lb a multiple of the strictest alignment; it is added once, for the new type.
+ * Definition (5.1) is given for the entries of a type map and does not state whether the epsilon of an old
+ * type, which a constructor (5.1.2 to 5.1.4) copies one extent apart, belongs to the copy. Here it does: a
+ * copy spans the whole extent of the old type, so that a program that adds up extents, (n - 1) * stride +
+ * extent(old), gets at most extent(new). For example, hvector(2, 1, 9) of {(int, 0), (char, 4)}, whose
+ * extent is 8, reaches from 0 to 17, and its extent is 17 + 3. Counting entries alone would give 14 + 2.
+ * Other libraries: docs/conformance.md. */
 static bool apply_measure(struct dtype *t, const struct measure *m)
 {
     MPI_Count ub;
@@ -157,14 +162,14 @@ int dtype_new(struct dt_shape *shape, struct dtype **out)
 {
     struct measure m;
     if (!shape)
-        return no_memory();
+        return dtype_report_no_memory();
     struct dtype *t = objmem_new(sizeof(*t));
     bool fits = measure_shape(shape, &m);
     if (!t || !fits || !apply_measure(t, &m)) {
         bool memory = t != NULL;
         objmem_free(t);
         free(shape);
-        return memory ? too_large() : no_memory();
+        return memory ? report_span_overflow() : dtype_report_no_memory();
     }
     t->obj = object_init(MAGIC_DTYPE);
     t->handles = 1;
@@ -197,7 +202,7 @@ int dtype_commit(struct dtype *t)
         return 0;
     const struct dt_layout *layout = dt_layout_of(t);
     if (!layout)
-        return no_memory();
+        return dtype_report_no_memory();
     t->dense = layout->node->type == NODE_BLOCK;
     t->contiguous = t->size == 0 || (t->dense && t->extent == t->size && t->true_lb == 0);
     t->committed = true;

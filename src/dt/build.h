@@ -1,6 +1,6 @@
-/* build.h: making datatypes. Every constructor reduces to one shape: a list of parts (a count of elements of
- * another type at an offset), the whole repeated at a stride. What the constructor was is remembered in the
- * recipe.
+/* build.h: constructors of datatypes. Every constructor produces a shape: a list of parts (a count of
+ * elements of another type at an offset), the whole list repeated at a stride. The recipe records the
+ * constructor and its arguments.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_DT_BUILD_H
@@ -16,23 +16,28 @@ struct dt_part {
 };
 
 struct dt_shape {
-    MPI_Count repeat;
-    MPI_Aint stride;
-    MPI_Count count;
+    MPI_Count repeat; /* times that the list of parts is repeated ... */
+    MPI_Aint stride;  /* ... and bytes from one repetition to the next */
+    MPI_Count count;  /* parts */
     struct dt_part part[];
 };
 
-/* A shape with room for `count` parts, or NULL. */
+/* Describes that there is no memory for a datatype; returns MPI_ERR_NO_MEM. */
+int dtype_report_no_memory(void);
+
+/* A shape with zeroed memory for `count` parts; NULL: out of memory. */
 struct dt_shape *dt_shape_new(MPI_Count repeat, MPI_Aint stride, MPI_Count count);
 
-/* A new type of this shape, which it takes over (also when it fails); the parts' types are retained. */
+/* Creates a type of this shape (NULL: returns MPI_ERR_NO_MEM). The type owns the shape and references to
+ * the types of its parts; on failure the shape is freed. */
 int dtype_new(struct dt_shape *shape, struct dtype **out);
 
-/* A type of `count` blocks of `blocklength` elements at a byte stride. It has no recipe: it is an intermediate step. */
+/* Creates a type of `count` blocks of `blocklength` elements at a byte stride, without a recipe. */
 int dtype_strided(MPI_Count count, MPI_Count blocklength, MPI_Aint stride, struct dtype *old,
                   struct dtype **out);
 
-/* Sets lb and ub explicitly (MPI_Type_create_resized): types made of this one inherit them without padding. */
+/* Sets the markers lb and ub (MPI_Type_create_resized): types constructed from this one inherit them
+ * without padding. */
 void dtype_set_bounds(struct dtype *t, MPI_Aint lb, MPI_Aint extent);
 
 /* The constructors. `wide`: the user called the `_c` form, which MPI_Type_get_envelope returns. */
@@ -64,12 +69,12 @@ struct darray {
 };
 int dtype_darray(const struct darray *d, struct dtype *old, struct dtype **out);
 
-/* Unnamed predefined types (MPI_Type_create_f90_real and the like), kept for the life of the process: the same
- * arguments return the same type. */
+/* Unnamed predefined types (MPI_Type_create_f90_real and others). They exist until the process ends: the
+ * same arguments return the same type. */
 int dtype_f90_real(int p, int r, struct dtype **out);
 int dtype_f90_complex(int p, int r, struct dtype **out);
 int dtype_f90_integer(int r, struct dtype **out);
-/* The pair type of value and index; *out is NULL when there is none. */
+/* The pair type of a value and an index; *out is NULL if there is no such pair type. */
 int dtype_value_index(struct dtype *value, struct dtype *index, struct dtype **out);
 int dtype_match_size(int typeclass, int size, struct dtype **out);
 

@@ -1,5 +1,5 @@
 /* construct.c: the constructors that place copies of a type at a stride or at listed displacements. Arrays
- * are in array.c, the Fortran kinds in f90.c.
+ * are in array.c, Fortran kinds and pairs in unnamed.c.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -19,12 +19,12 @@ static int report_displacement_overflow(void)
     return err_set(MPI_ERR_ARG, "a displacement of the datatype does not fit in 64 bits");
 }
 
-/* Attaches the recipe to the type; frees the type when there was no memory for the recipe. */
+/* Attaches the recipe to the type; a NULL recipe (no memory) frees the type and returns MPI_ERR_NO_MEM. */
 static int recipe_finish(struct dtype *t, struct dt_recipe *r, struct dtype **out)
 {
     if (!r) {
         dtype_release(t);
-        return err_set(MPI_ERR_NO_MEM, "out of memory for the description of a datatype");
+        return dtype_report_no_memory();
     }
     t->recipe = r;
     *out = t;
@@ -47,53 +47,53 @@ int dtype_contiguous(MPI_Count count, struct dtype *old, bool wide, struct dtype
     return recipe_finish(t, r, out);
 }
 
-int dtype_vector(MPI_Count count, MPI_Count blocklength, MPI_Count stride, struct dtype *old, bool wide,
-                 struct dtype **out)
+/* MPI_Type_vector and, if `combiner` is MPI_COMBINER_HVECTOR, MPI_Type_create_hvector, whose stride is in
+ * bytes. */
+static int build_vector(int combiner, MPI_Count count, MPI_Count blocklength, MPI_Count stride,
+                        struct dtype *old, bool wide, struct dtype **out)
 {
+    const bool in_bytes = combiner == MPI_COMBINER_HVECTOR;
     struct dtype *t;
     MPI_Count bytes;
     if (count < 0 || blocklength < 0)
         return report_negative_count(count < 0 ? "count" : "blocklength", MIN(count, blocklength));
-    if (!checked_mul(stride, old->extent, &bytes))
+    if (!checked_mul(stride, in_bytes ? 1 : old->extent, &bytes))
         return report_displacement_overflow();
     int rc = dtype_strided(count, blocklength, bytes, old, &t);
     if (rc)
         return rc;
-    struct dt_recipe *r = recipe_new(MPI_COMBINER_VECTOR, wide ? 0 : 3, 0, wide ? 3 : 0, 1);
+    struct dt_recipe *r = recipe_new(combiner, wide ? 0 : 3 - in_bytes, !wide && in_bytes, wide ? 3 : 0, 1);
     if (r) {
         recipe_number(r, wide, count);
         recipe_number(r, wide, blocklength);
-        recipe_number(r, wide, stride);
+        if (in_bytes)
+            recipe_bytes(r, wide, stride);
+        else
+            recipe_number(r, wide, stride);
         recipe_type(r, old);
     }
     return recipe_finish(t, r, out);
+}
+
+int dtype_vector(MPI_Count count, MPI_Count blocklength, MPI_Count stride, struct dtype *old, bool wide,
+                 struct dtype **out)
+{
+    return build_vector(MPI_COMBINER_VECTOR, count, blocklength, stride, old, wide, out);
 }
 
 int dtype_hvector(MPI_Count count, MPI_Count blocklength, MPI_Count stride, struct dtype *old, bool wide,
                   struct dtype **out)
 {
-    struct dtype *t;
-    if (count < 0 || blocklength < 0)
-        return report_negative_count(count < 0 ? "count" : "blocklength", MIN(count, blocklength));
-    int rc = dtype_strided(count, blocklength, stride, old, &t);
-    if (rc)
-        return rc;
-    struct dt_recipe *r = recipe_new(MPI_COMBINER_HVECTOR, wide ? 0 : 2, wide ? 0 : 1, wide ? 3 : 0, 1);
-    if (r) {
-        recipe_number(r, wide, count);
-        recipe_number(r, wide, blocklength);
-        recipe_bytes(r, wide, stride);
-        recipe_type(r, old);
-    }
-    return recipe_finish(t, r, out);
+    return build_vector(MPI_COMBINER_HVECTOR, count, blocklength, stride, old, wide, out);
 }
 
-/* Blocks at listed displacements. blocklengths.p is NULL when all are `blocklength`; types is NULL when all
- * are `old`; `unit` is what a displacement counts. */
+/* Blocks at listed displacements. */
 struct blocks {
-    MPI_Count count, blocklength, unit;
+    MPI_Count count;
+    MPI_Count blocklength; /* elements of every block, if blocklengths.p is NULL */
+    MPI_Count unit;        /* bytes that a displacement of 1 stands for */
     struct ivec blocklengths, displacements;
-    const MPI_Datatype *types;
+    const MPI_Datatype *types; /* of each block; NULL: all are `old` */
     struct dtype *old;
 };
 
@@ -126,8 +126,8 @@ static int make_blocks(const struct blocks *b, struct dtype **out)
     return dtype_new(s, out);
 }
 
-/* The recipe of all constructors that take lists. `wide`: large-count form; `bytes`: displacements are in bytes, so
- * that the small form has addresses. */
+/* The recipe of a constructor that takes lists. wide: large-count form. bytes: displacements are in bytes,
+ * which are addresses in the small form. */
 static struct dt_recipe *blocks_recipe(const struct blocks *b, int combiner, bool wide, bool bytes)
 {
     MPI_Count n = b->count, lengths = b->blocklengths.p ? n : 1, numbers = 1 + lengths + (bytes ? 0 : n);
@@ -195,8 +195,8 @@ int dtype_hindexed_block(MPI_Count count, MPI_Count blocklength, struct ivec dis
 int dtype_struct(MPI_Count count, struct ivec blocklengths, struct ivec displacements,
                  const MPI_Datatype *types, struct dtype **out)
 {
-    /* An empty structure may come with a NULL list; blocks_recipe takes a NULL pointer for no list.
-     */
+    /* An empty structure may have NULL lists, but in struct blocks NULL stands for "one length" and "one
+     * type". */
     static const MPI_Datatype none[1];
     static const int zero[1];
     if (!blocklengths.p)

@@ -1,5 +1,5 @@
-/* count.c: the arithmetic of partial elements: whole repetitions are skipped by division, so that the cost
- * depends on how the type is nested and not on how much data there is.
+/* count.c: counts of complete and partial elements. Whole repetitions are skipped by a division: the cost
+ * depends on the nesting of the type, not on the amount of data.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "dt/count.h"
@@ -14,7 +14,8 @@ void dt_get_count(const struct dtype *t, MPI_Count bytes, MPI_Count *count)
         *count = bytes % t->size ? MPI_UNDEFINED : bytes / t->size;
 }
 
-/* Converts bytes of a sequence of t to basic elements (to_elements), or elements to bytes; -1 if `in` ends inside of one. */
+/* Converts bytes of a sequence of t to basic elements (to_elements) or elements to bytes. -1: `in` ends
+ * inside of an element, or the result exceeds 2^63. */
 static MPI_Count convert_count(const struct dtype *t, MPI_Count in, bool to_elements);
 
 static MPI_Count convert_count_within_shape(const struct dtype *t, MPI_Count in, bool to_elements)

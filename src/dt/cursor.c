@@ -1,5 +1,6 @@
 /* cursor.c: a walk over typed data that can stop and continue at any byte. The position in packed bytes is
- * the complete state; the rest is the simplified top node and, for dt_cursor_next, the current run of blocks.
+ * the complete state. The members of struct walk are a cache: the simplified top node and, for
+ * dt_cursor_next, the current run of blocks.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -7,16 +8,16 @@
 #include "dt/device_pack.h"
 #include "dt/layout.h"
 
-/* What the walker keeps in dt_cursor.state. A run is a stretch of blocks that one node describes. */
+/* Contents of dt_cursor.state. A run is the sequence of blocks that one node describes. */
 struct walk {
-    struct dt_node top;
-    int64_t offset;             /* of the first byte, from the buffer */
-    const struct dt_node *node; /* of the run; NULL stands for the top, so that a cursor may be copied */
-    bool open;                  /* there is a run */
-    char *base;                 /* where that node lies */
-    uint64_t index;             /* block within the node */
-    uint64_t done;              /* bytes of that block already handed out */
-    uint64_t position;          /* packed position the run stands at */
+    struct dt_node top;         /* root of the layout of all elements */
+    int64_t offset;             /* from the buffer to the first packed byte */
+    const struct dt_node *node; /* node of the current run; NULL: `top`, so that a cursor may be copied */
+    bool open;                  /* the members below describe a current run */
+    char *base;                 /* address at which the run's node begins */
+    uint64_t index;             /* current block of the run */
+    uint64_t done;              /* bytes of the current block that dt_cursor_next has returned */
+    uint64_t position;          /* packed position of the next byte of the run */
 };
 _Static_assert(sizeof(struct walk) <= sizeof(((struct dt_cursor *)0)->state), "the walk fits the cursor");
 
@@ -50,11 +51,17 @@ void dt_cursor_seek(struct dt_cursor *c, uint64_t position)
     c->position = position;
 }
 
+/* `len`, or the packed bytes behind the cursor's position if these are fewer. */
+static size_t cursor_limit_length(struct dt_cursor *c, size_t len)
+{
+    const uint64_t size = cursor_walk(c)->top.size;
+    return c->position < size ? MIN(len, size - c->position) : 0;
+}
+
 size_t dt_cursor_pack(struct dt_cursor *c, void *out, size_t len)
 {
-    struct walk *w = cursor_walk(c);
-    uint64_t left = c->position < w->top.size ? w->top.size - c->position : 0;
-    size_t n = len < left ? len : left;
+    const struct walk *w = cursor_walk(c);
+    const size_t n = cursor_limit_length(c, len);
     if (unlikely(c->is_device))
         return dt_device_pack_some(c, out, n);
     dt_node_pack(&w->top, ptr_add(c->buffer, w->offset), c->position, c->position + n, out);
@@ -64,28 +71,13 @@ size_t dt_cursor_pack(struct dt_cursor *c, void *out, size_t len)
 
 size_t dt_cursor_unpack(struct dt_cursor *c, const void *in, size_t len)
 {
-    struct walk *w = cursor_walk(c);
-    uint64_t left = c->position < w->top.size ? w->top.size - c->position : 0;
-    size_t n = len < left ? len : left;
+    const struct walk *w = cursor_walk(c);
+    const size_t n = cursor_limit_length(c, len);
     if (unlikely(c->is_device))
         return dt_device_unpack_some(c, in, n);
     dt_node_unpack(&w->top, ptr_add(c->buffer, w->offset), c->position, c->position + n, in);
     c->position += n;
     return n;
-}
-
-static uint64_t find_entry(const char *starts, size_t step, uint64_t count, uint64_t at)
-{
-    uint64_t low = 0, high = count;
-    while (high - low > 1) {
-        uint64_t mid = low + (high - low) / 2, start;
-        memcpy(&start, starts + mid * step, sizeof(start));
-        if (start <= at)
-            low = mid;
-        else
-            high = mid;
-    }
-    return low;
 }
 
 static const struct dt_node *run_current_node(const struct walk *w)
@@ -106,7 +98,7 @@ static void run_seek(struct walk *w, char *base, uint64_t at)
             n = n->loop.child;
         } else if (n->type == NODE_LIST) {
             const struct dt_child *e = n->list.entry;
-            e += find_entry((const char *)&e->start, sizeof(*e), n->list.count, at);
+            e += dt_find_entry(&e->start, sizeof(*e), n->list.count, at);
             base = ptr_add(base, e->offset);
             at -= e->start;
             n = e->node;
@@ -119,7 +111,7 @@ static void run_seek(struct walk *w, char *base, uint64_t at)
     w->base = base;
     if (n->type == NODE_BLOCKS) {
         const struct dt_block *e = n->blocks.entry;
-        w->index = find_entry((const char *)&e->start, sizeof(*e), n->blocks.count, at);
+        w->index = dt_find_entry(&e->start, sizeof(*e), n->blocks.count, at);
         w->done = at - e[w->index].start;
     } else {
         uint64_t length = n->type == NODE_LOOP    ? n->loop.child->size
@@ -157,7 +149,7 @@ static void run_get_block(const struct walk *w, int64_t *offset, uint64_t *lengt
 static bool run_is_at_last(const struct walk *w)
 {
     const struct dt_node *n = run_current_node(w);
-    /* count is the first member of every variant but a block's, which is a run of one. */
+    /* A block is a run of one. `count` is the first member of every other variant of the union. */
     return n->type == NODE_BLOCK || w->index + 1 == n->loop.count;
 }
 

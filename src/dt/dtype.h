@@ -1,5 +1,6 @@
-/* dtype.h: a datatype as the rest of the library sees it: sizes, a layout that can be walked, pack and unpack
- * from any byte offset, and the element kind that reductions need. How types are built is in build.h.
+/* dtype.h: a datatype for the rest of the library: sizes and bounds, walks over its layout, packing and
+ * unpacking from any byte offset, and the kind of its elements for reductions. Constructors are in
+ * build.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_DT_DTYPE_H
@@ -12,8 +13,8 @@
 #include "base/objmem.h"
 
 struct dt_layout; /* committed form: loops over blocks */
-struct dt_recipe; /* how it was made: envelope and contents */
-struct dt_shape;  /* what it consists of, in terms of other types: build.h */
+struct dt_recipe; /* its constructor and arguments: envelope and contents */
+struct dt_shape;  /* its parts, which are of other types: build.h */
 struct attr_set;  /* src/obj/attr.h */
 
 struct dtype {
@@ -29,9 +30,9 @@ struct dtype {
     bool committed;
     uint8_t kind;    /* enum dt_kind when all data is of one basic kind, else KIND_MIXED */
     uint32_t handle; /* predefined handle value, 0 for derived types */
-    bool marked; /* lb and ub were set by hand (resized, subarray, darray) and stick to whatever holds it */
-    uint16_t align;     /* largest alignment among its basic types */
-    int32_t handles;    /* user's handles; refs counts these and internal users together */
+    bool marked;     /* lb and ub are markers (resized, subarray, darray), which containing types inherit */
+    uint16_t align;  /* strictest alignment of its basic types */
+    int32_t handles; /* handles of the user; obj.refs counts these and internal references together */
     MPI_Count elements; /* basic elements */
     struct dt_layout *layout;
     struct dt_shape *shape;
@@ -78,46 +79,50 @@ static inline void dtype_release(struct dtype *t)
         dtype_free(t);
 }
 
-/* True if `count` elements at a buffer are one contiguous block; *offset is its start relative to the buffer. */
+/* True if `count` elements at a buffer are one contiguous block; *offset is its start relative to the
+ * buffer. */
 static inline bool dt_is_contiguous_block(const struct dtype *t, MPI_Count count, MPI_Aint *offset)
 {
     *offset = t->true_lb;
     return t->contiguous || (t->dense && (count <= 1 || t->extent == t->size));
 }
 
-/* A walk over `count` elements at `buffer`, in type-map order, that can stop and go on at any byte: the
- * pipeline's memory. Packed positions run from 0 to count * size. */
+/* A walk over `count` elements at `buffer`, in type-map order, that can stop and continue at any byte, as
+ * pipelined protocols require. Packed positions are 0 to count * size. */
 struct dt_cursor {
     const struct dtype *type;
     char *buffer;
     MPI_Count count;
-    uint64_t position;  /* packed bytes already done */
-    uint64_t state[14]; /* belongs to the walker */
-    bool is_device;     /* some of the data is in GPU memory */
-    int error;          /* of the first copy of GPU memory that failed, an error class; else 0 */
+    uint64_t position;  /* packed bytes before the next one */
+    uint64_t state[14]; /* struct walk of cursor.c */
+    bool is_device;     /* a part of the data is in GPU memory */
+    int error;          /* error class of the first copy of GPU memory that failed; 0: none failed */
 };
 void dt_cursor_init(struct dt_cursor *c, const struct dtype *t, MPI_Count count, const void *buffer);
-/* A cursor for a walk that moves no data: `buffer` need not be memory of this process. */
+/* Like dt_cursor_init, for dt_cursor_next alone: `buffer` may be an address of another process or an
+ * offset in a file. */
 void dt_cursor_open(struct dt_cursor *c, const struct dtype *t, MPI_Count count, const void *buffer);
 void dt_cursor_seek(struct dt_cursor *c, uint64_t position);
-/* Both return the number of bytes moved, less than len only at the end of the data. `out` and `in` are host memory. */
+/* Both return the number of bytes moved, less than len only at the end of the data. `out` and `in` are
+ * host memory. */
 size_t dt_cursor_pack(struct dt_cursor *c, void *out, size_t len);
 size_t dt_cursor_unpack(struct dt_cursor *c, const void *in, size_t len);
-/* The next contiguous piece (up to max bytes) without moving it; 0 at the end. */
+/* Advances over the next contiguous piece, at most max bytes, without copying it. Returns its length; 0 at
+ * the end. */
 size_t dt_cursor_next(struct dt_cursor *c, size_t max, void **piece);
 
-/* Pack and unpack whole messages. An error class is returned only if `buffer` is in GPU memory; packed data is in host
- * memory. */
+/* Pack and unpack whole messages. An error class is returned only if `buffer` is in GPU memory; packed
+ * data is in host memory. */
 int dt_pack_all(const struct dtype *t, MPI_Count count, const void *buffer, void *out);
 int dt_unpack_all(const struct dtype *t, MPI_Count count, void *buffer, const void *in, size_t len);
 
-/* Copies between two typed buffers in memory of any kind (collectives to self, sendrecv to self). Copies the smaller of the two.
- * Returns MPI_ERR_TRUNCATE when the source is larger. */
+/* Copies between two typed buffers in memory of any kind (collectives to self, sendrecv to self). Copies
+ * the smaller of the two. Returns MPI_ERR_TRUNCATE when the source is larger. */
 int dt_copy(const void *from, MPI_Count from_count, const struct dtype *from_type, void *to,
             MPI_Count to_count, const struct dtype *to_type);
 
-/* The smallest span of memory that holds `count` elements, and where it starts relative to the buffer (gap). False if one
- * of them does not fit in 64 bits. The extent may be negative. */
+/* The smallest span of memory that holds `count` elements, and where it starts relative to the buffer
+ * (gap). False if one of them does not fit in 64 bits. The extent may be negative. */
 static inline bool dt_span_checked(const struct dtype *t, MPI_Count count, MPI_Aint *gap, MPI_Count *span)
 {
     MPI_Count reach;
@@ -132,7 +137,7 @@ static inline bool dt_span_checked(const struct dtype *t, MPI_Count count, MPI_A
     return checked_add(t->true_extent, reach, span);
 }
 
-/* The same for existing memory, whose span is less than 2^63 bytes. */
+/* The span of existing memory, which is less than 2^63 bytes. */
 static inline MPI_Count dt_span(const struct dtype *t, MPI_Count count, MPI_Aint *gap)
 {
     MPI_Count span;

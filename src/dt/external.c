@@ -1,5 +1,5 @@
-/* external.c: converts values one by one between memory and external32. Most types only reverse their bytes;
- * a long or a wide character is narrower in external32, and an x87 long double changes its format.
+/* external.c: converts values between memory and external32 one by one. Most types differ in byte order
+ * only; a long or a wide character is narrower in external32, and an x87 long double has another format.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "dt/external.h"
@@ -24,7 +24,8 @@ MPI_Count dt_external_size(const struct dtype *t, MPI_Count count)
     return count * t->shape->repeat * sum;
 }
 
-/* Copies n bytes in reverse order on little-endian machines: external32 stores the most significant byte first. */
+/* Copies n bytes in reverse order on little-endian machines: external32 stores the most significant byte
+ * first. */
 static void external_swap_bytes(char *to, const char *from, size_t n)
 {
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
@@ -107,7 +108,8 @@ struct conversion {
     int rc; /* of the first value that does not fit */
 };
 
-/* Converts one value, or one half of a complex number, of `inner` bytes in memory and `outer` bytes in external32. */
+/* Converts one value, or one half of a complex number, of `inner` bytes in memory and `outer` bytes in
+ * external32. */
 static void convert_value(struct conversion *c, const struct dt_kind_info *k, char *at, size_t inner,
                           size_t outer)
 {

@@ -1,9 +1,9 @@
-/* kernel.c: reduction loops, one for each operator and representation, written by kernel.def. Plain loops
- * that the compiler turns into vector code; element types are declared unaligned, which costs nothing on our
- * processors.
+/* kernel.c: reduction loops, one for each operator and representation of kernel.def. The compiler
+ * vectorises these plain loops. Element types are declared unaligned, which costs nothing on x86-64 and
+ * AArch64.
  *
- * Iterations are independent even when out is one of the operands, which INDEPENDENT declares to the vectoriser.
- * Signed integers are added as unsigned ones: an overflow wraps.
+ * Iterations are independent even when out is one of the operands, which INDEPENDENT declares to the
+ * vectoriser. Signed integers are added as unsigned ones: an overflow wraps.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "dt/kernel.h"
@@ -11,7 +11,7 @@
 #include "dt/number.h"
 
 #ifdef __clang__
-/* It warns about loops that have no vector form, such as those over 128-bit integers. */
+/* clang warns about loops without a vector form, such as those over 128-bit integers. */
 #pragma clang diagnostic ignored "-Wpass-failed"
 #define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #else
@@ -59,7 +59,7 @@
     LOOP(land, num, type, (a != 0) & (b != 0)) \
     LOOP(lor, num, type, (a != 0) | (b != 0))  \
     LOOP(lxor, num, type, (a != 0) ^ (b != 0))
-/* A complex number is two neighbours of its half's type. */
+/* A complex number is stored as two numbers of `type`, real part first. */
 #define COMPLEX(num, type)                                                                      \
     CLONES static void prod_##num(const void *left, const void *right, void *out, size_t count) \
     {                                                                                           \

@@ -9,7 +9,7 @@
 
 #include "dt/kind.h"
 
-/* The operators that have kernels, in the order of the kernel tables. */
+/* Predefined operators; those before OP_ARITHMETIC_LIMIT in the order of the table in kernel.c. */
 enum op_code {
     OP_SUM,
     OP_PROD,
@@ -31,7 +31,7 @@ enum op_code {
 /* out[i] = left[i] op right[i]. out may be left or right, and none needs to be aligned. */
 typedef void op_kernel(const void *left, const void *right, void *out, size_t count);
 
-/* NULL when this build has no arithmetic for the representation. */
+/* NULL: this build has no arithmetic for the representation. */
 op_kernel *op_kernel_for(enum op_code code, enum dt_num num);
 /* MPI_MINLOC and MPI_MAXLOC on a structure of a value and an index. */
 op_kernel *op_kernel_pair(enum op_code code, enum dt_num value, enum dt_num index);

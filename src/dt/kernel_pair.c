@@ -1,13 +1,13 @@
-/* kernel_pair.c: MPI_MINLOC and MPI_MAXLOC: of equal values the smaller index wins. Every value
- * representation with every index representation, so that MPI_Type_get_value_index has something to offer.
+/* kernel_pair.c: MPI_MINLOC and MPI_MAXLOC: of equal values the one with the smaller index is the result.
+ * A kernel for every pair of value and index representation that MPI_Type_get_value_index can return.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
 #include "dt/kernel.h"
 
-/* The halves are copied out and in: a pair may lie at any address, and a temporary buffer may end with the
- * index, before the padding of the structure. */
+/* Value and index are copied separately: a pair may have any address, and a temporary buffer may end with
+ * the last index, before the padding of the structure. */
 #define PAIR_LOOP(op, better, value, vtype, index, itype)                                            \
     static void op##_##value##_##index(const void *left, const void *right, void *out, size_t count) \
     {                                                                                                \

@@ -1,6 +1,5 @@
-/* kind.h: what the library knows about each predefined datatype beyond its size: how its values are
- * represented in memory (which arithmetic a reduction uses), which operators the standard allows on it, and
- * its external32 width.
+/* kind.h: properties of the predefined datatypes: representation in memory (the arithmetic of reductions),
+ * class (the operators that the standard allows) and width in external32.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_DT_KIND_H
@@ -21,7 +20,7 @@ enum dt_kind {
     KIND_LIMIT
 };
 
-/* How a value is represented. */
+/* Representation of a value in memory. */
 enum dt_num {
     NUM_NONE, /* no arithmetic in this build */
     NUM_I8,
@@ -38,7 +37,7 @@ enum dt_num {
     NUM_F64,
     NUM_FL, /* long double */
     NUM_F128,
-    NUM_C16, /* complex, named by one half */
+    NUM_C16, /* complex numbers; the bits are those of one half */
     NUM_C32,
     NUM_C64,
     NUM_CL,
@@ -47,7 +46,7 @@ enum dt_num {
     NUM_CHAR = CHAR_MIN < 0 ? NUM_I8 : NUM_U8,
 };
 
-/* The groups of types by which the standard defines the operands of an operator. */
+/* The groups of types for which the standard defines operators (MPI 5.0, 6.9.2). */
 enum dt_class {
     CLASS_OTHER,     /* Fortran and wide characters, MPI_PACKED: no operator */
     CLASS_CHARACTER, /* MPI_CHAR */
@@ -66,7 +65,7 @@ struct dt_kind_info {
     uint32_t handle;
     uint8_t num;      /* enum dt_num */
     uint8_t class;    /* enum dt_class */
-    uint8_t external; /* bytes in external32; 0 for pairs, which are converted half by half */
+    uint8_t external; /* bytes in external32; 0: a pair, whose halves are converted separately */
 };
 
 extern struct dt_kind_info dt_kinds[KIND_LIMIT];

@@ -10,20 +10,21 @@
 #include "base/checked.h"
 #include "dt/build.h"
 
-/* A loop of at most this many blocks inside a list is written out, so that its blocks can join their
- * neighbours. */
+/* A loop of at most UNROLL_MAX blocks inside a list is replaced by its blocks, which can then be joined
+ * with their neighbours. */
 #define UNROLL_MAX 8
 
-/* A piece of a layout in the making. Blocks have no node until one is needed: lists of them may be long. */
+/* A piece of a layout that is being built. A dense block has no node: lists of blocks may be long. */
 struct placed {
     int64_t offset;
     uint64_t size;
-    struct dt_node *node; /* NULL for a block */
+    struct dt_node *node; /* NULL: a dense block of `size` bytes */
 };
 
-static struct dt_node *node_new(enum dt_node_type type, uint64_t size)
+/* A node, followed by `bytes` bytes of memory for its entries. */
+static struct dt_node *node_new(enum dt_node_type type, uint64_t size, size_t bytes)
 {
-    struct dt_node *n = calloc(1, sizeof(*n));
+    struct dt_node *n = calloc(1, sizeof(*n) + bytes);
     if (n)
         *n = (struct dt_node){.type = type, .refs = 1, .size = size};
     return n;
@@ -33,27 +34,15 @@ static void node_release(struct dt_node *n)
 {
     if (!n || --n->refs > 0)
         return;
-    switch (n->type) {
-    case NODE_LOOP:
+    if (n->type == NODE_LOOP)
         node_release(n->loop.child);
-        break;
-    case NODE_INDEX:
-        free(n->index.offsets);
-        break;
-    case NODE_BLOCKS:
-        free(n->blocks.entry);
-        break;
-    case NODE_LIST:
-        for (uint64_t i = 0; i < n->list.count; i++)
-            node_release(n->list.entry[i].node);
-        free(n->list.entry);
-        break;
-    }
+    for (uint64_t i = 0; n->type == NODE_LIST && i < n->list.count; i++)
+        node_release(n->list.entry[i].node);
     free(n);
 }
 
-/* Fills *n with `count` repetitions of child, simplified. Returns whether child was merged into it; *held is then the
- * node that *n refers to. */
+/* Fills *n with `count` repetitions of child, simplified. *held is the node that *n refers to, without a
+ * reference; NULL: none. */
 static void loop_fill(struct dt_node *n, uint64_t count, int64_t stride, struct dt_node *child,
                       struct dt_node **held)
 {
@@ -81,7 +70,7 @@ static struct dt_node *node_loop(uint64_t count, int64_t stride, struct dt_node 
 {
     if (count == 1)
         return child;
-    struct dt_node *n = node_new(NODE_LOOP, 0), *held;
+    struct dt_node *n = node_new(NODE_LOOP, 0, 0), *held;
     if (n) {
         loop_fill(n, count, stride, child, &held);
         if (held)
@@ -94,8 +83,8 @@ static struct dt_node *node_loop(uint64_t count, int64_t stride, struct dt_node 
 /* A growing list of pieces in type-map order. */
 struct collect {
     struct placed *item;
-    size_t count, room;
-    bool failed;
+    size_t count, room; /* entries of `item` in use, and allocated */
+    bool failed;        /* an allocation failed */
 };
 
 static void collect_add(struct collect *c, int64_t offset, uint64_t size, struct dt_node *node)
@@ -119,8 +108,8 @@ static void collect_add(struct collect *c, int64_t offset, uint64_t size, struct
     c->item[c->count++] = (struct placed){offset, size, node};
 }
 
-/* The node of the previous piece, with a reference, if it describes the same loop: long lists of equal parts share one
- * node. */
+/* The node of the previous piece, with a reference, if it describes the same loop: long lists of equal
+ * parts share one node. */
 static struct dt_node *share_previous_node(const struct collect *c, const struct dt_node *loop)
 {
     struct dt_node *last = c->count ? c->item[c->count - 1].node : NULL;
@@ -170,13 +159,13 @@ static void collect_free(struct collect *c)
     free(c->item);
 }
 
-/* Properties that all entries of a finished list share. */
+/* Properties of a complete list of at least two pieces. */
 struct survey {
-    uint64_t size;
-    int64_t step;
-    bool blocks; /* all are blocks */
-    bool equal;  /* all are alike */
-    bool steady; /* offsets advance by `step` */
+    uint64_t size; /* packed bytes of all pieces */
+    int64_t step;  /* from the offset of the first piece to that of the second */
+    bool blocks;   /* all pieces are dense blocks */
+    bool equal;    /* all pieces have the same size and node */
+    bool steady;   /* every offset is `step` behind the one before it */
 };
 
 static struct survey collect_summarize_pieces(const struct collect *c)
@@ -195,38 +184,30 @@ static struct survey collect_summarize_pieces(const struct collect *c)
 
 static struct dt_node *make_index(const struct collect *c, uint64_t size)
 {
-    struct dt_node *n = node_new(NODE_INDEX, size);
-    int64_t *offsets = malloc(c->count * sizeof(*offsets));
-    if (!n || !offsets) {
-        free(offsets);
-        free(n);
+    struct dt_node *n = node_new(NODE_INDEX, size, c->count * sizeof(int64_t));
+    if (!n)
         return NULL;
-    }
-    for (size_t i = 0; i < c->count; i++)
-        offsets[i] = c->item[i].offset - c->item[0].offset;
     n->index.count = c->count;
     n->index.length = c->item[0].size;
-    n->index.offsets = offsets;
+    n->index.offsets = (int64_t *)(n + 1);
+    for (size_t i = 0; i < c->count; i++)
+        n->index.offsets[i] = c->item[i].offset - c->item[0].offset;
     return n;
 }
 
 static struct dt_node *make_blocks(const struct collect *c, uint64_t size)
 {
-    struct dt_node *n = node_new(NODE_BLOCKS, size);
-    struct dt_block *entry = malloc((c->count + 1) * sizeof(*entry));
-    if (!n || !entry) {
-        free(entry);
-        free(n);
-        return NULL;
-    }
+    struct dt_node *n = node_new(NODE_BLOCKS, size, (c->count + 1) * sizeof(struct dt_block));
     uint64_t start = 0;
+    if (!n)
+        return NULL;
+    n->blocks.count = c->count;
+    n->blocks.entry = (struct dt_block *)(n + 1);
     for (size_t i = 0; i < c->count; i++) {
-        entry[i] = (struct dt_block){c->item[i].offset - c->item[0].offset, start};
+        n->blocks.entry[i] = (struct dt_block){c->item[i].offset - c->item[0].offset, start};
         start += c->item[i].size;
     }
-    entry[c->count] = (struct dt_block){0, start};
-    n->blocks.count = c->count;
-    n->blocks.entry = entry;
+    n->blocks.entry[c->count] = (struct dt_block){0, start};
     return n;
 }
 
@@ -234,33 +215,29 @@ static struct dt_node *make_blocks(const struct collect *c, uint64_t size)
 static struct dt_node *piece_node(const struct placed *p)
 {
     if (!p->node)
-        return node_new(NODE_BLOCK, p->size);
+        return node_new(NODE_BLOCK, p->size, 0);
     p->node->refs++;
     return p->node;
 }
 
 static struct dt_node *make_list_node(const struct collect *c, uint64_t size)
 {
-    struct dt_node *n = node_new(NODE_LIST, size);
-    struct dt_child *entry = malloc((c->count + 1) * sizeof(*entry));
-    if (!n || !entry) {
-        free(entry);
-        free(n);
-        return NULL;
-    }
-    n->list.entry = entry;
+    struct dt_node *n = node_new(NODE_LIST, size, (c->count + 1) * sizeof(struct dt_child));
     uint64_t start = 0;
+    if (!n)
+        return NULL;
+    n->list.entry = (struct dt_child *)(n + 1);
     for (size_t i = 0; i < c->count; i++) {
         struct dt_node *child = piece_node(&c->item[i]);
         if (!child) {
             node_release(n);
             return NULL;
         }
-        entry[i] = (struct dt_child){c->item[i].offset - c->item[0].offset, start, child};
+        n->list.entry[i] = (struct dt_child){c->item[i].offset - c->item[0].offset, start, child};
         start += child->size;
         n->list.count++;
     }
-    entry[c->count] = (struct dt_child){0, start, NULL};
+    n->list.entry[c->count] = (struct dt_child){0, start, NULL};
     return n;
 }
 
@@ -305,7 +282,7 @@ const struct dt_layout *dt_layout_of(struct dtype *t)
     if (t->layout)
         return t->layout;
     int64_t offset = 0;
-    struct dt_node *node = t->size > 0 ? layout_build(t->shape, &offset) : node_new(NODE_BLOCK, 0);
+    struct dt_node *node = t->size > 0 ? layout_build(t->shape, &offset) : node_new(NODE_BLOCK, 0, 0);
     struct dt_layout *layout = malloc(sizeof(*layout));
     if (!layout || !node) {
         free(layout);

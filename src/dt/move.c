@@ -1,6 +1,6 @@
-/* move.c: packing and unpacking, the inner loops. One body serves both directions: `unpack` is a constant at
- * every call, so the compiler writes two versions. Blocks of 1, 2, 4, 8 and 16 bytes move as words, others by
- * memcpy; a call is made for each loop or list, never for each block.
+/* move.c: the inner loops of packing and unpacking. `unpack` is a constant at every call, so that the
+ * compiler generates a version for each direction. Blocks of common lengths from 1 to 32 bytes are copied
+ * as words, other blocks by memcpy. A function is called for each loop or list, not for each block.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -17,7 +17,8 @@ FORCE_INLINE void move_bytes(char *mem, char *buf, size_t len, bool unpack)
         memcpy(buf, mem, len);
 }
 
-/* `count` blocks of a length known to the compiler. Four at a time: the loads do not wait for each other. */
+/* Copies `count` blocks of a length known to the compiler, four at a time so that the processor overlaps
+ * the loads. */
 FORCE_INLINE void move_words(char *mem, int64_t stride, uint64_t count, char *buf, size_t len, bool unpack)
 {
     for (; count >= 4; count -= 4) {
@@ -94,8 +95,8 @@ FORCE_INLINE void move_indexed_blocks(char *mem, const int64_t *offset, uint64_t
     }
 }
 
-/* Short blocks of unlike lengths are the fields of structures: two words that may overlap beat a call to
- * memcpy. */
+/* Copies a field of a structure: short blocks of different lengths. Two words that may overlap are faster
+ * than a call of memcpy. */
 FORCE_INLINE void move_structure_field(char *mem, char *buf, size_t len, bool unpack)
 {
     if (len > 16) {
@@ -123,8 +124,8 @@ FORCE_INLINE void move_blocks(char *mem, const struct dt_block *e, uint64_t coun
 static void pack_range(const struct dt_node *n, char *mem, uint64_t from, uint64_t to, char *buf);
 static void unpack_range(const struct dt_node *n, char *mem, uint64_t from, uint64_t to, char *buf);
 
-FORCE_INLINE void move_range_of(const struct dt_node *n, char *mem, uint64_t from, uint64_t to, char *buf,
-                                bool unpack)
+FORCE_INLINE void move_child_range(const struct dt_node *n, char *mem, uint64_t from, uint64_t to, char *buf,
+                                   bool unpack)
 {
     if (unpack)
         unpack_range(n, mem, from, to, buf);
@@ -132,7 +133,7 @@ FORCE_INLINE void move_range_of(const struct dt_node *n, char *mem, uint64_t fro
         pack_range(n, mem, from, to, buf);
 }
 
-/* `count` whole children of a loop. */
+/* Copies `count` whole children of a loop. */
 FORCE_INLINE void move_children(const struct dt_node *child, int64_t stride, uint64_t count, char *mem,
                                 char *buf, bool unpack)
 {
@@ -158,7 +159,7 @@ FORCE_INLINE void move_children(const struct dt_node *child, int64_t stride, uin
         return;
     }
     for (uint64_t i = 0; i < count; i++, mem += stride, buf += size)
-        move_range_of(child, mem, 0, size, buf, unpack);
+        move_child_range(child, mem, 0, size, buf, unpack);
 }
 
 FORCE_INLINE void range_loop(const struct dt_node *n, char *mem, uint64_t from, uint64_t to, char *buf,
@@ -172,7 +173,7 @@ FORCE_INLINE void range_loop(const struct dt_node *n, char *mem, uint64_t from, 
         mem += (int64_t)first * stride;
         if (skip) {
             uint64_t part = MIN(size - skip, to - from);
-            move_range_of(child, mem, skip, skip + part, buf, unpack);
+            move_child_range(child, mem, skip, skip + part, buf, unpack);
             from += part;
             buf += part;
             mem += stride;
@@ -183,7 +184,7 @@ FORCE_INLINE void range_loop(const struct dt_node *n, char *mem, uint64_t from, 
     move_children(child, stride, whole, mem, buf, unpack);
     uint64_t tail = to - from - whole * size;
     if (tail)
-        move_range_of(child, mem + (int64_t)whole * stride, 0, tail, buf + whole * size, unpack);
+        move_child_range(child, mem + (int64_t)whole * stride, 0, tail, buf + whole * size, unpack);
 }
 
 FORCE_INLINE void range_index(const struct dt_node *n, char *mem, uint64_t from, uint64_t to, char *buf,
@@ -204,9 +205,7 @@ FORCE_INLINE void range_index(const struct dt_node *n, char *mem, uint64_t from,
         move_bytes(mem + offset[first + whole], buf + whole * len, tail, unpack);
 }
 
-/* The entry that contains packed byte `at`, by bisection. `start` points to the start offset of the first of `count`
- * entries, which are `stride` bytes apart. No entry is empty. */
-static uint64_t entry_find(const uint64_t *start, size_t stride, uint64_t count, uint64_t at)
+uint64_t dt_find_entry(const uint64_t *start, size_t stride, uint64_t count, uint64_t at)
 {
     uint64_t low = 0, high = count;
     while (high - low > 1) {
@@ -227,7 +226,7 @@ FORCE_INLINE void range_blocks(const struct dt_node *n, char *mem, uint64_t from
         move_blocks(mem, e, n->blocks.count, buf, unpack);
         return;
     }
-    for (uint64_t i = entry_find(&e->start, sizeof(*e), n->blocks.count, from); from < to; i++) {
+    for (uint64_t i = dt_find_entry(&e->start, sizeof(*e), n->blocks.count, from); from < to; i++) {
         uint64_t part = MIN(e[i + 1].start, to) - from;
         move_bytes(mem + e[i].offset + (from - e[i].start), buf, part, unpack);
         from += part;
@@ -239,9 +238,9 @@ FORCE_INLINE void range_list(const struct dt_node *n, char *mem, uint64_t from, 
                              bool unpack)
 {
     const struct dt_child *e = n->list.entry;
-    for (uint64_t i = entry_find(&e->start, sizeof(*e), n->list.count, from); from < to; i++) {
+    for (uint64_t i = dt_find_entry(&e->start, sizeof(*e), n->list.count, from); from < to; i++) {
         uint64_t part = MIN(e[i + 1].start, to) - from, skip = from - e[i].start;
-        move_range_of(e[i].node, mem + e[i].offset, skip, skip + part, buf, unpack);
+        move_child_range(e[i].node, mem + e[i].offset, skip, skip + part, buf, unpack);
         from += part;
         buf += part;
     }

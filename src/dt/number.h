@@ -1,6 +1,6 @@
 /* number.h: storage and arithmetic types of the less common predefined datatypes. A compiler may lack half
- * precision or a 128-bit float; the type then keeps its size and has no arithmetic. The conditions live here
- * and nowhere else.
+ * precision or a 128-bit float; the type then keeps its size and has no arithmetic. No other file tests
+ * for these compilers.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_DT_NUMBER_H
@@ -12,7 +12,7 @@
 typedef __int128 num_i128;
 typedef unsigned __int128 num_u128;
 
-/* Storage types, which exist also where the compiler has no arithmetic for them. */
+/* Storage types, which exist for every compiler. */
 typedef uint16_t num_store16;
 typedef struct {
     uint16_t half[2];

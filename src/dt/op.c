@@ -1,4 +1,4 @@
-/* op.c: operators: which the standard defines for which types, and how they are applied.
+/* op.c: predefined and user operators: the types for which they are defined, and their application.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "dt/op.h"
@@ -14,17 +14,18 @@
 #include "dt/walk.h"
 
 #define BIT(class) (1u << CLASS_##class)
-/* The standard keeps MPI_CHAR, a printable character, out of reductions; programs use it as the integer that
- * it is in C all the same, and have come to expect that this works. */
+/* The standard excludes MPI_CHAR, a printable character, from reductions. Existing programs reduce it as
+ * the integer that it is in C, so it is allowed here. */
 #define INTEGERS   (BIT(C_INTEGER) | BIT(FORTRAN_INTEGER) | BIT(MULTI) | BIT(CHARACTER))
 #define ARITHMETIC (INTEGERS | BIT(FLOATING))
-/* Here the standard stops at C integers and logicals; other numbers are taken too, for the same reason. */
+/* The standard defines these for C integers and logicals only. Other numbers are allowed for existing
+ * programs, too. */
 #define LOGICAL_OPS (INTEGERS | BIT(LOGICAL) | BIT(FLOATING))
 #define BITWISE     (INTEGERS | BIT(BYTE))
 
 static const struct {
     const char *name;
-    unsigned classes; /* the types it is defined for; none outside windows for the last two */
+    unsigned classes; /* bits of enum dt_class; 0: only for accumulate operations on windows */
 } rules[] = {
     [OP_SUM] = {"MPI_SUM", ARITHMETIC | BIT(COMPLEX)},
     [OP_PROD] = {"MPI_PROD", ARITHMETIC | BIT(COMPLEX)},
@@ -89,13 +90,13 @@ void op_release(struct op *op)
     objmem_free(op);
 }
 
-/* A structure of a value and its index: a named pair, or one made by MPI_Type_get_value_index. */
+/* True for a structure of a value and its index: a named pair, or a type of MPI_Type_get_value_index. */
 static bool is_pair(const struct dtype *t)
 {
     return t->obj.predefined && t->shape && t->shape->count == 2;
 }
 
-/* The loop for a predefined type, or NULL. */
+/* The kernel for a predefined type, or NULL. */
 static op_kernel *find_kernel(const struct op *op, const struct dtype *t)
 {
     if (is_pair(t))
@@ -173,10 +174,10 @@ static void apply_user(const struct op *op, const void *in, void *inout, MPI_Cou
     }
 }
 
-/* Applies to a derived type, run by run; the operands lie `shift` bytes apart. */
+/* Context of visit_apply_kernel. */
 struct runs {
     const struct op *op;
-    intptr_t shift;
+    intptr_t shift; /* from an address in `inout` to the corresponding one in `in` */
 };
 
 static int visit_apply_kernel(void *context, struct dtype *basic, MPI_Count count, char *address)

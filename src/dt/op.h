@@ -1,4 +1,4 @@
-/* op.h: reduction operators as collectives see them.
+/* op.h: reduction operators, and their application to typed data.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_DT_OP_H
@@ -16,7 +16,7 @@ struct op {
     MPI_User_function_c *function_large;
 };
 
-/* Predefined operators by handle value - 0x20; those without a handle are no operators. */
+/* Predefined operators by handle value - 0x20. An entry whose member `handle` is 0 is unused. */
 #define OP_HANDLES 32
 extern struct op op_by_handle[OP_HANDLES];
 
@@ -43,34 +43,35 @@ static inline MPI_Op op_handle(const struct op *op)
     return op->handle ? (MPI_Op)(uintptr_t)op->handle : (MPI_Op)op;
 }
 
-/* A new user operator; exactly one of the functions is given. */
+/* Creates a user operator; one of the functions is NULL. */
 int op_new(MPI_User_function *function, MPI_User_function_c *large, bool commutative, struct op **out);
 
 void op_retain(struct op *op);
 void op_release(struct op *op);
 
-/* 0, or MPI_ERR_OP with a sentence when the standard does not define this operator for this type. */
+/* Returns 0, or MPI_ERR_OP if the operator is not defined for the type. */
 int op_check(const struct op *op, const struct dtype *t);
 
-/* The same for accumulating into windows, where MPI_REPLACE and MPI_NO_OP are operators too and a derived
- * type will do when all its data is of one predefined type. */
+/* op_check for accumulate operations on windows: MPI_REPLACE and MPI_NO_OP are allowed, and derived types
+ * whose data is of one predefined type. */
 int op_check_accumulate(const struct op *op, const struct dtype *t, MPI_Count count);
 
-/* inout[i] = in[i] op inout[i], in typed layout (the MPI_Reduce_local order: `in` is the left operand). */
+/* inout[i] = in[i] op inout[i]: `in` is the left operand, as in MPI_Reduce_local. */
 void op_apply(const struct op *op, const void *in, void *inout, MPI_Count count, struct dtype *t);
 
-/* out[i] = left[i] op right[i] if an operand or `out` is in GPU memory; `out` may be an operand. 0, or an error class. */
+/* out[i] = left[i] op right[i] for memory of which a part is in a GPU; `out` may be an operand. Returns 0
+ * or an error class. */
 int op_apply3_on_device(const struct op *op, const void *left, const void *right, void *out, MPI_Count count,
                         struct dtype *t);
 
-/* True if GPUs compute this operator of this type; else processors do it on copies. */
+/* True if a GPU kernel computes this operator of this type; else the processor computes it on copies. */
 bool op_has_kernel(const struct op *op, const struct dtype *t);
 
-/* op_apply if an operand is in GPU memory. 0, or an error class. */
+/* op_apply for operands of which one is in GPU memory. Returns 0 or an error class. */
 int op_apply_on_device(const struct op *op, const void *in, void *inout, MPI_Count count, struct dtype *t);
 
-/* out[i] = left[i] op right[i] for predefined operators on contiguous types, saving a copy; returns false
- * when it has no such kernel and the caller must copy and op_apply. */
+/* out[i] = left[i] op right[i] for predefined operators on contiguous types. Returns false if there is no
+ * such kernel: the caller copies one operand to `out` and calls op_apply. */
 bool op_apply3(const struct op *op, const void *left, const void *right, void *out, MPI_Count count,
                struct dtype *t);
 

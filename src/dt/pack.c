@@ -1,5 +1,5 @@
-/* pack.c: whole messages: packing, unpacking, and copies between two typed buffers through a small window
- * that stays in the first-level cache.
+/* pack.c: packs and unpacks whole messages, and copies between two typed buffers through a window that
+ * fits in the first-level cache.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>

@@ -1,5 +1,4 @@
-/* predefined.c: the predefined datatypes, built from predefined.def by the compiler: nothing runs at
- * start-up.
+/* predefined.c: the predefined datatypes, static data that the compiler builds from predefined.def.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stddef.h>
@@ -20,7 +19,7 @@ struct dt_kind_info dt_kinds[KIND_LIMIT] = {
 #undef PAIR
 };
 
-/* C types by name, so that pairs can be spelled as the structures they describe. */
+/* C types by name, of which the structures of pairs are declared. */
 #define BASIC(name, handle, ctype, num, class, external) typedef ctype ctype_##name;
 #define PAIR(name, handle, value, index)
 #include "dt/predefined.def"
@@ -36,7 +35,7 @@ struct dt_kind_info dt_kinds[KIND_LIMIT] = {
 #undef BASIC
 #undef PAIR
 
-/* One block each; a pair with a hole between its halves has two. */
+/* Layouts: one block; two blocks for a pair with a gap between value and index. */
 #define PAIR_SIZE(value, index) (sizeof(ctype_##value) + sizeof(ctype_##index))
 #define PAIR_DENSE(name, value) (offsetof(struct pair_##name, b) == sizeof(ctype_##value))
 
@@ -73,7 +72,7 @@ static struct dt_layout layouts[KIND_LIMIT] = {
 
 static struct dtype types[KIND_LIMIT];
 
-/* Pairs are structures of two named types, also for MPI_Get_elements and external32. */
+/* A pair has the shape of a structure of two named types, which MPI_Get_elements and external32 use. */
 #define BASIC(name, handle, ctype, num, class, external)
 #define PAIR(name, handle, value, index)    \
     static struct dt_shape shape_##name = { \

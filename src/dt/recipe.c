@@ -8,7 +8,7 @@
 struct dt_recipe *recipe_new(int combiner, MPI_Count integers, MPI_Count addresses, MPI_Count counts,
                              MPI_Count types)
 {
-    /* One piece of memory: the widest entries first, so that all are aligned. */
+    /* One allocation, the widest entries first, so that all are aligned. */
     size_t bytes = sizeof(struct dt_recipe) + (size_t)counts * sizeof(MPI_Count) +
                    (size_t)addresses * sizeof(MPI_Aint) + (size_t)types * sizeof(struct dtype *) +
                    (size_t)integers * sizeof(int);

@@ -1,4 +1,5 @@
-/* recipe.h: how a datatype was made, as MPI_Type_get_envelope and MPI_Type_get_contents report it.
+/* recipe.h: the constructor of a datatype and its arguments, for MPI_Type_get_envelope and
+ * MPI_Type_get_contents.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_DT_RECIPE_H
@@ -9,14 +10,15 @@
 
 struct dt_recipe {
     int combiner;
-    MPI_Count integers, addresses, counts, types; /* how many of each */
+    MPI_Count integers, addresses, counts, types; /* entries in the lists below */
     int *integer;
     MPI_Aint *address;
-    MPI_Count *large;    /* filled when the type was made by a large-count function */
+    MPI_Count *large;    /* filled by large-count constructors */
     struct dtype **type; /* retained */
 };
 
-/* An empty recipe with room for this many of each; the fillers below append. */
+/* An empty recipe with memory for these numbers of entries, to which the functions below append. NULL: out
+ * of memory. */
 struct dt_recipe *recipe_new(int combiner, MPI_Count integers, MPI_Count addresses, MPI_Count counts,
                              MPI_Count types);
 void recipe_free(struct dt_recipe *r);
@@ -25,10 +27,10 @@ void recipe_integer(struct dt_recipe *r, int value);
 void recipe_address(struct dt_recipe *r, MPI_Aint value);
 void recipe_large(struct dt_recipe *r, MPI_Count value);
 void recipe_type(struct dt_recipe *r, struct dtype *t);
-/* A count that the small form keeps as an integer and the large form as a count. */
+/* A count: an integer in the small form, a count in the large form. */
 void recipe_number(struct dt_recipe *r, bool wide, MPI_Count value);
 void recipe_numbers(struct dt_recipe *r, bool wide, struct ivec v, MPI_Count n);
-/* A byte displacement: an address in the small form, a count in the large one. */
+/* A byte displacement: an address in the small form, a count in the large form. */
 void recipe_bytes(struct dt_recipe *r, bool wide, MPI_Count value);
 
 #endif

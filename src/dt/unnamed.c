@@ -1,6 +1,6 @@
-/* unnamed.c: predefined types without a name: the Fortran kinds by precision, pairs of a value and
- * an index, and the types found by their size. Asking twice gives the same type, which lives as long as the
- * process.
+/* unnamed.c: predefined types without a name: Fortran kinds by precision and range, pairs of a value and
+ * an index, and MPI_Type_match_size. Equal arguments return the same type, which exists until the process
+ * ends.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <float.h>
@@ -11,11 +11,11 @@
 #include "dt/kind.h"
 #include "dt/recipe.h"
 
-struct kept {
-    struct kept *next;
+struct cached_type {
+    struct cached_type *next;
     struct dtype *type;
 };
-static struct kept *kept;
+static struct cached_type *cached_types;
 
 static bool recipes_are_equal(const struct dt_recipe *a, const struct dt_recipe *b)
 {
@@ -27,10 +27,10 @@ static bool recipes_are_equal(const struct dt_recipe *a, const struct dt_recipe 
     return same;
 }
 
-/* The type kept for this recipe, or a new one of this shape. Owns both afterwards. */
+/* The cached type with this recipe, or a new one of this shape. Takes ownership of both. */
 static int find_or_cache_type(struct dt_recipe *r, struct dt_shape *shape, struct dtype **out)
 {
-    for (struct kept *k = kept; r && k; k = k->next) {
+    for (struct cached_type *k = cached_types; r && k; k = k->next) {
         if (recipes_are_equal(k->type->recipe, r)) {
             recipe_free(r);
             free(shape);
@@ -38,9 +38,9 @@ static int find_or_cache_type(struct dt_recipe *r, struct dt_shape *shape, struc
             return 0;
         }
     }
-    struct kept *k = malloc(sizeof(*k));
+    struct cached_type *k = malloc(sizeof(*k));
     struct dtype *t = NULL;
-    int rc = !r || !k ? err_set(MPI_ERR_NO_MEM, "out of memory for the description of a datatype") : 0;
+    int rc = !r || !k ? dtype_report_no_memory() : 0;
     if (rc)
         free(shape);
     else
@@ -56,8 +56,8 @@ static int find_or_cache_type(struct dt_recipe *r, struct dt_shape *shape, struc
     }
     t->recipe = r;
     t->obj.predefined = true;
-    *k = (struct kept){kept, t};
-    kept = k;
+    *k = (struct cached_type){cached_types, t};
+    cached_types = k;
     *out = t;
     return 0;
 }
@@ -73,7 +73,7 @@ static int cache_alias(int combiner, int n, const int *numbers, enum dt_kind kin
     return find_or_cache_type(r, shape, out);
 }
 
-/* What SELECTED_REAL_KIND and SELECTED_INT_KIND of the Fortran compiler choose from, smallest first. */
+/* Kinds that SELECTED_REAL_KIND and SELECTED_INT_KIND of the Fortran compiler return, in increasing order. */
 static const struct {
     int precision, range;
     enum dt_kind real, complex;
@@ -164,7 +164,7 @@ int dtype_value_index(struct dtype *value, struct dtype *index, struct dtype **o
     return find_or_cache_type(r, shape, out);
 }
 
-/* Half precision is here too: gfortran has no such kind, other compilers and languages do. */
+/* With half precision: gfortran has no such kind, but other compilers and languages have. */
 static const struct {
     int typeclass;
     enum dt_kind kind;

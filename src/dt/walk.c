@@ -1,4 +1,4 @@
-/* walk.c: follows shapes down to predefined types.
+/* walk.c: descends from the shape of a type to its predefined types.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "dt/walk.h"
