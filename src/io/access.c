@@ -1,11 +1,11 @@
-/* access.c: independent access. Data that is contiguous in memory and in the file is one system call. Memory
- * in pieces becomes a list (preadv, pwritev) or, where pieces are small, goes through a buffer. Small holes
- * in the file are read over.
+/* access.c: independent access. Data that is contiguous in memory and in the file takes one system call.
+ * Data that is not contiguous in memory takes a list of pieces (preadv, pwritev), or a buffer if the
+ * pieces are small. A read covers small holes of the file, too (data sieving).
  *
- * Small pieces with small holes between them: where the ranks' views together cover the file (tiles.h), a stretch is read,
- * changed and written again under a lock; else they are written through a mapping where the file system allows it (mapped.h).
- * Holes that are in no view are never written, unless the user asks for it with romio_ds_write: somebody may write there at
- * the same time, and its bytes would be lost.
+ * Writes of small pieces with small holes: if the views of all ranks together cover the file (tiles.h), a
+ * range is read, modified and written under a lock; else the pieces are written through a mapping if the
+ * file system allows it (mapped.h). Holes that are in no view are not written unless the hint
+ * romio_ds_write requires it: a concurrent write of another process into the hole would be lost.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io/access.h"
@@ -21,26 +21,30 @@
 #include "io/posix.h"
 #include "io/remote.h"
 
-/* A piece of memory that is worth an entry in a list of its own; smaller ones are copied. */
+/* Pieces of memory of at least this size are transferred by an entry in a list; smaller pieces are copied
+ * into a buffer. */
 #define LIST_PIECE_MIN 2048
 #define LIST_MAX       256
-/* The sizes below weigh a system call (or what a file system does in it) against the bytes that are copied meanwhile. Both go with
- * the speed of the processor, so the ratio holds on machines of other speeds within a factor of two, and at such a limit both
- * ways cost about the same. Hints decide where it does not: romio_ds_read, romio_ds_write, fishplate_map.
+/* The sizes below compare the cost of a system call (and of the file system's work in it) with that of
+ * copying bytes. Both depend on the speed of the processor, so that the ratio differs between machines by
+ * a factor of two at most, and at these limits the cost of both methods is about equal. Hints override the
+ * limits: romio_ds_read, romio_ds_write, fishplate_map.
  *
- * A hole that costs less to read than the system call that would go round it: 0.3 to 0.5 us, in which 4 KiB are copied. */
+ * Reading a smaller hole costs less than one more system call: 0.3 to 0.5 us, in which 4 KiB are copied. */
 #define HOLE_WORTH_READING 4096
-/* Pieces that cost less to copy into a mapping than the system calls that would write them: smaller than a page, since a page is
- * what a mapping costs (asking for it, the entry of the table), whatever is written into it. */
+/* Copying smaller pieces into a mapping costs less than writing them by system calls. The limit is a page:
+ * the cost of a mapping (populating a page, its page-table entry) does not depend on the bytes that are
+ * written to the page. */
 #define PIECE_WORTH_MAPPING 4096
-/* Pieces and holes that cost less to read, change and write again than the system calls for each. A call that writes takes
- * a lock of the file and a turn of the journal, which is worth some 16 KiB of copying. Measured on ext4, 2 to 8 ranks: pieces of
- * 4 KiB with holes of 12 KiB 1823 instead of 655 MB/s; pieces and holes of 16 KiB 1646 instead of 3149. */
+/* Reading, modifying and writing smaller pieces and holes costs less than a system call for each piece. A
+ * write acquires a lock of the file in the kernel and a journal entry, which cost as much as copying 16
+ * KiB. Measured on ext4, 2 to 8 ranks, in MB/s with and without read-modify-write: pieces of 4 KiB with
+ * holes of 12 KiB 1823 and 655; pieces and holes of 16 KiB 1646 and 3149. */
 #define PIECE_WORTH_REWRITING (16 << 10)
 #define HOLE_WORTH_REWRITING  (16 << 10)
-/* Less than this is written with a system call, also when that has to wait. */
+/* Batches of fewer bytes are written by system calls, even if these must wait for another rank. */
 #define BATCH_WORTH_MAPPING (16 << 10)
-/* Number of bytes from which a mapping or a lock pays off. */
+/* Number of pieces from which a mapping or a lock costs less than a system call for each piece. */
 #define PIECES_WORTH_JOINING 16
 
 static int no_memory(const struct file *f, uint64_t bytes)
@@ -49,7 +53,7 @@ static int no_memory(const struct file *f, uint64_t bytes)
                    (unsigned long long)bytes);
 }
 
-/* The access goes through a copy of the buffer in host memory, with the same layout. */
+/* Replaces a buffer in GPU memory by a copy in host memory with the same layout. */
 static int use_host_copy(struct access *a)
 {
     MPI_Aint gap;
@@ -62,7 +66,8 @@ static int use_host_copy(struct access *a)
     return a->write ? dt_copy(a->device, a->count, a->type, a->buf, a->count, a->type) : 0;
 }
 
-/* The first `bytes` bytes of the data, which were read, to the user's buffer. */
+/* Copies the first `bytes` bytes of the data, which were read, from the host copy to the user's buffer in
+ * GPU memory. */
 static int return_copy(struct access *a, MPI_Count bytes)
 {
     struct dt_cursor from, to;
@@ -169,19 +174,19 @@ bool access_is_block(const struct access *a, char **at)
     return block;
 }
 
-/* Everything a transfer walks with. */
+/* State of a transfer. */
 struct transfer {
     struct access *a;
-    struct view_walk places;
-    struct dt_cursor memory;
-    char *block;   /* the memory when it is one block, else NULL */
-    bool small;    /* pieces of memory are copied, not listed */
-    bool sieves;   /* holes of the file may be moved too */
-    int64_t fence; /* a place in the file that divides batches */
-    uint64_t most; /* bytes of a batch */
-    int64_t reach; /* the end of the access in the file, or 0 where only a batch's is known */
-    bool touched;  /* something was written through a mapping */
-    char *buffer;  /* allocated when first needed */
+    struct view_walk places; /* of the pieces in the file that remain */
+    struct dt_cursor memory; /* over the memory that remains, unless it is one block */
+    char *block;             /* the memory if it is one block, else NULL */
+    bool small;              /* pieces of memory are copied through `buffer`, not listed */
+    bool sieves;             /* holes of the file may be read or rewritten */
+    int64_t fence;           /* file offset that no batch crosses */
+    uint64_t most;           /* limit of the bytes of a batch */
+    int64_t reach;           /* end of the access in the file; 0: not known */
+    bool touched;            /* a batch was written through a mapping */
+    char *buffer;            /* allocated when first needed */
     size_t buffer_size;
 };
 
@@ -204,13 +209,11 @@ static int move_through_buffer(struct transfer *t, int64_t offset, uint64_t len)
     while (len > 0 && !rc) {
         const size_t n = MIN(len, t->buffer_size);
         size_t done = 0;
-        if (a->write) {
+        if (a->write)
             dt_cursor_pack(&t->memory, t->buffer, n);
-            rc = posix_write(a->file, t->buffer, n, offset, &done);
-        } else {
-            rc = posix_read(a->file, t->buffer, n, offset, &done);
+        rc = posix_transfer(a->file, a->write, t->buffer, n, offset, &done);
+        if (!a->write)
             dt_cursor_unpack(&t->memory, t->buffer, done);
-        }
         a->moved += done;
         if (done < n)
             return rc ? rc : ERR_AGAIN; /* the end of the file */
@@ -220,8 +223,8 @@ static int move_through_buffer(struct transfer *t, int64_t offset, uint64_t len)
     return rc;
 }
 
-/* Moves `len` bytes between one place of the file and the pieces of user memory, which preadv and pwritev get as a
- * list. */
+/* Moves `len` bytes between one place of the file and the pieces of user memory, which preadv and pwritev
+ * get as a list. */
 static int move_with_iovec(struct transfer *t, int64_t offset, uint64_t len)
 {
     struct access *a = t->a;
@@ -234,8 +237,7 @@ static int move_with_iovec(struct transfer *t, int64_t offset, uint64_t len)
             list[n].iov_len = dt_cursor_next(&t->memory, len - sum, &list[n].iov_base);
             sum += list[n].iov_len;
         }
-        const int rc = a->write ? posix_writev(a->file, list, n, offset, &done)
-                                : posix_readv(a->file, list, n, offset, &done);
+        const int rc = posix_transfer_list(a->file, a->write, list, n, offset, &done);
         a->moved += done;
         if (rc || done < sum)
             return rc ? rc : ERR_AGAIN;
@@ -251,23 +253,21 @@ static int move_piece(struct transfer *t, int64_t offset, uint64_t len)
     if (!t->block)
         return t->small ? move_through_buffer(t, offset, len) : move_with_iovec(t, offset, len);
     size_t done = 0;
-    char *at = t->block + a->moved;
-    const int rc =
-        a->write ? posix_write(a->file, at, len, offset, &done) : posix_read(a->file, at, len, offset, &done);
+    const int rc = posix_transfer(a->file, a->write, t->block + a->moved, len, offset, &done);
     a->moved += done;
     return rc ? rc : done < len ? ERR_AGAIN : 0;
 }
 
-/* The next pieces of the file that lie within `span` bytes. */
+/* Pieces of the file that are accessed together. */
 struct batch {
-    int64_t from, to;
-    uint64_t bytes;
+    int64_t from, to; /* file offsets of the first byte and behind the last one */
+    uint64_t bytes;   /* of all pieces */
     int pieces;
-    struct view_walk places; /* before the first of them */
+    struct view_walk places; /* positioned at the first piece */
 };
 
-/* Collects the next pieces of the file view that are accessed together. A piece longer than `span` is a batch of its
- * own. No batch crosses t->fence or has more than t->most bytes. */
+/* Collects the next pieces of the file view that lie within `span` bytes. A piece longer than `span` is a
+ * batch of its own. No batch crosses t->fence or has more than t->most bytes. */
 static void batch_collect_pieces(struct transfer *t, struct batch *b, uint64_t span)
 {
     int64_t at = 0;
@@ -290,8 +290,8 @@ static void batch_collect_pieces(struct transfer *t, struct batch *b, uint64_t s
     }
 }
 
-/* True if the gaps between the pieces are so short that reading and writing them too is cheaper than one access for
- * each piece. */
+/* True if the gaps between the pieces are so short that reading and writing them too is cheaper than one
+ * access for each piece. */
 static bool batch_is_dense(const struct batch *b, enum io_choice choice)
 {
     const uint64_t holes = (uint64_t)(b->to - b->from) - b->bytes;
@@ -299,8 +299,8 @@ static bool batch_is_dense(const struct batch *b, enum io_choice choice)
            (choice == IO_ENABLE || holes / (uint64_t)(b->pieces - 1) < HOLE_WORTH_READING);
 }
 
-/* Copies the pieces of the batch between user memory and `base`, an image of the file that starts at b->from and has
- * `have` bytes. */
+/* Copies the pieces of the batch between user memory and `base`, an image of the file that starts at
+ * b->from and has `have` bytes. */
 static void batch_copy(struct transfer *t, const struct batch *b, char *base, uint64_t have)
 {
     struct access *a = t->a;
@@ -329,7 +329,7 @@ static int sieve_read(struct transfer *t, const struct batch *b)
 {
     const uint64_t span = (uint64_t)(b->to - b->from);
     size_t done = 0;
-    const int rc = posix_read(t->a->file, t->buffer, span, b->from, &done);
+    const int rc = posix_transfer(t->a->file, false, t->buffer, span, b->from, &done);
     batch_copy(t, b, t->buffer, done);
     return rc ? rc : done < span ? ERR_AGAIN : 0;
 }
@@ -347,40 +347,42 @@ static int move_batch(struct transfer *t, const struct batch *b)
     return rc;
 }
 
-/* Under an exclusive lock of the stretch: all writers of this file take one. */
+/* Reads, modifies and writes the range of the batch. The caller holds an exclusive lock of the range; all
+ * writers of this file acquire one. */
 static int sieve_write(struct transfer *t, const struct batch *b)
 {
     const uint64_t span = (uint64_t)(b->to - b->from), before = t->a->moved;
     size_t done = 0;
-    int rc = posix_read(t->a->file, t->buffer, span, b->from, &done);
-    if (rc) /* maybe a bad place that nobody wants to write */
+    int rc = posix_transfer(t->a->file, false, t->buffer, span, b->from, &done);
+    if (rc) /* the unreadable bytes may lie in a hole: write the pieces alone */
         return move_batch(t, b);
     memset(t->buffer + done, 0, span - done);
     batch_copy(t, b, t->buffer, span);
-    rc = posix_write(t->a->file, t->buffer, span, b->from, &done);
-    if (rc) /* how many of the bytes are there */
+    rc = posix_transfer(t->a->file, true, t->buffer, span, b->from, &done);
+    if (rc) /* count the bytes of the pieces that were written */
         t->a->moved = view_offset_to_position(&t->a->view, t->a->start + before, t->a->start + t->a->moved,
                                               b->from + (int64_t)done) -
                       t->a->start;
     return rc;
 }
 
-/* True if a batch has many pieces, shorter than `piece` on average, with gaps shorter than `hole` between them. */
+/* True if a batch has many pieces, shorter than `piece` on average, with holes shorter than `hole` between
+ * them. */
 static bool batch_has_small_pieces(const struct batch *b, uint64_t piece, uint64_t hole)
 {
     const uint64_t pieces = (uint64_t)b->pieces, holes = (uint64_t)(b->to - b->from) - b->bytes;
     return pieces >= PIECES_WORTH_JOINING && b->bytes / pieces < piece && holes / (pieces - 1) < hole;
 }
 
-/* True if the gaps of this batch should be rewritten too. Everything in them belongs to views of other ranks of the
- * same file. */
+/* True if the holes of this batch should be rewritten with the pieces. All bytes of the holes belong to
+ * views of other ranks of this file. */
 static bool batch_should_rewrite_gaps(const struct transfer *t, const struct batch *b)
 {
     return b->from >= t->a->view.tiled_from &&
            batch_has_small_pieces(b, PIECE_WORTH_REWRITING, HOLE_WORTH_REWRITING);
 }
 
-/* Faults in the pages of every piece; the pages of gaps are not touched. */
+/* Populates the pages of every piece, but no other page of the holes. */
 static bool prefault_pieces(const struct mapped *m, const struct batch *b)
 {
     struct view_walk w = b->places;
@@ -394,8 +396,8 @@ static bool prefault_pieces(const struct mapped *m, const struct batch *b)
     return true;
 }
 
-/* Writes the batch through a mapping of the file. `holes`: the pages of the gaps are faulted in as well, in one call.
- * Returns false if the batch must be written with system calls instead. */
+/* Writes the batch through a mapping of the file. holes: one call populates the pages of pieces and holes.
+ * Returns false if the batch must be written by system calls instead. */
 static bool write_mapped(struct transfer *t, const struct batch *b, bool holes)
 {
     struct mapped m;
@@ -405,9 +407,9 @@ static bool write_mapped(struct transfer *t, const struct batch *b, bool holes)
         return false;
     bool done = holes ? mapped_prefault(&m, 0, span) : prefault_pieces(&m, b);
     if (done) {
-        mapped_begin(&m);
+        bus_watch_begin(&m.watch);
         batch_copy(t, b, m.base, span);
-        done = mapped_end(&m);
+        done = bus_watch_end(&m.watch);
         t->touched = true;
     }
     mapped_close(&m);
@@ -418,14 +420,15 @@ static bool write_mapped(struct transfer *t, const struct batch *b, bool holes)
     return done;
 }
 
-/* Writes one batch while other ranks of the node write too. On tmpfs the rank that has the turn uses system calls and
- * the others a mapping; on a disk one rank writes after another. */
+/* Writes one batch while other ranks of the node write, too. On tmpfs the rank that has the turn uses
+ * system calls and the other ranks use a mapping. On a disk's file system the ranks write one after
+ * another. */
 static int write_batch_exclusively(struct transfer *t, const struct batch *b)
 {
     struct file *f = t->a->file;
-    const bool beside = f->turn && f->in_memory;
-    const bool turn = beside ? mapped_try_take_turn(f) : f->turn && b->pieces > 1 && mapped_turn_wait(f);
-    if (beside && !turn && b->bytes >= BATCH_WORTH_MAPPING &&
+    const bool parallel = f->turn && f->in_memory;
+    const bool turn = parallel ? mapped_try_take_turn(f) : f->turn && b->pieces > 1 && mapped_turn_wait(f);
+    if (parallel && !turn && b->bytes >= BATCH_WORTH_MAPPING &&
         b->bytes / (uint64_t)b->pieces >= PIECE_WORTH_MAPPING && write_mapped(t, b, false))
         return 0;
     const int rc = move_batch(t, b);
@@ -457,19 +460,19 @@ static int write_batch(struct transfer *t, const struct batch *b)
     return rc;
 }
 
-/* Writes all pieces in batches. Bytes outside all views of this file are never written: other handles and other
- * programs may write them. */
+/* Writes all pieces in batches. Bytes outside all views of this file are not written: other file handles
+ * and other programs may write them concurrently. */
 static int write_batches(struct transfer *t)
 {
     struct access *a = t->a;
-    const bool beside = a->file->turn && a->file->in_memory;
+    const bool parallel = a->file->turn && a->file->in_memory;
     const uint64_t span = a->view.tiled_from < INT64_MAX ? (uint64_t)a->file->hints.ind_wr_buffer_size
-                          : beside                       ? TURN_SPAN
+                          : parallel                     ? TURN_SPAN
                                                          : MAPPED_SPAN;
     struct batch b;
     int64_t from;
     int rc = 0;
-    if (beside) {
+    if (parallel) {
         t->most = TURN_BYTES;
         if (view_is_sorted(&a->view, a->start, a->length))
             view_file_range(&a->view, a->start, a->length, &from, &t->reach);
@@ -515,15 +518,15 @@ static int access_move_data(struct access *a)
         t.block = block;
     } else {
         void *piece;
-        struct dt_cursor look = t.memory;
-        t.small = dt_cursor_next(&look, SIZE_MAX / 2, &piece) < LIST_PIECE_MIN;
+        struct dt_cursor first = t.memory;
+        t.small = dt_cursor_next(&first, SIZE_MAX / 2, &piece) < LIST_PIECE_MIN;
     }
     const int rc = transfer_pieces(&t);
     free(t.buffer);
     return rc == ERR_AGAIN ? 0 : rc;
 }
 
-/* What an access locks as a whole. */
+/* The range that access_transfer locks: a length of 0 is the whole file. */
 static void lock_range(const struct access *a, int64_t *from, int64_t *length)
 {
     struct view_walk w;

@@ -1,4 +1,4 @@
-/* agree.c: the small collectives that keep the ranks of a file consistent.
+/* agree.c: the small collectives of files.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io/agree.h"
@@ -69,12 +69,12 @@ int agree_error(struct comm *c, const char *name, int rc)
     const int failed = agree_run_collective(&a, name);
     if (failed)
         return failed;
-    /* Who failed for the same reason has a better sentence of its own. */
+    /* A rank that failed with the same class keeps its own, more precise description. */
     return rc && (int)(code >> CODE_RANK_BITS) == rc ? rc : agree_decode(code, c, name);
 }
 
-/* One MPI_MAX over each value and its complement: max(v) equals ~max(~v), the minimum, only if the value is the same on
- * all ranks. */
+/* One MPI_MAX over each value and its complement: max(v) equals ~max(~v), the minimum, only if the value
+ * is the same on all ranks. */
 int agree_check_equal(struct comm *c, const char *name, const char *what, const int64_t *values, int n)
 {
     int64_t both[16];

@@ -1,5 +1,6 @@
-/* agree.h: what the ranks of a file exchange before all of them continue: whether a rank failed, numbers that
- * must be the same everywhere, and small values of rank 0. Everything here is collective and blocks.
+/* agree.h: small collectives among the ranks of a file: errors, comparison of arguments that must be
+ * equal, and values of rank 0. All functions on a communicator are collective and block, except
+ * agree_map_failure and agree_decode.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_IO_AGREE_H
@@ -8,19 +9,19 @@
 #include "coll/coll.h"
 #include "obj/comm.h"
 
-/* Called when a collective operation inside MPI-IO failed with `rc` because a member has died, or because another rank
- * stopped for that reason. Revokes the communicator so that no rank waits for this one, and returns an error of class
- * MPIX_ERR_PROC_FAILED. */
+/* Maps the result `rc` of a collective operation of MPI-IO. If it failed because a member died, or because
+ * another rank stopped for that reason, revokes the communicator, so that no rank waits for this one, and
+ * returns MPIX_ERR_PROC_FAILED. */
 int agree_map_failure(struct comm *c, const char *name, int rc);
 
-/* An error as one number that MPI_MAX can reduce: 0 when there is none. */
+/* An error and the rank that reports it as one number that MPI_MAX reduces; 0: no error. */
 int64_t agree_encode(int rc, int rank);
-/* The class of the error, with a sentence that names the rank it happened at unless that is this one. */
+/* The class of an encoded error. Describes the error unless this rank reported it. */
 int agree_decode(int64_t code, const struct comm *c, const char *name);
 
-/* The same error at every rank when at least one failed. */
+/* Returns an error at every rank if at least one rank failed (rc). */
 int agree_error(struct comm *c, const char *name, int rc);
-/* MPI_ERR_NOT_SAME when the n values differ between ranks; `what` names them for people. */
+/* MPI_ERR_NOT_SAME if one of the n values differs between ranks; `what` names the values in the message. */
 int agree_check_equal(struct comm *c, const char *name, const char *what, const int64_t *values, int n);
 int agree_bcast(struct comm *c, void *data, size_t len);
 /* Gathers each rank's value into recv[rank] at all ranks. */

@@ -1,5 +1,6 @@
-/* bus.c: see bus.h. The handler puts private memory where the file no longer is, so that the copy ends, and the caller repeats
- * it with system calls. Signals that are not about such a mapping go where they would have gone without us.
+/* bus.c: see bus.h. The handler replaces the missing part of the mapping by private memory, so that the
+ * copy ends, and the caller repeats the copy by system calls. Signals for other addresses are passed to
+ * the former handler.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -20,8 +21,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int files;
 static struct sigaction before;
 
-/* Called for SIGBUS: another process has truncated the file. Replaces the mapping from the faulting page to its end by
- * zeros, so that the copy can finish; bus_watch_end reports the loss. */
+/* Called for SIGBUS: another process has truncated the file. Replaces the mapping from the faulting page
+ * to its end by zeros, so that the copy can finish; bus_watch_end reports the loss. */
 static bool bus_map_zeros(struct bus_watch *w, const siginfo_t *info)
 {
     if (!w || info->si_code != BUS_ADRERR)
@@ -31,7 +32,7 @@ static bool bus_map_zeros(struct bus_watch *w, const siginfo_t *info)
     if (fault < at || fault >= at + w->length)
         return false;
     const uintptr_t from = fault - fault % page;
-    w->cut = true;
+    w->truncated = true;
     return mmap(w->at + (from - at), at + w->length - from, PROT_READ | PROT_WRITE,
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
 }
@@ -44,7 +45,8 @@ static void on_bus_signal(int sig, siginfo_t *info, void *context)
             before.sa_sigaction(sig, info, context);
         } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
             before.sa_handler(sig);
-        } else { /* the same instruction fails again, or the same signal is sent again */
+        } else {
+            /* With the former handler the instruction fails again; a signal that was sent is sent again. */
             sigaction(sig, &before, NULL);
             if (info->si_code <= 0)
                 syscall(SYS_tgkill, getpid(), (pid_t)syscall(SYS_gettid), sig);
@@ -74,16 +76,16 @@ void bus_close(void)
     pthread_mutex_unlock(&lock);
 }
 
-void bus_watch_begin(struct bus_watch *w, void *at, size_t length)
+void bus_watch_begin(struct bus_watch *w)
 {
-    *w = (struct bus_watch){.at = at, .length = length};
+    w->truncated = false;
     watching = w;
-    atomic_signal_fence(memory_order_seq_cst); /* the copy is not begun before */
+    atomic_signal_fence(memory_order_seq_cst); /* the compiler must not move stores of the copy before it */
 }
 
 bool bus_watch_end(struct bus_watch *w)
 {
     atomic_signal_fence(memory_order_seq_cst);
     watching = NULL;
-    return !w->cut;
+    return !w->truncated;
 }

@@ -1,5 +1,6 @@
-/* bus.h: copies to and from a mapping of a file that somebody may cut meanwhile. The kernel answers the touch of a page that is
- * gone with SIGBUS, which would end the program; between bus_watch_begin and bus_watch_end it is noted instead.
+/* bus.h: copies to a mapping of a file that another process may truncate. The kernel answers an access to
+ * a page behind the end of the file with SIGBUS, which would end the program. Between bus_watch_begin and
+ * bus_watch_end the signal is recorded instead.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_IO_BUS_H
@@ -9,18 +10,20 @@
 #include <stddef.h>
 
 struct bus_watch {
-    char *at;
+    char *at; /* the mapping */
     size_t length;
-    volatile bool cut; /* set by the handler */
+    volatile bool truncated; /* set by the signal handler */
 };
 
-/* While a file is open that may be mapped: installs the handler, and removes it with the last such file. */
+/* Called for each file that may be mapped. The first bus_open installs the signal handler, the last
+ * bus_close removes it. */
 void bus_open(void);
 void bus_close(void);
 
-/* The calling thread begins to access the mapping [at, at + length); at most one at a time. */
-void bus_watch_begin(struct bus_watch *w, void *at, size_t length);
-/* False: a part of the mapping was gone, and what was copied there is lost. Unmap it and do the same with system calls. */
+/* The calling thread begins to access the mapping; a thread has at most one at a time. */
+void bus_watch_begin(struct bus_watch *w);
+/* False: the file was truncated, and stores to the mapping are lost. Unmap it and repeat them by system
+ * calls. */
 bool bus_watch_end(struct bus_watch *w);
 
 #endif

@@ -1,4 +1,4 @@
-/* collective.c: which ranks aggregate, and when aggregating pays.
+/* collective.c: chooses the ranks that aggregate, and decides whether aggregators perform an access.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io/collective.h"
@@ -8,19 +8,19 @@
 #include "boot/boot.h"
 #include "obj/group.h"
 
-/* Default number of aggregators per node: one keeps a disk busy, two also keep its memory busy. */
+/* Default number of aggregators of a node: one saturates a disk, two saturate the page cache. */
 #define PER_NODE 2
-/* Pieces from which on every rank does better by itself. An aggregator saves system calls and costs a copy and a message: the
- * question is how many bytes are copied in the time that a piece takes by itself. Both go with the speed of the processor, so
- * their ratio differs little between machines. A read that finds its data in this machine's memory takes 0.2 to 0.5 us, as a
- * copy of 2 KiB does; so does a write to a file that lies in memory. A write to a disk's file system takes its journal and its
- * tables along, 1.5 to 3 us, and ranks that write one file pass its lock round; a call to another machine's file system takes much
- * more. Pieces of 16 KiB on ext4: 0.9 to 1.1 times as fast through aggregators, pieces of 64 KiB: 0.6 to 0.8 times. Two to eight ranks on tmpfs, pieces of
- * 2560 bytes: 1.3 times as fast alone, written and read; pieces of 1 KiB: 0.7 times. romio_cb_write and romio_cb_read decide
- * where this is wrong. */
+/* Bytes of a piece from which access by each rank is faster. An aggregator saves system calls and costs a
+ * copy and a message; the limit is the number of bytes that are copied in the time of a system call. Both
+ * depend on the speed of the processor, so their ratio differs little between machines. A read from the
+ * page cache takes 0.2 to 0.5 us, like a copy of 2 KiB; so does a write to tmpfs. A write to a disk's file
+ * system takes 1.5 to 3 us, for its journal and its tables, and ranks that write one file compete for its
+ * lock; a call to a network file system takes much more. Measured speed with aggregators relative to that
+ * without: ext4, pieces of 16 KiB 0.9 to 1.1, of 64 KiB 0.6 to 0.8; tmpfs with two to eight ranks, pieces
+ * of 1 KiB 1.4, of 2560 bytes 0.8. The hints romio_cb_write and romio_cb_read override the limit. */
 #define PIECE_WORTH_ALONE       (32 << 10)
 #define PIECE_WORTH_ALONE_LOCAL (2 << 10)
-/* Upper limit of rounds for sparse data, even if the user requests aggregators. */
+/* Limit of rounds for sparse data if the user requests aggregators. */
 #define WINDOWS_MAX (1 << 20)
 
 /* The node of each rank, and how many nodes there are. */
@@ -49,7 +49,8 @@ static int *find_nodes(const struct file *f, int *count)
     return node;
 }
 
-/* Picks aggregators node by node in turn, so that every prefix of the list covers as many nodes as possible. */
+/* Picks aggregators node by node in turn, so that every prefix of the list covers as many nodes as
+ * possible. */
 static int pick_aggregators(const int *node, int ranks, int nodes, int wanted, int per_node, int *out)
 {
     int n = 0;
@@ -70,8 +71,8 @@ static int pick_aggregators(const int *node, int ranks, int nodes, int wanted, i
     return n;
 }
 
-/* Reduces the number of aggregators so that it divides the number of stripes or is a multiple of it: then each server
- * of the file system receives requests from as few aggregators as possible. */
+/* Reduces the number of aggregators so that it divides the number of stripes or is a multiple of it: then
+ * each server of the file system receives requests from as few aggregators as possible. */
 static int64_t align_to_stripes(int64_t stripes, int64_t most)
 {
     if (most >= stripes)

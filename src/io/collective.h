@@ -1,4 +1,4 @@
-/* collective.h: how the ranks of a file share the work of a collective access.
+/* collective.h: aggregators of collective access.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_IO_COLLECTIVE_H
@@ -6,16 +6,17 @@
 
 #include "io/op.h"
 
-/* Chooses the aggregators from nodes and hints. Local, the same at all ranks. */
+/* Chooses the aggregators from nodes and hints. Local, with the same result at all ranks. */
 int collective_choose(struct file *f);
-/* Drops the buffers that the last operation left. */
+/* Frees the buffers that the file retains from the last operation. */
 void collective_forget(struct file *f);
 
 /* Returns whether aggregators perform the operation, from the access records of all ranks. Pure. */
 bool collective_buffers(const struct file *f, bool write, const int64_t *records);
 
-/* The data exchange of one collective operation. exchange_advance makes progress and returns true when the operation
- * has finished; exchange_close returns the error and, for a read, the file offset at which it ended. */
+/* The data exchange of one collective operation. exchange_advance makes progress and returns true when the
+ * operation has finished; exchange_close returns the error and, for a read, the file offset at which it
+ * ended. */
 int exchange_open(struct io_op *op, struct exchange **out);
 bool exchange_advance(struct exchange *x);
 int exchange_close(struct exchange *x, int64_t *end);

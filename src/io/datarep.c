@@ -1,5 +1,5 @@
-/* datarep.c: the data representations, and conversion between memory and file. A conversion always gets the
- * whole data of one access.
+/* datarep.c: the data representations, and conversions between memory and file. A conversion has the data
+ * of a whole access.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io/datarep.h"
@@ -56,7 +56,8 @@ int datarep_register(const struct datarep *rep)
     return 0;
 }
 
-/* The size of a predefined type in the file, from the user's extent function. */
+/* The size of a predefined type in the file; the user's extent function reports it for representations of
+ * the user. */
 static int basic_size(const struct datarep *rep, struct dtype *t, int64_t *size)
 {
     if (rep->kind == DATAREP_NATIVE) {
@@ -121,8 +122,9 @@ static int user_failed(const struct datarep *rep, const char *which, int rc)
                    rc);
 }
 
-/* Users' functions count items of predefined types, not elements of `t` (MPI-5.0, 14.5.3), in an int unless they were
- * registered by the large-count form. They run without the lock. */
+/* Calls a conversion function of the user, without the process's lock. These functions count items of
+ * predefined types, not elements of `t` (MPI-5.0, 14.5.3), in an int unless they were registered by the
+ * large-count function. */
 static int user_convert(struct proc *p, const struct datarep *rep, bool write, struct dtype *t,
                         MPI_Count items, void *memory, void *in_file)
 {
@@ -142,8 +144,8 @@ static int user_convert(struct proc *p, const struct datarep *rep, bool write, s
     return rc ? user_failed(rep, which, rc) : 0;
 }
 
-/* MPI_CONVERSION_FN_NULL: data in the file have the format of memory, whose extent must equal that of the
- * extent function. */
+/* For MPI_CONVERSION_FN_NULL: data in the file has the format of memory, so the extent function must
+ * report the same sizes. */
 static int check_native(const struct datarep *rep, struct dtype *t, MPI_Count count, uint64_t length)
 {
     if ((uint64_t)(count * t->size) == length)

@@ -1,5 +1,5 @@
-/* datarep.h: data representations (MPI-5.0, 14.5): native and internal are the memory's, external32 is converted by
- * src/dt, and users may register their own.
+/* datarep.h: data representations (MPI-5.0, 14.5): native and internal equal that of memory, src/dt
+ * converts external32, and users register others.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_IO_DATAREP_H
@@ -28,7 +28,7 @@ const struct datarep *datarep_find(const char *name);
 /* Keeps a copy. MPI_ERR_DUP_DATAREP when the name exists. */
 int datarep_register(const struct datarep *rep);
 
-/* Does data in the file differ from memory? */
+/* True if data in the file may differ from data in memory. */
 static inline bool datarep_converts(const struct datarep *rep)
 {
     return rep->kind != DATAREP_NATIVE;
@@ -37,11 +37,12 @@ static inline bool datarep_converts(const struct datarep *rep)
 /* Bytes of data, and the extent, of a type in the file. */
 int datarep_file_size(const struct datarep *rep, struct dtype *t, int64_t *size);
 int datarep_file_extent(const struct datarep *rep, struct dtype *t, MPI_Count *extent);
-/* The type as it lies in the file; retained. Committed when t is. */
+/* The type with the sizes of the data representation, with a reference. Committed if t is. */
 int datarep_file_type(const struct datarep *rep, struct dtype *t, struct dtype **out);
 
-/* Between memory and the file's form. Users' functions run without the lock. `length` is what datarep_file_size says for
- * all elements; a read may have got less, `have`, and then converts the items that are whole; *bytes is how much memory it filled. */
+/* Convert between memory and file. Functions of the user run without the process's lock. length: bytes of
+ * all elements in the file. have: bytes that were read; elements that are complete in them are converted.
+ * *bytes: size in memory of these elements. */
 int datarep_pack(struct proc *p, const struct datarep *rep, struct dtype *t, MPI_Count count,
                  const void *buffer, void *out, uint64_t length);
 int datarep_unpack(struct proc *p, const struct datarep *rep, struct dtype *t, MPI_Count count, void *buffer,

@@ -1,6 +1,6 @@
-/* datarep_type.c: a datatype in its file representation, where basic types have other sizes than in memory.
- * It is built again from its recipe: displacements in elements scale, displacements in bytes stay (MPI-5.0,
- * 14.5).
+/* datarep_type.c: builds a datatype with the sizes that basic types have in a data representation. The
+ * constructors of the recipe are repeated: displacements in elements scale, displacements in bytes do not
+ * (MPI-5.0, 14.5).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "dt/recipe.h"
 #include "io/datarep.h"
 
-/* A predefined type becomes a block of as many bytes as it has in the file. */
+/* A predefined type becomes a block of bytes, of its size in the file. */
 static int basic_type(const struct datarep *rep, struct dtype *t, struct dtype **out)
 {
     int64_t size = 0;
@@ -40,7 +40,8 @@ static struct ivec numbers_list(struct numbers x, MPI_Count from)
     return x.wide ? ivec_wide(x.r->large + from) : ivec_int(x.r->integer + from);
 }
 
-/* Byte displacements behind `from` numbers: addresses of the small form. */
+/* Byte displacements: the addresses of the small form, the counts of the large form behind the first
+ * `from` ones. */
 static struct ivec numbers_displacements(struct numbers x, MPI_Count from)
 {
     return x.wide ? ivec_wide(x.r->large + from) : ivec_wide(x.r->address);
@@ -100,7 +101,7 @@ static int recipe_remake(const struct dt_recipe *r, struct dtype *const *old, co
     case MPI_COMBINER_SUBARRAY:
     case MPI_COMBINER_DARRAY:
         return remake_array(x, old[0], out);
-    default: /* a duplicate */
+    default: /* MPI_COMBINER_DUP */
         dtype_retain(old[0]);
         *out = old[0];
         return 0;

@@ -1,5 +1,5 @@
-/* exchange.c: the rounds of two-phase access: which step of a round is next. The ranks' side is in
- * exchange_client.c, the aggregators' side in exchange_server.c.
+/* exchange.c: domains and rounds of two-phase access, and their order of steps. The steps of ranks are in
+ * exchange_client.c, those of aggregators in exchange_server.c.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io/exchange.h"
@@ -8,11 +8,11 @@
 
 #include "io/agree.h"
 
-/* Each aggregator gets at least this much of the file. */
+/* Least bytes of a domain. */
 #define DOMAIN_MIN (256 << 10)
-/* Domains begin at multiples of a page unless the file has stripes. */
+/* Domains begin at multiples of a page; in a striped file, of a stripe. */
 #define DOMAIN_ALIGN 4096
-/* Stripes longer than this are no windows: they would need too much memory. */
+/* Longer stripes are not used as windows: these would need too much memory. */
 #define STRIPE_MAX (64 << 20)
 
 void exchange_window(const struct exchange *x, int aggregator, int round, int64_t *from, int64_t *to)
@@ -90,8 +90,8 @@ static void plan_domains(struct exchange *x, int64_t span, int64_t align)
     x->rounds = (int)((x->domain + x->window - 1) / x->window);
 }
 
-/* A window is one stripe: with more, an aggregator would write to several servers. Stripes are counted from the start of
- * the file, so that they have the same aggregator in every operation. */
+/* A window is one stripe: with a longer window an aggregator would write to several servers. Stripes are
+ * numbered from the start of the file, so that a stripe has the same aggregator in every operation. */
 static void plan_stripes(struct exchange *x, int64_t stripe)
 {
     const int64_t turn = x->aggregators * stripe;
@@ -101,7 +101,7 @@ static void plan_stripes(struct exchange *x, int64_t stripe)
     x->rounds = (int)((x->high - x->low + turn - 1) / turn);
 }
 
-/* Domains and rounds, the same at all ranks. */
+/* Computes domains and rounds; the result is equal at all ranks. */
 static void exchange_plan(struct exchange *x)
 {
     const struct file *f = x->file;
@@ -205,8 +205,8 @@ int exchange_open(struct io_op *op, struct exchange **out)
     return 0;
 }
 
-/* The aggregator's part of a round. Receives of the next window are posted before the current one is written, so that
- * data moves meanwhile. */
+/* The steps of an aggregator. Receives for the next window are posted before the current one is written,
+ * so that its data is transferred in parallel. Returns true if a step was made. */
 static bool exchange_advance_server(struct exchange *x)
 {
     bool moved = false;
@@ -216,7 +216,7 @@ static bool exchange_advance_server(struct exchange *x)
         server_receive_heads(x, asked, x->asked++);
         moved = true;
     }
-    /* This rank's own part of the round must have been described. */
+    /* This aggregator's own part of the round is complete if it has sent its heads. */
     if (x->answered < x->asked && x->answered < x->sent && answered->heads.pending == 0) {
         server_receive_bodies(x, answered);
         x->answered++;

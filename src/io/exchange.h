@@ -1,9 +1,12 @@
-/* exchange.h: two-phase access [Thakur99]. The part of the file that ranks want is cut into one domain for each
- * aggregator, and a domain into windows of cb_buffer_size, one a round. Of a file in stripes aggregators have windows of
- * whole stripes in turn, so that a server of the file system always hears from the same of them. In a round every rank tells each aggregator which
- * pieces of its window it wants and sends the data (or, reading, gets it), and the aggregator writes or reads the window.
+/* exchange.h: two-phase access [Thakur99]. The range of the file that the ranks access is divided into one
+ * domain for each aggregator, and a domain into windows of cb_buffer_size, one for each round. In a
+ * striped file a window is one stripe, and stripes are assigned to the aggregators in turn, so that each
+ * server of the file system serves the same aggregators. In a round every rank sends each aggregator a
+ * list of its pieces of the aggregator's window and sends (or, for a read, receives) the data; the
+ * aggregator writes or reads the window.
  *
- * Two rounds are under way at a time: messages of the next one move while a window is written.
+ * Two rounds are active at a time: messages of the second one are transferred while the window of the
+ * first one is written.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_IO_EXCHANGE_H
@@ -11,9 +14,9 @@
 
 #include "io/collective.h"
 
-#define SLOTS 2
+#define SLOTS 2 /* active rounds */
 
-/* Messages that are under way. */
+/* Messages whose requests are not complete. */
 struct flight {
     struct exchange *exchange;
     int pending;
@@ -22,46 +25,46 @@ struct flight {
 /* The first message of a rank to an aggregator in a round. */
 struct head {
     int64_t pieces, bytes;
-    int64_t first; /* where the only piece begins, if it is one */
+    int64_t first; /* offset in the window of the piece, if there is only one */
 };
 /* An aggregator's answer to a reader. */
 struct answer {
     int64_t code; /* the error, as agree.h has it */
-    int64_t end;  /* the file ended here; INT64_MAX when it did not */
+    int64_t end;  /* offset at which the file ended; INT64_MAX: it did not end in the window */
 };
-/* A piece of a window, from its start. Windows have at most 2 GiB. */
+/* A piece of a window. Windows have at most 2 GiB. */
 struct piece {
-    uint32_t at, len;
+    uint32_t at, len; /* offset in the window, length */
 };
 
-/* What one rank and one aggregator exchange in a round; both sides have one. */
+/* The part of a round that concerns one rank and one aggregator; each of the two has such a record. */
 struct part {
     struct head head;
     struct answer answer;
     struct piece *pieces; /* allocated */
-    uint64_t start;       /* rank: of the data in the stream */
-    char *data;           /* NULL when it is the user's memory or the window itself */
-    bool active;
+    uint64_t start;       /* position of the data in the rank's stream; unused by the aggregator */
+    char *data;           /* allocated; NULL: the data is in the user's memory or in the window */
+    bool active;          /* the rank accesses the aggregator's window */
 };
 
-/* A round as a rank sees it: a part for each aggregator. */
+/* A round at a rank: a part for each aggregator. */
 struct client {
     bool busy;
     struct flight flight;
     struct part *parts;
 };
 
-/* A round as an aggregator sees it: a part for each rank. */
+/* A round at an aggregator: a part for each rank. */
 struct server {
-    bool busy, draining; /* draining: the window was moved, answers are on their way */
+    bool busy, draining; /* draining: the window was written or read, and answers are being sent */
     int round;
-    struct flight heads, bodies;
+    struct flight heads, bodies; /* bodies: lists of pieces, data and answers */
     struct part *parts;
 };
 
-/* An aggregator's memory, kept from one operation to the next. */
+/* Memory of an aggregator, which the file retains for the next operation. */
 struct io_buffers {
-    size_t size;
+    size_t size; /* of a window */
     char *window[SLOTS];
     uint64_t *filled; /* a bit for each byte of a window */
 };
@@ -71,23 +74,28 @@ struct exchange {
     struct file *file;
     bool write;
     int aggregators;
-    int me;                            /* as an aggregator, -1 when I am none */
-    int64_t low, high, domain, window; /* domain: 0 when windows go round the aggregators */
+    int me;            /* index of this rank among the aggregators; -1: it is none */
+    int64_t low, high; /* range of the file that the ranks access */
+    int64_t domain;    /* bytes of a domain; 0: windows are assigned to the aggregators in turn */
+    int64_t window;    /* bytes of a window */
     int rounds;
-    int sent, asked, answered, done; /* rounds: my requests, heads awaited, bodies awaited, windows moved */
-    uint64_t *position;              /* in my stream, for each aggregator */
+    int sent;           /* rounds in which this rank has sent its heads */
+    int asked;          /* rounds in which this aggregator has posted receives for heads ... */
+    int answered;       /* ... and for bodies, ... */
+    int done;           /* ... and in which it has written or read its window */
+    uint64_t *position; /* for each aggregator, of the next byte in this rank's stream */
     struct client clients[SLOTS];
     struct server servers[SLOTS];
     struct io_buffers *buffers;
-    int error;   /* of messages and of my windows */
-    int64_t end; /* of the file, as readers learned */
+    int error;   /* first error of a message or of a window of this aggregator */
+    int64_t end; /* a read: smallest end of the file that an aggregator reported */
 };
 
-/* The window of an aggregator in a round; empty when from >= to. */
+/* The window of an aggregator in a round; empty if *from >= *to. */
 void exchange_window(const struct exchange *x, int aggregator, int round, int64_t *from, int64_t *to);
 /* The position in this rank's data stream of the first byte whose file offset is at least `from`. */
 uint64_t exchange_position(const struct exchange *x, int64_t from);
-/* Whether the rank accesses bytes in [from, to), according to its record. */
+/* True if the rank's record contains bytes in [from, to). */
 bool exchange_needs_range(const struct exchange *x, int rank, int64_t from, int64_t to);
 
 enum exchange_message { MESSAGE_HEAD, MESSAGE_PIECES, MESSAGE_DATA, MESSAGE_ANSWER, MESSAGE_ANSWER_DATA };

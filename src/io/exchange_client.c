@@ -1,5 +1,5 @@
-/* exchange_client.c: a rank's side of two-phase access: describes its pieces of each window and sends or receives their
- * data. Data that is one block of the user's memory is not copied.
+/* exchange_client.c: the steps of a rank in two-phase access: sends the list of its pieces of each window
+ * and sends or receives their data. Data that is one block of the user's memory is not copied.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -47,7 +47,7 @@ static void client_list_pieces(struct exchange *x, struct part *p, uint64_t *pos
         p->head.first = p->pieces[0].at;
 }
 
-/* The data in memory: the user's own when that is one block, else a buffer. */
+/* The address of the part's data: in the user's memory if that is one block, else in a buffer. */
 static char *part_data(struct exchange *x, struct part *p)
 {
     char *block;
@@ -75,7 +75,7 @@ static void start_part(struct exchange *x, struct client *c, int rank, struct pa
         seek_user_memory(x, p, &memory);
         dt_cursor_pack(&memory, p->data, (size_t)p->head.bytes);
     }
-    if (rank == x->file->comm->rank) { /* the aggregator takes it from here and gives the part back */
+    if (rank == x->file->comm->rank) { /* server_move uses this part directly and decrements `pending` */
         f->pending++;
         return;
     }
@@ -110,7 +110,8 @@ void client_begin(struct exchange *x, struct client *c, int round)
     }
 }
 
-/* The number of bytes that were read for this part: aggregators send nothing from behind the end of the file. */
+/* The number of bytes that were read for this part: aggregators send nothing from behind the end of the
+ * file. */
 static uint64_t count_bytes_read(const struct exchange *x, const struct part *p)
 {
     const uint64_t bytes = (uint64_t)p->head.bytes;

@@ -1,5 +1,5 @@
-/* exchange_server.c: an aggregator's side of two-phase access: collects the pieces of a window from all ranks
- * and writes exactly the bytes they cover; or reads the window and answers.
+/* exchange_server.c: the steps of an aggregator in two-phase access: receives the pieces of a window from
+ * all ranks and writes the bytes that they cover, or reads the window and sends the pieces.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static char *server_window(const struct exchange *x, const struct server *s)
     return x->buffers->window[s->round % SLOTS];
 }
 
-/* The part that this rank, as a client, has in its own round. */
+/* The part of this aggregator as a client of its own window. */
 static struct part *own_client_part(struct exchange *x, const struct server *s)
 {
     return &x->clients[s->round % SLOTS].parts[x->me];
@@ -85,7 +85,7 @@ static void server_mark_bits(uint64_t *bits, uint32_t from, uint32_t len)
     bits[last] |= tail;
 }
 
-/* The first bit from `at` on that is set (or clear); `limit` when there is none. */
+/* The first bit from `at` on that is set (or clear); `limit` if there is none. */
 static uint32_t next_bit(const uint64_t *bits, uint32_t at, uint32_t limit, bool set)
 {
     while (at < limit) {
@@ -128,8 +128,8 @@ static void write_window(struct exchange *x, struct server *s)
     const struct comm *c = x->file->comm;
     int64_t from, to;
     exchange_window(x, x->me, s->round, &from, &to);
-    if (from >= to ||
-        x->error) /* after an error, what a rank that died did not send cannot be told from data */
+    /* After an error the window may lack data of a rank that died. */
+    if (from >= to || x->error)
         return;
     const uint32_t limit = (uint32_t)(to - from);
     uint64_t *filled = x->buffers->filled;
@@ -144,7 +144,7 @@ static void write_window(struct exchange *x, struct server *s)
     for (uint32_t at = next_bit(filled, 0, limit, true); at < limit && !rc;) {
         const uint32_t end = next_bit(filled, at, limit, false);
         size_t done;
-        rc = posix_write(x->file, server_window(x, s) + at, end - at, from + at, &done);
+        rc = posix_transfer(x->file, true, server_window(x, s) + at, end - at, from + at, &done);
         at = next_bit(filled, end, limit, true);
     }
     if (held)
@@ -152,7 +152,7 @@ static void write_window(struct exchange *x, struct server *s)
     exchange_record_error(x, rc);
 }
 
-/* The part of the window that any rank reads. */
+/* The range of the window that contains the pieces of all ranks. */
 static void server_wanted_range(struct exchange *x, struct server *s, uint32_t *low, uint32_t *high)
 {
     const struct comm *c = x->file->comm;
@@ -168,7 +168,7 @@ static void server_wanted_range(struct exchange *x, struct server *s, uint32_t *
     }
 }
 
-/* Collects a rank's pieces, up to the end of what was read. */
+/* Copies a rank's pieces from the first `have` bytes of the window to `out`. Returns the number of bytes. */
 static uint64_t server_collect_pieces(const struct exchange *x, const struct server *s, const struct part *p,
                                       uint32_t have, char *out)
 {
@@ -213,13 +213,13 @@ static void read_window(struct exchange *x, struct server *s)
     exchange_window(x, x->me, s->round, &from, &to);
     int rc = x->error;
     if (rc)
-        low = high = 0; /* the others wait for an answer all the same */
+        low = high = 0; /* other ranks wait for an answer even so */
     else
         server_wanted_range(x, s, &low, &high);
     if (high == 0 && !rc)
         return;
     if (!rc)
-        rc = posix_read(x->file, server_window(x, s) + low, high - low, from + low, &done);
+        rc = posix_transfer(x->file, false, server_window(x, s) + low, high - low, from + low, &done);
     if (rc || done < high - low)
         answer.end = from + low + (int64_t)done;
     answer.code = agree_encode(rc, c->rank);

@@ -1,5 +1,5 @@
-/* file.h: an open file: its private communicator, its descriptor, its view, its pointers and its hints. The
- * other files of this folder work on it.
+/* file.h: an open file: communicator, descriptor, view, file pointers and hints; and the operations on a
+ * whole file.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_IO_FILE_H
@@ -16,19 +16,19 @@
 struct io_op;
 struct io_buffers;
 
-/* Where the shared file pointer lives: a word in the node's memory when all ranks of the file are on one node, else a
- * small file beside the file. See pointer.c. */
+/* Location of the shared file pointer: a word in the node's shared memory if all ranks of the file are on
+ * one node, else the side file, in the folder of the file. See pointer.c. */
 struct io_shared {
-    _Atomic int64_t *word;
-    uint64_t offset;     /* of the word in the node's area */
-    char *path;          /* of the side file */
-    int fd;              /* of the side file; -1 until this rank needs it */
-    uint64_t key;        /* what the side file must contain */
-    uint64_t generation; /* of the pointer, one more with each view */
-    int64_t initial;     /* where the pointer of this generation starts */
+    _Atomic int64_t *word; /* NULL: the side file is used */
+    uint64_t offset;       /* of the word in the node's area */
+    char *path;            /* of the side file */
+    int fd;                /* of the side file; -1 until this rank needs it */
+    uint64_t key;          /* that the side file must contain */
+    uint64_t generation;   /* of the pointer; each view begins a new one */
+    int64_t initial;       /* value of the pointer at the start of its generation, in etypes */
 };
 
-/* Which split collective operation is under way (MPI-5.0, 14.4.5). */
+/* The active split collective operation (MPI-5.0, 14.4.5). */
 enum io_split {
     SPLIT_NONE,
     SPLIT_READ,
@@ -41,39 +41,38 @@ enum io_split {
 
 struct file {
     struct fallible head; /* MAGIC_FILE; first */
-    struct comm *comm;    /* a duplicate of the user's: nobody else speaks on it */
-    char *name;           /* as the user gave it */
-    const char *path;     /* the same without a file system's prefix ("ufs:") */
+    struct comm *comm;    /* a duplicate of the user's, for messages of this file alone */
+    char *name;           /* from the user */
+    const char *path;     /* `name` without a file system's prefix ("ufs:") */
     int fd;
     int amode;
     bool atomic;
-    bool maps;      /* small pieces may be written through a mapping: see mapped.h */
-    bool near;      /* on a file system of this machine, as rank 0 sees it: small reads come from memory */
-    bool in_memory; /* on tmpfs, as rank 0 sees it: there is no disk behind it */
-    bool guards;    /* writes take a lock, since other ranks may read, change and write again: see tiles.h */
-    bool remote;    /* on NFS: see remote.h */
-    bool locks_local; /* locks hold on one node only */
-    bool locks_posix; /* the file system knows no locks of open files, only of processes */
-    /* Not 0 while a rank of this node writes, on file systems of this machine: see mapped.h. Else NULL. */
+    bool maps; /* small pieces may be written through a mapping: see mapped.h */
+    bool near; /* rank 0 has the file on a file system of its machine: small reads come from its page cache */
+    bool in_memory;   /* rank 0 has the file on tmpfs */
+    bool guards;      /* writes acquire a lock: other ranks may rewrite the same range, see tiles.h */
+    bool remote;      /* on NFS: see remote.h */
+    bool locks_local; /* locks are effective on one node only */
+    bool locks_posix; /* the file system has no locks of open files (F_OFD_SETLK), only of processes */
+    /* The node's turn to write, not 0 while a rank has it: see mapped.h. NULL: ranks do not take turns. */
     _Atomic uint32_t *turn;
     struct view view;
     int64_t position; /* the individual pointer, in etypes */
     struct io_shared shared;
     struct io_hints hints;
-    int *
-        aggregators; /* ranks that write and read for others in collective access, a node's turn after a node's turn */
+    int *aggregators; /* ranks that write and read for others in collective access, from the nodes in turn */
     int naggregators;
     int nnodes;
-    uint32_t sequence;        /* numbers collective operations: their tag */
+    uint32_t sequence;        /* number of the next collective operation, from which its tag is computed */
     struct list ops;          /* operations whose requests still exist */
-    enum io_split split;      /* the split operation under way, ... */
+    enum io_split split;      /* the active split operation ... */
     struct io_op *split_op;   /* ... and its request */
-    struct io_buffers *spare; /* buffers of the last collective operation, kept for the next */
+    struct io_buffers *spare; /* buffers of the last collective operation, for the next one */
 };
 
 /* Collective. *out is set on success only; an error at one rank is an error at all. */
 int file_open(struct comm *comm, const char *name, int amode, struct info *info, struct file **out);
-/* Collective. The file is gone afterwards, whatever is returned. */
+/* Collective. Frees the file, also if an error is returned. */
 int file_close(struct file *f);
 int file_delete(const char *name);
 
@@ -87,9 +86,10 @@ int file_set_view(struct file *f, int64_t disp, struct dtype *etype, struct dtyp
                   const char *datarep, struct info *info);
 int file_set_info(struct file *f, struct info *info);
 
-/* MPI_ERR_UNSUPPORTED_OPERATION for a file of MPI_MODE_SEQUENTIAL: it has no places that one could go to. */
+/* MPI_ERR_UNSUPPORTED_OPERATION for a file of MPI_MODE_SEQUENTIAL, which has no random access. */
 int file_check_random(const struct file *f);
-/* The etype offset that a pointer moved by (offset, whence) stands at; `from` is where it stands now. */
+/* The new offset in etypes of a file pointer with the offset `from` that MPI_File_seek(offset, whence)
+ * moves. */
 int file_seek(struct file *f, int64_t from, int64_t offset, int whence, int64_t *to);
 
 static inline bool file_writes(const struct file *f)

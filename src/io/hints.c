@@ -1,4 +1,4 @@
-/* hints.c: reads the hints of files and returns them to the user.
+/* hints.c: parses the hints of files, and returns the hints in use.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io/hints.h"
@@ -12,10 +12,8 @@
 
 #include "obj/hints.h"
 
-/* These stay in a processor's own cache, and a round is exchanged while the one before it is written. */
-#define CB_BUFFER_SIZE  (512 << 10)
-#define IND_BUFFER_SIZE (512 << 10)
-#define IND_WRITE_SIZE  (512 << 10)
+/* Default of all buffers: two of them fit in the second-level cache of a processor. */
+#define BUFFER_SIZE (512 << 10)
 
 const struct io_hint_info io_hint_list[IO_HINTS] = {
     {"romio_cb_read", "automatic, enable, disable", "automatic",
@@ -58,9 +56,9 @@ const struct io_hint_info io_hint_list[IO_HINTS] = {
 
 void io_hints_default(struct io_hints *h)
 {
-    *h = (struct io_hints){.cb_buffer_size = CB_BUFFER_SIZE,
-                           .ind_rd_buffer_size = IND_BUFFER_SIZE,
-                           .ind_wr_buffer_size = IND_WRITE_SIZE,
+    *h = (struct io_hints){.cb_buffer_size = BUFFER_SIZE,
+                           .ind_rd_buffer_size = BUFFER_SIZE,
+                           .ind_wr_buffer_size = BUFFER_SIZE,
                            .file_perm = -1};
 }
 
@@ -128,41 +126,6 @@ void io_hints_apply(struct io_hints *h, const struct info *info, bool opening)
     parse_number_hint(info, "striping_factor", 10, 1, INT32_MAX, &h->striping_factor);
     parse_number_hint(info, "striping_unit", 10, 4096, (int64_t)1 << 31, &h->striping_unit);
     parse_number_hint(info, "file_perm", 8, 0, 07777, &h->file_perm);
-}
-
-void io_hints_numbers(const struct io_hints *h, int64_t out[IO_HINT_NUMBERS])
-{
-    const int64_t numbers[IO_HINT_NUMBERS] = {h->cb_read,
-                                              h->cb_write,
-                                              h->ds_read,
-                                              h->ds_write,
-                                              h->cb_nodes,
-                                              h->cb_per_node,
-                                              h->cb_buffer_size,
-                                              h->ind_rd_buffer_size,
-                                              h->ind_wr_buffer_size,
-                                              h->striping_factor,
-                                              h->striping_unit,
-                                              h->sync_close,
-                                              h->map};
-    memcpy(out, numbers, sizeof(numbers));
-}
-
-void io_hints_from_numbers(struct io_hints *h, const int64_t in[IO_HINT_NUMBERS])
-{
-    h->cb_read = (enum io_choice)in[0];
-    h->cb_write = (enum io_choice)in[1];
-    h->ds_read = (enum io_choice)in[2];
-    h->ds_write = (enum io_choice)in[3];
-    h->cb_nodes = in[4];
-    h->cb_per_node = in[5];
-    h->cb_buffer_size = in[6];
-    h->ind_rd_buffer_size = in[7];
-    h->ind_wr_buffer_size = in[8];
-    h->striping_factor = in[9];
-    h->striping_unit = in[10];
-    h->sync_close = in[11] != 0;
-    h->map = (enum io_choice)in[12];
 }
 
 static int set_number(struct info *i, const char *key, int64_t value)

@@ -1,5 +1,5 @@
-/* manage.c: operations on a file or its handle as a whole: size, view, mode, hints. All of them are
- * collective, except queries.
+/* manage.c: operations on a whole file or its handle: size, view, atomic mode, hints. All of them are
+ * collective except queries.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "base/hash.h"
 #include "io/agree.h"
 #include "io/datarep.h"
 #include "io/posix.h"
@@ -19,9 +20,9 @@
 int file_size(struct file *f, int64_t *size)
 {
     struct stat st;
-    remote_refresh(f); /* a client keeps sizes for some seconds */
+    remote_refresh(f); /* an NFS client caches sizes for seconds */
     if (fstat(f->fd, &st) != 0)
-        return posix_error(f->name, "asking for the size", errno);
+        return posix_error(f->name, "querying the size (fstat)", errno);
     *size = st.st_size;
     return 0;
 }
@@ -36,7 +37,8 @@ int file_check_random(const struct file *f)
                    f->name);
 }
 
-/* All ranks have the same mode and find the same error, so no rank waits for another. */
+/* Collective. The mode and, after the comparison, the size are equal at all ranks, so that all ranks
+ * return the same error. */
 static int check_size(struct file *f, int64_t size)
 {
     int rc = file_check_random(f);
@@ -50,7 +52,7 @@ static int check_size(struct file *f, int64_t size)
     return rc;
 }
 
-/* No rank may write before the size has changed, and no rank returns before it has. */
+/* No rank returns before rank 0 has changed the size. */
 int file_set_size(struct file *f, int64_t size)
 {
     int rc = check_size(f, size);
@@ -84,11 +86,11 @@ int file_sync(struct file *f)
     if (file_writes(f) && fsync(f->fd) != 0 && errno != EINVAL && errno != EROFS)
         rc = posix_error(f->name, "writing to disk (fsync)", errno);
     rc = agree_error(f->comm, f->name, rc);
-    remote_refresh(f); /* everybody has flushed */
+    remote_refresh(f); /* after all ranks have flushed */
     return rc;
 }
 
-/* Locks are tried once, so that atomic mode is refused where it would not work. */
+/* Acquires a lock once: a file system without locks refuses atomic mode. */
 int file_set_atomicity(struct file *f, bool atomic)
 {
     const int64_t same = atomic;
@@ -147,23 +149,11 @@ static int make_view(struct file *f, int64_t disp, struct dtype *etype, struct d
     return rc ? err_set(rc, "%s: %s", f->name, err_detail(rc)) : 0;
 }
 
-static int64_t hash_text_id(const char *text)
-{
-    uint64_t n = 14695981039346656037u; /* FNV-1a */
-    while (*text)
-        n = (n ^ (unsigned char)*text++) * 1099511628211u;
-    return (int64_t)(n >> 1);
-}
-
-/* Rank 0's hints count: aggregators and buffer sizes must be the same everywhere. */
+/* All ranks use rank 0's hints: aggregators and buffer sizes must be equal. */
 int file_set_info(struct file *f, struct info *info)
 {
-    int64_t numbers[IO_HINT_NUMBERS];
     io_hints_apply(&f->hints, info, false);
-    io_hints_numbers(&f->hints, numbers);
-    const int rc = agree_bcast(f->comm, numbers, sizeof(numbers));
-    io_hints_from_numbers(&f->hints, numbers);
-    return rc;
+    return agree_bcast(f->comm, &f->hints, sizeof(f->hints));
 }
 
 int file_set_view(struct file *f, int64_t disp, struct dtype *etype, struct dtype *filetype,
@@ -171,7 +161,7 @@ int file_set_view(struct file *f, int64_t disp, struct dtype *etype, struct dtyp
 {
     struct view v = {0};
     int rc = make_view(f, disp, etype, filetype, datarep, &v);
-    const int64_t same[2] = {hash_text_id(datarep), rc ? 0 : v.unit};
+    const int64_t same[2] = {(int64_t)hash_text(HASH_START, datarep), rc ? 0 : v.unit};
     const int failed = agree_error(f->comm, f->name, rc);
     rc = failed ? failed : agree_check_equal(f->comm, f->name, "datarep or etype", same, 2);
     if (rc) {
@@ -188,7 +178,7 @@ int file_set_view(struct file *f, int64_t disp, struct dtype *etype, struct dtyp
     return rc ? rc : agree_error(f->comm, f->name, 0);
 }
 
-/* The end of the file in etypes: the first that lies behind it. */
+/* The offset of the first etype of the view behind the end of the file. */
 static int file_end_in_etypes(struct file *f, int64_t *end)
 {
     int64_t size = 0;

@@ -1,6 +1,6 @@
-/* mapped.c: see mapped.h. A page that cannot be had (no space, quota, disk error) must not end in SIGBUS: the kernel is
- * asked for all pages first (MADV_POPULATE_WRITE), and where that fails system calls write the same bytes and report the
- * error. A file that is cut after that is seen by bus.h.
+/* mapped.c: see mapped.h. A page that cannot be allocated (no space, quota, disk error) must not end in
+ * SIGBUS: all pages are populated first (MADV_POPULATE_WRITE), and if that fails, system calls write the
+ * same bytes and report the error. bus.h detects a file that is truncated afterwards.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io/mapped.h"
@@ -24,21 +24,21 @@
 #endif
 #define XFS_MAGIC  0x58465342
 #define TURN_SPINS 32
-/* About the time in which the kernel copies a few batches. */
+/* Limit of the wait for a turn: the time in which the kernel writes a few batches. */
 #define TURN_WAIT_NS (2 * 1000 * 1000)
 
-/* Tried once: where locks do not work, no rank may read, modify and write a block. */
+/* True if locks work. Without locks no rank may read, modify and write a range. */
 static bool has_locks(struct file *f)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
     if (fcntl(f->fd, F_OFD_SETLK, &lock) != 0)
-        return errno == EAGAIN || errno == EACCES; /* somebody has one */
+        return errno == EAGAIN || errno == EACCES; /* another process holds the lock */
     posix_unlock(f, 0, 1);
     return true;
 }
 
-/* Not on file systems that several nodes write (a page is written back as a whole), nor where a page that was written
- * before may need new space (btrfs). */
+/* Mappings are not used on file systems that several nodes write, since whole pages are written back, and
+ * not on file systems on which a page that was written before may need new space (btrfs). */
 void mapped_probe(struct file *f)
 {
     struct statfs fs;
@@ -63,12 +63,13 @@ void mapped_close_watch(struct file *f)
         bus_close();
 }
 
-/* One byte at the end makes the file long enough. It is one that the caller is about to write, and unlike ftruncate it
- * cannot cut off what another rank has just added.
+/* A write of one byte at the end makes the file long enough. The byte is one that the caller is about to
+ * write. Unlike ftruncate, the write cannot remove bytes that another rank has just appended.
  *
- * A file that is long enough may have become so just now: ext4 publishes the new length first and then clears what lies between the old
- * end and the new one, under the file's lock in the kernel (seen on Linux 6.18; XFS was not tried). A mapping does not ask for that lock, and what is stored before
- * that is lost. So it is asked for here, by a call that takes it and costs little. */
+ * Another rank may be extending a file that is long enough: ext4 publishes the new length first and then
+ * clears the bytes between the old end and the new one, under the file's lock in the kernel (seen on Linux
+ * 6.18; XFS was not tried). Stores through a mapping do not wait for that lock, and the clearing would
+ * overwrite them. Updating the file times waits for the lock at little cost. */
 static bool mapped_lengthen_file(struct file *f, int64_t to)
 {
     struct stat st;
@@ -84,35 +85,26 @@ static bool mapped_lengthen_file(struct file *f, int64_t to)
 bool mapped_open(struct mapped *m, struct file *f, int64_t from, int64_t to, int64_t reach)
 {
     const int64_t begin = from - from % sysconf(_SC_PAGESIZE);
-    m->length = (size_t)(to - begin);
+    const size_t length = (size_t)(to - begin);
     if (!f->maps || !mapped_lengthen_file(f, reach))
         return false;
-    m->at = mmap(NULL, m->length, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, begin);
-    if (m->at == MAP_FAILED)
+    void *at = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, begin);
+    if (at == MAP_FAILED)
         return false;
-    m->base = (char *)m->at + (from - begin);
+    *m = (struct mapped){.base = (char *)at + (from - begin), .watch = {.at = at, .length = length}};
     return true;
 }
 
 bool mapped_prefault(const struct mapped *m, uint64_t skip, uint64_t len)
 {
-    const uintptr_t at = (uintptr_t)m->base + skip, begin = at - at % (uintptr_t)sysconf(_SC_PAGESIZE);
-    return madvise((char *)m->at + (begin - (uintptr_t)m->at), at + len - begin, MADV_POPULATE_WRITE) == 0;
-}
-
-void mapped_begin(struct mapped *m)
-{
-    bus_watch_begin(&m->watch, m->at, m->length);
-}
-
-bool mapped_end(struct mapped *m)
-{
-    return bus_watch_end(&m->watch);
+    char *at = m->base + skip;
+    const size_t in_page = (uintptr_t)at % (uintptr_t)sysconf(_SC_PAGESIZE);
+    return madvise(at - in_page, in_page + len, MADV_POPULATE_WRITE) == 0;
 }
 
 void mapped_close(struct mapped *m)
 {
-    munmap(m->at, m->length);
+    munmap(m->watch.at, m->watch.length);
 }
 
 void mapped_update_times(struct file *f)
@@ -125,8 +117,8 @@ bool mapped_try_take_turn(struct file *f)
     return atomic_load_explicit(f->turn, memory_order_relaxed) == 0 && atomic_exchange(f->turn, 1) == 0;
 }
 
-/* Waits for the node's turn for a limited time. The rank that has the turn may be waiting for a disk or have died;
- * without the turn the kernel's file lock still keeps the data correct. */
+/* Waits for the node's turn for a limited time. The rank that has the turn may be waiting for a disk or
+ * have died; without the turn the kernel's file lock still keeps the data correct. */
 bool mapped_turn_wait(struct file *f)
 {
     uint64_t until = 0;

@@ -1,10 +1,11 @@
-/* mapped.h: writes through a mapping of the file, for two reasons. A view of small pieces with small holes would cost a system
- * call for each piece; through a mapping the pieces are copied where they belong, and the holes are not touched. And on
- * tmpfs one process at a time can be inside write(2) for a file: while one rank of a node is (it has the turn), others copy into
- * a mapping instead of waiting, which costs more of their time but is done at the same time.
+/* mapped.h: writes through a mapping of the file, for two reasons. First, small pieces with small holes
+ * would each take a system call; through a mapping the pieces are copied to their offsets, and the holes
+ * are not written. Second, on tmpfs only one process at a time can execute write(2) for a file: while one
+ * rank of a node does (it has the turn), other ranks copy into a mapping in parallel instead of waiting,
+ * although a copy takes more processor time.
  *
- * On a disk's file system the turn alone gains something: ranks that meet at the kernel's lock of the file for every piece lose time
- * there. They write a batch of pieces each in turn.
+ * On a disk's file system ranks take turns, too, without mappings: each writes a batch of pieces at a
+ * time, because ranks that compete for the kernel's lock of the file at every piece are slower.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_IO_MAPPED_H
@@ -13,35 +14,32 @@
 #include "io/bus.h"
 #include "io/file.h"
 
-/* Bytes of the file that are mapped at a time. */
+/* Bytes of the file in one mapping if ranks do not take turns. */
 #define MAPPED_SPAN (256 << 10)
-/* The same where ranks take turns: bytes of data that are written in one turn or through one mapping, and the stretch that they may
- * lie in. A turn is long enough to pay for a mapping, and the data fits a processor's cache, where its pages were just cleared. */
+/* If ranks take turns: bytes of data in one turn or one mapping, and the range of the file in which they
+ * lie. A turn is long enough to amortise a mapping, and its data fits in the processor's cache, which
+ * contains the pages that were just cleared. */
 #define TURN_BYTES (256 << 10)
 #define TURN_SPAN  (4 << 20)
 
 struct mapped {
-    char *base; /* where byte `from` of the file is */
-    void *at;
-    size_t length;
-    struct bus_watch watch;
+    char *base;             /* address of byte `from` of the file */
+    struct bus_watch watch; /* the mapping, which begins at the page of `base` */
 };
 
-/* Decides at open whether mappings may be used: only on file systems of this machine whose pages all processes share. */
+/* Decides at open whether mappings may be used: only on file systems of this machine whose pages all
+ * processes share. */
 void mapped_probe(struct file *f);
 void mapped_close_watch(struct file *f);
-/* Maps [from, to) for writing and makes the file at least `reach` long, which must be the end of bytes that the caller is
- * about to write. False: use system calls, which also report why. */
+/* Maps [from, to) for writing and makes the file at least `reach` long, which must be the end of bytes
+ * that the caller is about to write. False: use system calls, which also report why. */
 bool mapped_open(struct mapped *m, struct file *f, int64_t from, int64_t to, int64_t reach);
-/* Makes the pages of `len` bytes present, `skip` bytes behind `from`. False as above. */
+/* Populates the pages of `len` bytes, `skip` bytes behind `from`. False: use system calls. */
 bool mapped_prefault(const struct mapped *m, uint64_t skip, uint64_t len);
-/* Pages that mapped_prefault made present may be accessed between begin and end. mapped_end returns false if the file was
- * truncated meanwhile; what was stored is lost then. */
-void mapped_begin(struct mapped *m);
-bool mapped_end(struct mapped *m);
+/* Pages that mapped_prefault made present may be accessed between bus_watch_begin and bus_watch_end. */
 void mapped_close(struct mapped *m);
-/* Called after the last window. Not every file system updates the modification time for stores through a mapping. The
- * call also waits for the file's lock in the kernel, which mapped_open relies on. */
+/* Called after the last batch: not every file system updates the modification time for stores through a
+ * mapping. The call also waits for the file's lock in the kernel, which mapped_open requires. */
 void mapped_update_times(struct file *f);
 
 /* Tries to take the node's turn to write; the second function waits for it, for a limited time. */

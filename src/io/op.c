@@ -1,5 +1,5 @@
-/* op.c: the steps of a collective access: exchange what each rank wants, move the data, and, for a write,
- * agree whether all of it is in the file.
+/* op.c: the steps of a collective access: exchange records of the accesses of all ranks, transfer the
+ * data, and, for a write, agree whether all data is in the file.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io/op.h"
@@ -55,7 +55,8 @@ int io_op_done(struct access *a, int rc, struct request **out)
     return 0;
 }
 
-/* A blocking operation is driven by its caller: progress itself cannot wait for the small collectives. */
+/* The caller of a blocking operation advances it, because the small collectives may not block inside
+ * progress. */
 void io_op_ready(struct io_op *op)
 {
     struct net *net = op->file->comm->proc->net;
@@ -155,7 +156,7 @@ static void verdict_args(struct io_op *op, struct coll_args *args)
     agree_args_max(args, op->file->comm, &op->code, 1);
 }
 
-/* The records have arrived: chooses access by each rank or through aggregators. */
+/* Called with the records of all ranks: chooses access by each rank or by aggregators. */
 static void io_op_choose(struct io_op *op)
 {
     const struct file *f = op->file;
@@ -193,7 +194,7 @@ static void io_op_finish(struct io_op *op)
     op->stage = IO_DONE;
 }
 
-/* One step; true when the next one can follow at once. */
+/* Makes one step. Returns true if the next step need not wait. */
 static bool io_op_step(struct io_op *op)
 {
     struct coll_args args;
@@ -223,7 +224,8 @@ static bool io_op_step(struct io_op *op)
     default:
         return false;
     }
-    /* The data has moved. A reader knows its own result; writers must learn of each other's errors. */
+    /* The data was transferred. The result of a read is local; the result of a write includes the errors
+     * of all ranks. */
     if (op->access.write) {
         op->code = agree_encode(op->error, op->file->comm->rank);
         verdict_args(op, &args);
@@ -238,7 +240,7 @@ static void io_op_advance(struct io_op *op)
     while (io_op_step(op))
         ;
     op->running = false;
-    if (op->stage == IO_DONE) /* the last touch: a request that the user gave up is freed now */
+    if (op->stage == IO_DONE) /* frees the operation if the user has freed its request */
         request_complete(&op->base, op->error);
 }
 
@@ -251,7 +253,7 @@ static int progress_hook(struct net_hook *hook)
     return 1;
 }
 
-/* Reserves the sequence numbers of the collectives that it will need. */
+/* Describes the access and reserves the sequence numbers of the small collectives. */
 static int io_op_prepare(struct io_op *op)
 {
     struct coll_args args;

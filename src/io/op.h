@@ -1,5 +1,5 @@
-/* op.h: an operation on a file as a request. An independent one is complete when it is made; a collective one
- * is a small state machine that advances inside progress, so nothing here waits.
+/* op.h: a file operation as a request. The request of an independent operation is complete when it is
+ * created. A collective operation is a state machine that advances inside progress and does not wait.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_IO_OP_H
@@ -15,8 +15,8 @@ enum io_stage { IO_BEGIN, IO_GATHERING, IO_EXCHANGING, IO_JUDGING, IO_DONE };
 
 /* The fields of the record that describes a rank's access to the others. */
 enum { RECORD_FROM, RECORD_TO, RECORD_LENGTH, RECORD_PIECES, RECORD_SIZE };
-#define RECORD_UNSORTED \
-    (-1) /* pieces that do not follow each other in the file: only the rank itself can move them */
+/* In RECORD_PIECES: file offsets of the pieces decrease, so that aggregators cannot access them. */
+#define RECORD_UNSORTED (-1)
 
 struct io_op {
     struct request base; /* first */
@@ -25,30 +25,34 @@ struct io_op {
     struct file *file;
     struct access access;
     enum io_stage stage;
-    bool blocking; /* the caller waits: small collectives may block too */
+    bool blocking; /* the caller waits, so that the small collectives may block */
     bool running, linked;
     bool lost; /* a small collective failed */
     int tag;
-    /* Numbered when the operation begins, in the order that all ranks have, and started when it gets there. */
+    /* Small collectives of the operation: numbered when the operation begins, in the same order at all
+     * ranks, and started when the operation needs them. */
     struct request *gather, *verdict;
-    int64_t mine[RECORD_SIZE], *all; /* records: by rank */
-    int64_t code;                    /* the error, as agree.h has it */
+    int64_t mine[RECORD_SIZE], *all; /* records of this rank and of all ranks */
+    int64_t code;                    /* the error, encoded by agree_encode */
     struct exchange *exchange;
     int error;
 };
 
-/* Makes a complete request of an independent operation that has ended. */
+/* Creates a complete request for an independent operation that has ended. */
 int io_op_done(struct access *a, int rc, struct request **out);
 
-/* Begins a collective access; `rc` is what access_open gave: a rank whose access failed takes part without data. */
+/* Begins a collective access. rc: the result of access_open; a rank whose access failed takes part without
+ * data. */
 int io_op_start(struct access *a, int rc, struct request **out);
 /* Starts the operation and waits for it. *bytes as in access_close. */
 int io_op_run(struct access *a, int rc, MPI_Count *bytes);
 
-/* Waits for operations whose requests were given up (MPI_Request_free). MPI_ERR_FILE when there are others. */
+/* Waits for operations whose requests the user has freed (MPI_Request_free). MPI_ERR_FILE if there are
+ * other operations. */
 int io_op_wait_all(struct file *f);
 
-/* A request that the operation waits for is complete: the operation continues later in this round of progress. */
+/* Called when a request of the operation is complete: the operation continues later in this round of
+ * progress. */
 void io_op_ready(struct io_op *op);
 
 /* The file behind a request of this kind, else NULL. */

@@ -1,5 +1,5 @@
-/* open.c: opening, closing and deleting files. Rank 0 goes first, so that a file is created once and an error
- * of the name or the permissions is reported once; then all others open the existing file.
+/* open.c: opens, closes and deletes files. Rank 0 opens a file first, so that the file is created once and
+ * an error of its name or permissions is reported once; then all other ranks open the existing file.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
@@ -23,13 +23,15 @@
 #include "io/stripes.h"
 #include "obj/create.h"
 
-/* A file that rank 0 made may show up a little later on another node (NFS keeps what it knows of names for a while). */
+/* A file that rank 0 created may be visible to other nodes only after some time (NFS clients cache names):
+ * number of attempts to open it, the attempt before which the server is queried, and the wait between two
+ * attempts. */
 #define APPEAR_TRIES   200
-#define APPEAR_ASK     20
+#define APPEAR_QUERY   20
 #define APPEAR_WAIT_NS 10000000
 
-/* Removes a file-system prefix such as "ufs:" from the name: the file system is detected instead. */
-static const char *without_prefix(const char *name)
+/* The name without a file-system prefix such as "ufs:": the file system is detected instead. */
+static const char *skip_prefix(const char *name)
 {
     static const char *const prefixes[] = {"ufs:", "nfs:", "lustre:", "gpfs:", "panfs:", "xfs:", "testfs:"};
     for (size_t i = 0; i < COUNT_OF(prefixes); i++)
@@ -44,8 +46,9 @@ static const char *without_prefix(const char *name)
 
 static int check_amode(const char *name, int amode)
 {
-    const int ways = !!(amode & MPI_MODE_RDONLY) + !!(amode & MPI_MODE_RDWR) + !!(amode & MPI_MODE_WRONLY);
-    if (ways != 1)
+    const int accesses =
+        !!(amode & MPI_MODE_RDONLY) + !!(amode & MPI_MODE_RDWR) + !!(amode & MPI_MODE_WRONLY);
+    if (accesses != 1)
         return err_set(
             MPI_ERR_AMODE,
             "%s: amode must have exactly one of MPI_MODE_RDONLY, MPI_MODE_RDWR and MPI_MODE_WRONLY", name);
@@ -80,16 +83,16 @@ static int open_on_rank_0(struct file *f)
     const mode_t mode = f->hints.file_perm >= 0 ? (mode_t)f->hints.file_perm : 0666;
     if (f->amode & MPI_MODE_CREATE)
         flags |= O_CREAT | (f->amode & MPI_MODE_EXCL ? O_EXCL : 0);
-    if (stripes_create(f, mode)) /* MPI_MODE_EXCL has been seen to */
+    if (stripes_create(f, mode)) /* with the semantics of O_EXCL */
         flags &= ~O_EXCL;
     f->fd = open(f->path, flags, mode);
     return f->fd < 0 ? open_failed(f) : 0;
 }
 
-/* Returns whether the temporary name exists already. A network file system's client that has looked up the name before
- * may report for up to 30 s that the file does not exist; creating it asks the server. If creating succeeds, this
- * folder is not the one that rank 0 uses. */
-static bool name_is_taken(const struct file *f)
+/* True if the server has a file of this name. A client of a network file system that has looked up the
+ * name before may report for up to 30 s that it does not exist; an attempt to create it queries the
+ * server. If the attempt succeeds, this folder is not the one that rank 0 uses. */
+static bool name_exists_on_server(const struct file *f)
 {
     const int fd = open(f->path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
     if (fd < 0)
@@ -108,7 +111,7 @@ static int open_on_other_rank(struct file *f)
             return 0;
         if (errno != ENOENT)
             break;
-        if (i == APPEAR_ASK && !name_is_taken(f)) {
+        if (i == APPEAR_QUERY && !name_exists_on_server(f)) {
             errno = ENOENT;
             break;
         }
@@ -123,11 +126,11 @@ static int open_on_other_rank(struct file *f)
     return open_failed(f);
 }
 
-static int check_kind(struct file *f)
+static int check_file_type(struct file *f)
 {
     struct stat st;
     if (fstat(f->fd, &st) != 0)
-        return posix_error(f->name, "asking for the file", errno);
+        return posix_error(f->name, "querying the file (fstat)", errno);
     if (S_ISDIR(st.st_mode))
         return err_set(MPI_ERR_BAD_FILE, "%s is a folder", f->name);
     if (lseek(f->fd, 0, SEEK_CUR) < 0 && errno == ESPIPE)
@@ -138,21 +141,27 @@ static int check_kind(struct file *f)
     return 0;
 }
 
-/* All ranks use rank 0's hints: aggregators and buffer sizes must agree. */
+/* All ranks use rank 0's hints, since aggregators and buffer sizes must be equal, and its view of the file
+ * system. */
 static int broadcast_hints(struct file *f)
 {
-    int64_t numbers[IO_HINT_NUMBERS + 2];
-    io_hints_numbers(&f->hints, numbers);
-    numbers[IO_HINT_NUMBERS] = f->near;
-    numbers[IO_HINT_NUMBERS + 1] = f->in_memory;
-    const int rc = agree_bcast(f->comm, numbers, sizeof(numbers));
-    io_hints_from_numbers(&f->hints, numbers);
-    f->near = numbers[IO_HINT_NUMBERS] != 0;
-    f->in_memory = numbers[IO_HINT_NUMBERS + 1] != 0;
+    struct {
+        struct io_hints hints;
+        bool near, in_memory;
+    } first;
+    memset(&first, 0, sizeof(first));
+    first.hints = f->hints;
+    first.near = f->near;
+    first.in_memory = f->in_memory;
+    const int rc = agree_bcast(f->comm, &first, sizeof(first));
+    f->hints = first.hints;
+    f->near = first.near;
+    f->in_memory = first.in_memory;
     return rc;
 }
 
-/* Names must lead to one file, but may be spelled in different ways on different nodes, so they are not compared. */
+/* The names of all ranks must designate one file. They are not compared: nodes may use different paths to
+ * it. */
 static int open_on_all_ranks(struct file *f)
 {
     int rc = f->comm->rank == 0 ? open_on_rank_0(f) : 0;
@@ -169,7 +178,7 @@ static int open_on_all_ranks(struct file *f)
     const bool near = f->near, in_memory = f->in_memory;
     rc = f->comm->rank == 0 ? 0 : open_on_other_rank(f);
     if (!rc)
-        rc = check_kind(f);
+        rc = check_file_type(f);
     if (!rc) {
         mapped_probe(f);
         remote_probe(f);
@@ -222,7 +231,7 @@ static int file_new(const char *name, int amode, struct file **out)
         return err_set(MPI_ERR_NO_MEM, "out of memory: cannot open %s", name);
     }
     *f = (struct file){.head.obj = object_init(MAGIC_FILE), .name = copy, .fd = -1, .amode = amode};
-    f->path = without_prefix(copy);
+    f->path = skip_prefix(copy);
     f->shared.fd = -1;
     list_init(&f->ops);
     *out = f;
@@ -242,7 +251,7 @@ int file_open(struct comm *comm, const char *name, int amode, struct info *info,
     if (!rc)
         rc = agree_check_equal(f->comm, name, "amode", &same, 1);
     if (!rc)
-        rc = check_amode(name, amode); /* the same everywhere */
+        rc = check_amode(name, amode); /* with the same result at all ranks */
     io_hints_default(&f->hints);
     io_hints_apply(&f->hints, info, true);
     if (!rc)
@@ -276,16 +285,17 @@ static int close_fd(struct file *f)
 int file_close(struct file *f)
 {
     int rc = close_fd(f);
-    rc = agree_error(f->comm, f->name, rc); /* nobody uses the shared pointer any more */
-    const bool first = f->comm->rank == 0,
-               broken = f->comm->broken != 0; /* rank 0 may be the one that died */
-    pointer_close(f, first || broken);
+    rc = agree_error(f->comm, f->name, rc); /* after it no rank uses the shared pointer */
+    const bool broken =
+        f->comm->broken != 0; /* a rank died, which may be rank 0: every rank removes the files then */
+    const bool removes = f->comm->rank == 0 || broken;
+    pointer_close(f, removes);
     if (f->amode & MPI_MODE_DELETE_ON_CLOSE) {
-        int gone = 0;
-        if ((first || broken) && unlink(f->path) != 0 && !(broken && errno == ENOENT))
-            gone = posix_error(f->name, "deleting", errno);
-        gone = agree_error(f->comm, f->name, gone);
-        rc = rc ? rc : gone;
+        int deleted = 0;
+        if (removes && unlink(f->path) != 0 && !(broken && errno == ENOENT))
+            deleted = posix_error(f->name, "deleting", errno);
+        deleted = agree_error(f->comm, f->name, deleted);
+        rc = rc ? rc : deleted;
     }
     file_free(f);
     return rc;
@@ -293,5 +303,5 @@ int file_close(struct file *f)
 
 int file_delete(const char *name)
 {
-    return unlink(without_prefix(name)) == 0 ? 0 : posix_error(name, "deleting", errno);
+    return unlink(skip_prefix(name)) == 0 ? 0 : posix_error(name, "deleting", errno);
 }

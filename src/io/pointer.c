@@ -1,5 +1,4 @@
-/* pointer.c: see pointer.h. The side file is created when a shared pointer is first used, so that programs
- * without shared pointers never see it.
+/* pointer.c: see pointer.h. The side file is created when a rank first uses the shared pointer.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io/pointer.h"
@@ -11,7 +10,7 @@
 #include "io/sidefile.h"
 
 #define NO_WORD UINT64_MAX
-/* In the node's memory: the pointer, and whose turn it is to write (mapped.h). */
+/* In the node's shared memory: the pointer, and the turn to write (mapped.h), each in a cache line. */
 #define WORDS_LENGTH (2 * CACHE_LINE)
 
 int pointer_open(struct file *f)
@@ -40,7 +39,6 @@ int pointer_open(struct file *f)
     return 0;
 }
 
-/* All ranks have stopped using the pointer. */
 void pointer_close(struct file *f, bool remove)
 {
     if (f->shared.word && f->comm->rank == 0)

@@ -1,5 +1,6 @@
-/* pointer.h: the shared file pointer. Ranks on one node keep it in a word of the node's memory. Between nodes it is a small
- * file in the folder of the file, changed under an fcntl lock, which works on NFS too (sidefile.h); there is no server.
+/* pointer.h: the shared file pointer. Ranks of one node store it in a word of the node's shared memory.
+ * Between nodes it is a small file in the folder of the file, changed under an fcntl lock, also on NFS
+ * (sidefile.h). No process serves it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_IO_POINTER_H
@@ -14,7 +15,8 @@ void pointer_close(struct file *f, bool remove);
 /* Adds `etypes` to the pointer and returns its former value in *before. */
 int pointer_fetch_and_add(struct file *f, int64_t etypes, int64_t *before);
 int pointer_set(struct file *f, int64_t etypes);
-/* The pointer starts anew at `etypes`. All ranks call it while none of them uses the pointer, and synchronise afterwards. */
+/* Resets the pointer to `etypes` for a new view. All ranks call it while none of them uses the pointer,
+ * and synchronise afterwards. */
 void pointer_restart(struct file *f, int64_t etypes);
 
 #endif

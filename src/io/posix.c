@@ -1,5 +1,5 @@
-/* posix.c: system calls on files. After a short write the rest is written; if that fails, its error is
- * reported.
+/* posix.c: system calls on files. A short write is followed by a write of the rest, which reports the
+ * error if there is one.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io/posix.h"
@@ -17,7 +17,7 @@ static COUNTER(written, "io_bytes_written", "Bytes written to files.");
 static COUNTER(read_in, "io_bytes_read", "Bytes read from files.");
 static COUNTER(calls, "io_calls", "System calls that read or wrote files.");
 
-#define CALL_MAX ((size_t)1 << 30) /* Linux moves a little less than 2 GiB in one call */
+#define CALL_MAX ((size_t)1 << 30) /* bytes of one system call; Linux transfers less than 2 GiB */
 
 static int errno_error_class(int error)
 {
@@ -81,8 +81,7 @@ static ssize_t transfer_once(const struct file *f, bool write, const struct iove
                  : preadv(f->fd, list, MIN(n, IOV_MAX), offset);
 }
 
-/* Transfers all pieces in as many calls as needed; a read ends early at the end of the file. */
-static int transfer_all(struct file *f, bool write, struct iovec *list, int n, int64_t offset, size_t *done)
+int posix_transfer_list(struct file *f, bool write, struct iovec *list, int n, int64_t offset, size_t *done)
 {
     *done = 0;
     for (int i = 0; i < n;) {
@@ -103,43 +102,28 @@ static int transfer_all(struct file *f, bool write, struct iovec *list, int n, i
     return 0;
 }
 
-int posix_writev(struct file *f, struct iovec *list, int n, int64_t offset, size_t *done)
-{
-    return transfer_all(f, true, list, n, offset, done);
-}
-
-int posix_readv(struct file *f, struct iovec *list, int n, int64_t offset, size_t *done)
-{
-    return transfer_all(f, false, list, n, offset, done);
-}
-
-int posix_write(struct file *f, const void *buf, size_t len, int64_t offset, size_t *done)
+int posix_transfer(struct file *f, bool write, const void *buf, size_t len, int64_t offset, size_t *done)
 {
     struct iovec one = {(void *)(uintptr_t)buf, len};
-    return posix_writev(f, &one, len > 0, offset, done);
+    return posix_transfer_list(f, write, &one, len > 0, offset, done);
 }
 
-int posix_read(struct file *f, void *buf, size_t len, int64_t offset, size_t *done)
-{
-    struct iovec one = {buf, len};
-    return posix_readv(f, &one, len > 0, offset, done);
-}
-
-/* Uses open-file-description locks where the kernel has them: locks of the process vanish when any descriptor of the
- * file is closed, even one that other code opened. */
+/* Uses open-file-description locks where the kernel has them: locks of the process vanish when any
+ * descriptor of the file is closed, even one that other code opened. */
 int posix_lock_fd(struct file *f, int fd, short type, int64_t offset, int64_t len)
 {
     int64_t waited_ns = 0;
-    const bool asks = f->remote && type != F_UNLCK;
+    const bool polls = f->remote && type != F_UNLCK; /* see remote_pause_between_tries */
     for (;;) {
         struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = offset, .l_len = len};
-        const int wait = f->locks_posix ? F_SETLKW : F_OFD_SETLKW,
-                  ask = f->locks_posix ? F_SETLK : F_OFD_SETLK;
-        if (fcntl(fd, asks ? ask : wait, &lock) == 0)
+        const int command = f->locks_posix ? (polls ? F_SETLK : F_SETLKW)
+                            : polls        ? F_OFD_SETLK
+                                           : F_OFD_SETLKW;
+        if (fcntl(fd, command, &lock) == 0)
             return 0;
         if (errno == EINTR)
             continue;
-        if (asks && (errno == EAGAIN || errno == EACCES)) {
+        if (polls && (errno == EAGAIN || errno == EACCES)) {
             remote_pause_between_tries(&waited_ns);
             continue;
         }
@@ -161,7 +145,8 @@ int posix_lock(struct file *f, bool exclusive, int64_t offset, int64_t len)
     return rc ? rc : posix_lock_fd(f, f->fd, exclusive ? F_WRLCK : F_RDLCK, offset, len);
 }
 
-/* Our own locks belong to open files, for which the kernel reports no process. */
+/* True if another program holds a conflicting lock. Locks of this library belong to open files: the kernel
+ * reports process -1 for them. */
 static bool lock_is_foreign(int fd, struct flock lock)
 {
     return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK && lock.l_pid != -1;
@@ -178,8 +163,8 @@ int posix_guard_range(struct file *f, bool exclusive, int64_t offset, int64_t le
         return 0;
     const int rc = posix_lock_fd(f, f->fd, type, offset, len);
     *held = rc == 0;
-    return f->view.tiled_from == INT64_MAX ? 0
-                                           : rc; /* without such views this handle does well without locks */
+    /* Views that do not cover the file are written without read-modify-write: no lock is needed then. */
+    return f->view.tiled_from == INT64_MAX ? 0 : rc;
 }
 
 void posix_unlock(struct file *f, int64_t offset, int64_t len)

@@ -1,5 +1,5 @@
-/* remote.c: see remote.h. Linux says in /proc whether a mount keeps locks to itself (the options nolock and local_lock):
- * fcntl succeeds there all the same.
+/* remote.c: see remote.h. /proc/self/mountinfo shows whether locks of a mount are local (options nolock
+ * and local_lock); fcntl succeeds on such a mount, too.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io/remote.h"
@@ -18,7 +18,7 @@
 
 enum { LINE_SIZE = 4096 };
 
-/* A byte that no file has, so that no program waits for this lock. */
+/* An offset behind the end of every file: no program waits for a lock of this byte. */
 #define LAST_BYTE (INT64_MAX - 1)
 
 #define PAUSE_MIN_NS (100 * 1000)
@@ -53,7 +53,7 @@ void remote_probe(struct file *f)
     f->guards = file_writes(f) && !f->locks_local && fcntl(f->fd, F_OFD_SETLK, &lock) == 0;
 }
 
-/* The client forgets a file's pages and attributes when it gets a lock of the server. */
+/* An NFS client invalidates a file's pages and attributes when it acquires a lock from the server. */
 void remote_refresh(struct file *f)
 {
     struct flock lock = {
@@ -64,8 +64,9 @@ void remote_refresh(struct file *f)
     fcntl(f->fd, F_OFD_SETLK, &lock);
 }
 
-/* A client that waits for a lock itself asks its server again after 1 to 30 seconds, or when the server calls it back, which
- * not every version does. We ask more often, and the longer we wait the less often: at most an eighth of the time is lost. */
+/* An NFS client that waits for a lock repeats its request after 1 to 30 seconds, or when the server calls
+ * it back, which not every version does. Here requests are more frequent: the pause is an eighth of the
+ * time waited so far, at most 100 ms. */
 void remote_pause_between_tries(int64_t *waited_ns)
 {
     const int64_t pause = MIN(MAX(*waited_ns / 8, PAUSE_MIN_NS), PAUSE_MAX_NS);
@@ -73,9 +74,9 @@ void remote_pause_between_tries(int64_t *waited_ns)
     *waited_ns += pause;
 }
 
-/* With a lock on a part of the file an NFS client sends each part of a page alone and waits for the server's answer
- * before the next one. With a lock on the whole file the client owns the page and sends it once, at unlock. It must be
- * able to read the page for that. */
+/* If a range of the file is locked, an NFS client sends each part of a page separately and waits for the
+ * server's answer. If the whole file is locked, the client sends a page once, at unlock; it must be able
+ * to read the page for that. */
 bool remote_locks_whole_file(const struct file *f, uint64_t piece)
 {
     return f->remote && f->guards && file_reads(f) && piece < (uint64_t)sysconf(_SC_PAGESIZE);

@@ -1,9 +1,11 @@
-/* sidefile.c: see sidefile.h. Three rules keep other users' hands off: a file that this user did not create is refused, a file
- * without the key is refused, and nothing is truncated or reset by its name. A new view starts a new generation: a record of an
- * older generation counts as absent, so that no rank needs to reset the file.
+/* sidefile.c: see sidefile.h. Three rules protect against other users: a file that another user created is
+ * rejected, a file without the key is rejected, and no file is truncated or reset by its name. A new view
+ * begins a new generation: a record of an older generation counts as absent, so that no rank needs to
+ * reset the file.
  *
- * A job that ends without MPI_File_close leaves the file behind. Each rank holds a shared lock on one byte of the file, which
- * ends with the rank; the next job that creates a side file for the same file removes those that no rank has locked.
+ * A job that ends without MPI_File_close leaves the file behind. Each rank holds a shared lock on one byte
+ * of the file until it ends; the next job that creates a side file for the same file removes side files
+ * that no rank has locked.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io/sidefile.h"
@@ -27,7 +29,7 @@
 #define BASE_NAME_MAX  64                  /* characters of the file's name in that of the side file */
 #define KEY_DIGITS     16
 #define RECORD_LOCK    0
-/* Every rank that uses the file holds a lock on this byte. */
+/* Byte on which every rank that uses the file holds a shared lock. */
 #define USER_LOCK_START ((int64_t)sizeof(struct record))
 
 struct record {
@@ -115,7 +117,8 @@ static void remove_leftovers(const struct file *f)
     free(folder);
 }
 
-/* An existing file was created by another rank, or by a stranger; sidefile_read checks which. */
+/* Opens or creates the file. sidefile_read checks that an existing file is that of another rank of this
+ * file. */
 static int sidefile_open(struct file *f)
 {
     if (f->shared.fd >= 0)
@@ -132,7 +135,8 @@ static int sidefile_open(struct file *f)
     return rc;
 }
 
-/* The caller holds the lock. A file without a record was created a moment ago, or is of an older generation. */
+/* Reads the pointer under the lock. A file without a record of this generation stands for the initial
+ * value. */
 static int sidefile_read(const struct file *f, int64_t *value)
 {
     struct record r;

@@ -1,5 +1,6 @@
-/* stripes.c: see stripes.h. Lustre is asked through the extended attribute lustre.lov, which needs no library: the value is
- * the layout as Lustre's user interface has it, in the byte order of the machine.
+/* stripes.c: see stripes.h. The layout of Lustre is read and set by the extended attribute lustre.lov,
+ * without a library: its value is the structure of Lustre's user interface, in the byte order of the
+ * machine.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io/stripes.h"
@@ -22,7 +23,7 @@
 #define PATTERN_RAID0    1
 #define ANY_SERVER       0xffff
 #define LAYOUT_MAX       65536
-#define STRIPE_MIN       65536 /* stripes have a multiple of this */
+#define STRIPE_MIN       65536 /* the size of a stripe is a multiple of it */
 #define STRIPES_MAX      2000
 
 struct layout {
@@ -31,7 +32,7 @@ struct layout {
     uint32_t stripe_size;
     uint16_t stripe_count, stripe_offset;
 };
-_Static_assert(sizeof(struct layout) == 32, "as Lustre has it");
+_Static_assert(sizeof(struct layout) == 32, "the size of Lustre's lov_user_md_v1");
 
 struct composite {
     uint32_t magic, size, generation;
@@ -39,7 +40,7 @@ struct composite {
     uint16_t mirrors, padding[3];
     uint64_t padding2;
 };
-_Static_assert(sizeof(struct composite) == 32, "as Lustre has it");
+_Static_assert(sizeof(struct composite) == 32, "the size of Lustre's lov_comp_md_v1");
 
 enum { ENTRY_SIZE = 48, ENTRY_OFFSET_AT = 24 };
 
@@ -54,7 +55,7 @@ static bool is_on_lustre(const char *path)
     return is;
 }
 
-/* mknod makes a file without objects on the servers, so that it can still be given a layout. */
+/* mknod creates a file without objects on the servers, whose layout can still be set. */
 bool stripes_create(const struct file *f, mode_t mode)
 {
     const struct io_hints *h = &f->hints;
@@ -66,7 +67,7 @@ bool stripes_create(const struct file *f, mode_t mode)
                        .stripe_count = (uint16_t)MIN(h->striping_factor, STRIPES_MAX),
                        .stripe_offset = ANY_SERVER};
     if (mknod(f->path, S_IFREG | mode, 0) != 0)
-        return false; /* it is there, and keeps its layout */
+        return false; /* the file exists; its layout cannot be changed */
     if (setxattr(f->path, LAYOUT_NAME, &l, sizeof(l), 0) == 0)
         return true;
     unlink(f->path); /* open(2) creates it with the layout of the folder */

@@ -1,6 +1,6 @@
-/* stripes.h: how a parallel file system spreads a file over its servers. On Lustre the hints striping_factor and
- * striping_unit decide the layout of a file that is created, and the layout that a file has decides who writes what in
- * collective access. On GPFS it is the size of a block.
+/* stripes.h: the distribution of a file over the servers of a parallel file system. On Lustre the hints
+ * striping_factor and striping_unit set the layout of a file that is created, and the layout of a file
+ * determines the domains of aggregators in collective access. On GPFS the size of a block does.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_IO_STRIPES_H
@@ -10,12 +10,13 @@
 
 #include "io/file.h"
 
-/* Rank 0, before the file is opened: creates it with the layout that the hints ask for, if it does not exist, is to be
- * created and is on Lustre. True when it did. Anything else is left to open(2), which also reports what is wrong. */
+/* Called at rank 0 before the file is opened: creates a file on Lustre with the layout of the hints if the
+ * file does not exist and MPI_MODE_CREATE is set. Returns true if it created the file. open(2) handles all
+ * other cases and reports errors. */
 bool stripes_create(const struct file *f, mode_t mode);
 
-/* Rank 0, when the file is open: hints.striping_factor and striping_unit become what the file has, where the file system
- * tells it. */
+/* Called at rank 0 when the file is open: sets hints.striping_factor and striping_unit to the layout of
+ * the file if the file system reports it. */
 void stripes_find(struct file *f);
 
 #endif

@@ -1,7 +1,8 @@
-/* tiles.c: see tiles.h. Views repeat with the extent of their tile. When all ranks have the same extent E, what they cover in
- * one period is a number of times for each of E places. Whether all of these are 1 is found without lists of pieces:
- * a piece [from, to) stands for z^to - z^from modulo a prime, and the sum over all ranks is z^E - 1 when every place is covered
- * once. Another cover has that sum for E of 2^61 values of z only.
+/* tiles.c: see tiles.h. A view repeats with the extent of its tile. If all ranks have the same extent E,
+ * each of the E bytes of one period is covered some number of times. Whether all these numbers are 1 is
+ * computed without lists of pieces: a piece [from, to) contributes z^to - z^from modulo a prime, and the
+ * sum over all ranks is z^E - 1 if every byte is covered once. Any other cover has that sum for at most E
+ * of the 2^61 values of z.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io/tiles.h"
@@ -12,8 +13,8 @@
 #include "io/agree.h"
 
 #define PRIME (((uint64_t)1 << 61) - 1)
-#define BASE  0x11d0e9c3a6b5f27u /* z; any number of this size will do */
-/* Pieces of a tile that are looked at; a view with more is not worth it. */
+#define BASE  0x11d0e9c3a6b5f27u /* z, an arbitrary number of this size */
+/* Limit of the pieces of a tile; views with more pieces are not checked. */
 #define PIECES_MAX 4096
 
 enum { TILE_OK, TILE_DISP, TILE_EXTENT, TILE_SUM, TILE_WORDS };
@@ -44,7 +45,7 @@ static uint64_t tiles_range_sum(uint64_t from, uint64_t to)
     return tiles_add(tiles_power(to), PRIME - tiles_power(from));
 }
 
-/* The sum of the file offsets of piece [at, at + n) within one period, across which the piece may extend. */
+/* The contribution of piece [at, at + n), which may continue in the next period. */
 static uint64_t piece_range_sum(uint64_t at, uint64_t n, uint64_t period)
 {
     at %= period;
@@ -52,7 +53,7 @@ static uint64_t piece_range_sum(uint64_t at, uint64_t n, uint64_t period)
                             : tiles_add(tiles_range_sum(at, period), tiles_range_sum(0, at + n - period));
 }
 
-/* What this rank's view covers; false if the view has a form that tiles_agree does not handle. */
+/* Describes the cover of this rank's view. Returns false for a view that tiles_agree does not support. */
 static bool tiles_cover_view(const struct view *v, int64_t out[TILE_WORDS])
 {
     const struct dtype *tile = v->tile;

@@ -1,5 +1,6 @@
-/* tiles.h: do the views of a file's ranks together cover the file, each byte once? Then what lies between the pieces of one
- * rank belongs to the others, and a rank may read it, and write it back as it was, under a lock that all writers take.
+/* tiles.h: detects whether the views of all ranks of a file together cover each byte once. The holes of a
+ * rank's view then belong to the views of other ranks, and a rank may read a hole and write it back
+ * unchanged under a lock that all writers acquire.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_IO_TILES_H
@@ -7,8 +8,8 @@
 
 #include "io/file.h"
 
-/* Collective, after the view was set: f->view.tiled_from becomes the offset from which the views of all ranks together
- * cover every byte of the file, or INT64_MAX. */
+/* Collective, after the view was set: f->view.tiled_from becomes the offset from which the views of all
+ * ranks together cover every byte of the file, or INT64_MAX. */
 int tiles_agree(struct file *f);
 
 #endif

@@ -1,5 +1,5 @@
-/* view.c: checks of etype and filetype, and the mapping from positions in the stream to offsets in the file.
- * It uses a datatype's cursor: an address that counts from 0 is an offset in the file.
+/* view.c: checks etype and filetype, and maps positions in the stream to offsets in the file and back. The
+ * mapping uses cursors over datatypes with the buffer address 0: an address is then an offset in the file.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io/view.h"
@@ -7,7 +7,7 @@
 #include "base/checked.h"
 #include "io/datarep.h"
 
-/* Blocks of one tile that are looked at before a view is taken; a filetype with more is trusted from there on. */
+/* Blocks of a tile whose displacements are checked; blocks behind them are assumed to be valid. */
 #define BLOCKS_CHECKED 1000000
 
 static int bad_filetype(const char *what)
@@ -15,8 +15,9 @@ static int bad_filetype(const char *what)
     return err_set(MPI_ERR_IO, "filetype %s (MPI-5.0, 14.3)", what);
 }
 
-/* Displacements must not be negative and must not decrease; where the file is written, blocks must not overlap. Tiles may
- * overlap all the same (an extent set by hand), as long as the program does not write over the same bytes twice. */
+/* Displacements must not be negative and must not decrease. In a file that is open for writing, the blocks
+ * of a tile must not overlap. Tiles may overlap (MPI_Type_create_resized) if the program does not write
+ * the same bytes twice. */
 static int check_blocks(struct view *v, bool writable)
 {
     struct dt_cursor c;
@@ -106,7 +107,7 @@ bool view_fits(const struct view *v, uint64_t start, uint64_t length)
            checked_add(base, t->true_lb + t->true_extent, &end);
 }
 
-/* The cursor counts in whole tiles from `base`, so that its numbers stay small. */
+/* Offsets of the cursor count from `base`, the start of its first tile, so that they are small. */
 void view_walk_open(struct view_walk *w, const struct view *v, uint64_t start, uint64_t end)
 {
     *w = (struct view_walk){.view = v, .position = start, .end = end};
@@ -128,7 +129,7 @@ uint64_t view_walk_next(struct view_walk *w, uint64_t max, int64_t *offset)
         w->position += room;
         return room;
     }
-    /* Joins adjacent pieces: the end of a tile often touches the start of the next. */
+    /* Joins adjacent pieces: a tile often begins at the end of the tile before it. */
     while (room > 0) {
         struct dt_cursor before = w->cursor;
         void *piece;
@@ -174,7 +175,7 @@ int64_t view_offset(const struct view *v, uint64_t position)
 {
     struct view_walk w;
     int64_t offset = v->disp;
-    if (v->tile->size == 0) /* nothing else is known */
+    if (v->tile->size == 0) /* a filetype without data: no other offset is known */
         return offset;
     view_walk_open(&w, v, position, position + 1);
     view_walk_next(&w, 1, &offset);
