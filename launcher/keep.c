@@ -1,5 +1,5 @@
-/* keep.c: see keep.h. A process of its own, and not a fork of the program: that would keep a copy of all memory that the program
- * changes meanwhile.
+/* keep.c: see keep.h. A process of its own, and not a fork of the program: that would keep a copy of all
+ * memory that the program changes meanwhile.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -73,7 +73,7 @@ _Noreturn static void keep_supervise(struct keep_book *book, atomic_uchar *state
         _exit(0);
     }
     const int status = keep_read_status(mpiexec);
-    if (atomic_exchange(state, KEEP_ENDED) == KEEP_MET && status != 0 && !atomic_load(&book->finished))
+    if (atomic_exchange(state, KEEP_ENDED) == KEEP_CONNECTED && status != 0 && !atomic_load(&book->finished))
         end_program(program, program_fd);
     _exit(0);
 }

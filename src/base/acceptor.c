@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define BATCH 64 /* callers that are taken before the process does anything else */
+#define BATCH 64 /* limit of the callers that one call of acceptor_accept_pending accepts */
 
 static int open_spare_descriptor(void)
 {
@@ -69,9 +69,9 @@ static bool has_pending_connection(int listener)
     return poll(&p, 1, 0) > 0;
 }
 
-/* Accepts a connection when no descriptor is free: the oldest unproven caller is rejected to get one. Without such a
- * caller the new connection is rejected by means of the spare descriptor; otherwise it would stay pending. -1 with
- * errno. */
+/* Accepts a connection when no descriptor is free: the oldest unproven caller is rejected to get one.
+ * Without such a caller the new connection is rejected by means of the spare descriptor; otherwise it
+ * would stay pending. -1 with errno. */
 static int accept_without_descriptors(struct acceptor *a, int listener, int error)
 {
     if (a->first) {

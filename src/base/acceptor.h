@@ -1,8 +1,8 @@
-/* acceptor.h: takes connections at listening sockets and limits what callers cost that have not proved who they are. Anybody can
- * connect: at most `max` callers are served at a time, each for at most `ms` milliseconds. If there is one more, or no file
- * descriptor is left for it, the caller that has waited longest is disconnected. A caller that knows how to prove itself connects
- * again and needs little time, so that no crowd of others can keep it out for good. Depends on libc alone: the launcher
- * compiles it, too.
+/* acceptor.h: accepts connections at listening sockets and limits the resources of callers that have not
+ * authenticated. At most `max` callers are served at a time, each for at most `ms` milliseconds. If there
+ * is one more caller, or no free file descriptor for it, the oldest caller is disconnected. A caller with
+ * the key that was disconnected connects again and authenticates quickly, so that other callers cannot
+ * exclude it permanently. Depends on libc alone: the launcher compiles it, too.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_ACCEPTOR_H
@@ -17,9 +17,9 @@ struct acceptor_caller {
 };
 
 struct acceptor_ops {
-    /* Makes a caller of a connected socket, which it takes over: close-on-exec, and it does not block. */
+    /* Creates a caller for a connected socket (close-on-exec, nonblocking), which the caller owns. */
     struct acceptor_caller *(*admit)(void *ctx, int fd);
-    /* Disconnects and frees a caller, which is in the list no more. */
+    /* Disconnects and frees a caller that was removed from the list. */
     void (*reject)(void *ctx, struct acceptor_caller *c);
 };
 
@@ -28,7 +28,7 @@ struct acceptor {
     void *ctx;
     struct acceptor_caller *first, **last; /* in the order of their arrival */
     uint32_t n, max, ms;
-    int spare; /* a descriptor to close when none is left for a caller that is to be refused; -1: none */
+    int spare; /* a descriptor that is closed to accept and refuse a caller if no other is free; -1: none */
 };
 
 void acceptor_open(struct acceptor *a, uint32_t max, uint32_t ms, const struct acceptor_ops *ops, void *ctx);
@@ -36,16 +36,17 @@ void acceptor_open(struct acceptor *a, uint32_t max, uint32_t ms, const struct a
 /* Rejects all callers. */
 void acceptor_close(struct acceptor *a);
 
-/* Accepts pending connections of a nonblocking listening socket. Returns 0, or an errno if connections remain that
- * need a resource to be freed first: EMFILE, ENFILE, ENOBUFS, ENOMEM. `now` in ms, here and below. */
+/* Accepts pending connections of a nonblocking listening socket. Returns 0, or an errno if connections
+ * remain that need a resource to be freed first: EMFILE, ENFILE, ENOBUFS, ENOMEM. `now` in ms, here and
+ * below. */
 int acceptor_accept_pending(struct acceptor *a, int listener, uint64_t now);
 
-/* Rejects callers whose time limit has passed. Returns the time until the next limit in ms; UINT64_MAX without
- * callers. */
+/* Rejects callers whose time limit has passed. Returns the time until the next limit in ms; UINT64_MAX
+ * without callers. */
 uint64_t acceptor_expire(struct acceptor *a, uint64_t now);
 
-/* Removes a caller that has authenticated or disconnected from the list; its owner keeps it. Callers that are not in
- * the list are ignored. */
+/* Removes a caller that has authenticated or disconnected from the list; its owner keeps it. Callers that
+ * are not in the list are ignored. */
 void acceptor_remove(struct acceptor *a, struct acceptor_caller *c);
 
 #endif

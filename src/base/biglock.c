@@ -1,5 +1,5 @@
-/* biglock.c: how the lock passes from one thread to another. A thread that yields the lock sleeps until a
- * waiting thread has taken it, since a plain mutex would go back to the thread that is running.
+/* biglock.c: passes the lock from one thread to another. A thread that shares the lock sleeps until a
+ * waiting thread has acquired it, since the running thread would acquire a plain mutex again.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -29,8 +29,8 @@ void biglock_destroy(struct biglock *l)
     pthread_mutex_destroy(&l->mutex);
 }
 
-/* Waits for the lock. Both counts are decremented with the lock held; a sharer reads them with the lock held too and
- * so knows that a waiting thread has still to run. */
+/* Waits for the lock. `wanted` and `turns` change with the lock held, and a sharer reads them with the
+ * lock held: it detects whether a waiting thread has not run yet. */
 void biglock_lock_contended(struct biglock *l)
 {
     atomic_fetch_add_explicit(&l->wanted, 1, memory_order_relaxed);

@@ -1,7 +1,7 @@
-/* biglock.h: the one lock of a threaded MPI process. A thread that waits inside an MPI call polls with the
- * lock held and yields it only when another thread wants it: without the counts, a polling thread would
- * retake a mutex before the woken thread arrives. The lock is recursive: a user's reduction function runs
- * with the lock held and may ask MPI for the size of a type.
+/* biglock.h: the lock of a threaded MPI process. A thread that waits inside an MPI call polls with the
+ * lock held and releases it only if another thread waits for it. The counts make sure that the other
+ * thread gets it: a polling thread would acquire a plain mutex again before the woken thread runs. The
+ * lock is recursive: a user's reduction function runs with the lock held and may call MPI_Type_size.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_BIGLOCK_H
@@ -13,16 +13,17 @@
 
 struct biglock {
     pthread_mutex_t mutex;
-    _Atomic int wanted;     /* threads that wait for it */
-    _Atomic unsigned turns; /* how often one of them got it; a futex */
-    _Atomic int sharers;    /* threads that sleep until one of them gets it */
+    _Atomic int wanted;     /* threads that wait for the lock */
+    _Atomic unsigned turns; /* acquisitions by threads that waited; a futex */
+    _Atomic int sharers;    /* threads that released the lock and sleep until `turns` changes */
     unsigned polls;         /* unsuccessful polls of all threads; changed with the lock held */
 };
 
 void biglock_init(struct biglock *l);
 void biglock_destroy(struct biglock *l);
 
-/* The slow paths: the lock is held by another thread; another thread waits for it. */
+/* Slow paths of biglock_lock (another thread holds the lock) and biglock_share_with_waiters (another
+ * thread waits for it). */
 void biglock_lock_contended(struct biglock *l);
 void biglock_hand_over(struct biglock *l);
 
@@ -32,7 +33,7 @@ static inline void biglock_lock(struct biglock *l)
         biglock_lock_contended(l);
 }
 
-/* Takes the lock without requesting that its holder share it, for threads without urgency. */
+/* Acquires the lock without a request that its holder share it, for threads without urgency. */
 static inline void biglock_lock_without_request(struct biglock *l)
 {
     pthread_mutex_lock(&l->mutex);
@@ -49,8 +50,8 @@ static inline bool biglock_has_waiters(struct biglock *l)
     return atomic_load_explicit(&l->wanted, memory_order_relaxed) != 0;
 }
 
-/* Hands the lock to a waiting thread, if there is one, and takes it again. True if it did: state that the caller read before may have
- * changed. */
+/* If a thread waits for the lock, releases the lock, lets that thread acquire it, and acquires it again.
+ * True if another thread had the lock: state that the caller read before may have changed. */
 static inline bool biglock_share_with_waiters(struct biglock *l)
 {
     if (!biglock_has_waiters(l))
@@ -61,9 +62,9 @@ static inline bool biglock_share_with_waiters(struct biglock *l)
 
 void biglock_yield_processor(struct biglock *l);
 
-/* Called after a poll without result, before the next one. A thread that polls in a loop may keep the thread that it
- * waits for from running; that one then does not wait for the lock either. So every poller yields its processor now
- * and then. */
+/* Called after an unsuccessful poll. A thread that polls in a loop may prevent the thread that it waits
+ * for from running, which then does not wait for the lock either. Therefore every 64th poll of a threaded
+ * process yields the processor. */
 static inline void biglock_count_empty_poll(struct biglock *l)
 {
     if (!biglock_share_with_waiters(l) && atomic_load_explicit(&l->turns, memory_order_relaxed) != 0 &&

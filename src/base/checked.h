@@ -1,5 +1,6 @@
-/* checked.h: arithmetic of numbers that come from outside (counts, displacements, offsets, strides). Each returns true
- * if the exact result fits in *out. It stores into *out in any case: pass a variable of its own, not what is to survive. The integer types may differ.
+/* checked.h: arithmetic on numbers of the user or of the network (counts, displacements, offsets,
+ * strides). Each operation returns true if the exact result fits in *out. *out is changed also if it does
+ * not. The integer types may differ.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_CHECKED_H

@@ -1,4 +1,4 @@
-/* counter.c: lists the counters that the linker has collected in one section, and maps their former names.
+/* counter.c: lists the counters, which the linker collects in one section, and maps their former names.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/counter.h"

@@ -1,5 +1,6 @@
-/* counter.h: a counter is one line beside the code that counts. From it come the MPI_T performance variable,
- * the job summary (FISHPLATE_STATS=1) and `fishplate info --pvars`. Changed under the process's big lock.
+/* counter.h: a counter is declared by one line in the file that counts. MPI_T performance variables, the
+ * job summary (FISHPLATE_STATS=1) and `fishplate info --pvars` are generated from these lines. Counters
+ * change under the big lock.
  *
  *     static COUNTER(eager_sent, "p2p_eager_sent", "Messages sent eagerly.");
  *     counter_add(&eager_sent, 1);
@@ -26,11 +27,12 @@ static inline void counter_add(struct counter *c, uint64_t n)
     c->value += n;
 }
 
-/* The number of counters, and each of them, in link order. */
+/* Number of counters, and the counter of an index, in link order. */
 size_t counters_count(void);
 struct counter *counters_get(size_t index);
 
-/* The present name of a counter, given its present or a former one. The first use of a former name logs a warning. */
+/* The current name of a counter with this current or former name. The first use of a former name logs a
+ * warning. */
 const char *counter_present_name(const char *name);
 
 #endif

@@ -1,5 +1,4 @@
-/* cpu.c: the number of processors from the affinity mask, so that a pinned job or one in a container knows
- * what it may use.
+/* cpu.c: the number of processors in the affinity mask, which job schedulers and containers restrict.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

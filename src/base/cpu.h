@@ -1,5 +1,5 @@
-/* cpu.h: the hint for spin loops, and how many processors this process may use. The instruction itself is in
- * arch/, one file per architecture, chosen by the build.
+/* cpu.h: the spin-loop hint of the processor (src/base/arch), and the number of processors that this
+ * process may use.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_CPU_H

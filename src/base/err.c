@@ -17,8 +17,8 @@ static _Thread_local struct {
     char text[MPI_MAX_ERROR_STRING];
 } last;
 
-/* The last error that was reported to the program, and for each class (modulo the length) how many errors were reported since
- * the program last requested the text of one. */
+/* The last error that was reported to the program, and for each class (modulo the length) the number of
+ * errors reported since the program last requested the text of one. */
 static _Thread_local struct {
     int errclass;
     char text[MPI_MAX_ERROR_STRING];
@@ -34,7 +34,7 @@ static bool space_is_limited(void)
 
 int err_set(int errclass, const char *fmt, ...)
 {
-    char text[sizeof(last.text)]; /* the sentence before may be part of this one */
+    char text[sizeof(last.text)]; /* the arguments may include the last sentence */
     va_list args;
     va_start(args, fmt);
     vsnprintf(text, sizeof(text), fmt, args);
@@ -82,7 +82,7 @@ const char *err_reason(int number)
     case EMFILE:
     case ENFILE:
         return "Too many open files; raise the limit of open files (ulimit -n)";
-    case EAGAIN: /* returned only by the creation of a thread, of the calls made here */
+    case EAGAIN: /* of the calls in this library, only the creation of a thread returns it */
         return "Resource temporarily unavailable; raise the limit of processes and threads (ulimit -u)";
     case ENOMEM:
         return space_is_limited()

@@ -1,5 +1,4 @@
-/* frames.h: the call stack, and the MPI function in it, for crash notes and for `fishplate why`. It costs
- * nothing until it is used.
+/* frames.h: finds the MPI function and its caller in a call stack, for crash reports and `fishplate why`.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_FRAMES_H
@@ -11,11 +10,12 @@
 #define backtrace(frames, most) 0
 #endif
 
-/* The innermost frame from `first` on in a function that this library exports, and that function's MPI name; -1 when there is none. */
+/* Index of the innermost frame, from `first` on, of a function that this library exports, and the MPI name
+ * of the function; -1: there is none. */
 int frames_find_mpi_call(void *const *frames, int first, int count, const char **name);
 
-/* The frame of the program that called this function, behind frames of the Fortran bindings and the profiler; -1 if
- * there is none. */
+/* Index of the frame that called the MPI function at index `mpi`, without frames of the Fortran bindings
+ * and of profilers; -1: there is none. */
 int frames_find_caller(void *const *frames, int mpi, int count);
 
 #endif

@@ -1,5 +1,4 @@
-/* hash.h: FNV-1a over bytes: turns names of jobs and machines into numbers. It is neither secret nor a proof
- * of anything.
+/* hash.h: FNV-1a, for numbers that stand for the names of jobs and machines. It is not a cryptographic hash.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_HASH_H
@@ -24,7 +23,7 @@ static inline uint64_t hash_text(uint64_t hash, const char *text)
     return hash_add(hash, text, strlen(text));
 }
 
-/* 31 bits of the hash, for numbers that may not be negative. */
+/* 31 bits of the hash, as a number that is not negative. */
 static inline int32_t hash_positive(uint64_t hash)
 {
     return (int32_t)((hash ^ hash >> 31) & 0x7fffffff);

@@ -22,14 +22,13 @@ struct interval_tree {
 void interval_insert(struct interval_tree *t, struct interval *node);
 void interval_remove(struct interval_tree *t, struct interval *node); /* must be in it */
 
-/* Some node that covers [start, end), or NULL. */
+/* A node that covers [start, end), or NULL. */
 struct interval *interval_find_covering(const struct interval_tree *t, uintptr_t start, uintptr_t end);
 
-/* The first node that has an address in common with [start, end), in order of start; NULL when there is none.
- */
+/* The first node, in order of start, that overlaps [start, end); NULL: there is none. */
 struct interval *interval_overlap(const struct interval_tree *t, uintptr_t start, uintptr_t end);
 
-/* The next one behind `node`, which must still be in the tree. */
+/* The next overlapping node behind `node`, which must still be in the tree. */
 struct interval *interval_overlap_next(const struct interval_tree *t, const struct interval *node,
                                        uintptr_t start, uintptr_t end);
 

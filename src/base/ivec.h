@@ -1,6 +1,6 @@
-/* ivec.h: an input array of counts or displacements that is int[] in one binding and 64-bit in its `_c` twin.
- * The implementation is written once over this view; no array is converted, and only calls that
- * outlive the user's arrays (nonblocking and persistent collectives) copy them.
+/* ivec.h: an input array of counts or displacements: int[] in one binding, 64-bit integers in its `_c`
+ * form. The implementation of both bindings reads the array through this structure, without a conversion.
+ * Only operations that outlive the user's arrays (nonblocking and persistent collectives) copy them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_IVEC_H

@@ -1,4 +1,4 @@
-/* keepheap.c: see keepheap.h. It works with the C library's own malloc; with another one it does nothing.
+/* keepheap.c: see keepheap.h. The settings affect the C library's malloc only.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/keepheap.h"
@@ -24,9 +24,10 @@ bool keepheap_set_thresholds(void)
 {
     if (malloc_is_configured())
         return false;
-    mallopt(M_MMAP_THRESHOLD, 32 << 20); /* the most it takes */
+    mallopt(M_MMAP_THRESHOLD, 32 << 20); /* the maximum that mallopt accepts */
     mallopt(M_TRIM_THRESHOLD, 128 << 20);
-    mallopt(M_TOP_PAD, 4 << 20); /* room at the end, so that the last block too can lie in huge pages */
+    mallopt(M_TOP_PAD,
+            4 << 20); /* memory behind the last block, so that huge pages contain that block, too */
     return true;
 }
 #else

@@ -1,7 +1,7 @@
-/* keepheap.h: sets malloc to take blocks of up to 32 MiB from the heap and to keep up to 128 MiB of freed
- * memory. A block from the heap lies in whole huge pages, and is still registered when it is freed and
- * allocated again; a block that malloc maps on its own is neither. It needs libc alone, because softib
- * compiles it too.
+/* keepheap.h: configures malloc to allocate blocks of up to 32 MiB from the heap and to retain up to 128
+ * MiB of freed memory. A block of the heap lies in whole huge pages and stays registered when it is freed
+ * and allocated again; a block that malloc maps separately has neither property. Depends on libc alone,
+ * because softib compiles it, too.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_KEEPHEAP_H
@@ -9,8 +9,8 @@
 
 #include <stdbool.h>
 
-/* False: malloc was left unchanged, because the user has set one of its own variables, or it has no such
- * settings. */
+/* False: malloc was not changed, because the user has set an environment variable of malloc, or because
+ * the C library has no such settings. */
 bool keepheap_set_thresholds(void);
 
 #endif

@@ -1,5 +1,5 @@
-/* kill_point.c: parses FISHPLATE_KILL_AT and carries it out (kill_point.h). Writes a line first, by which a test knows that the point
- * was reached.
+/* kill_point.c: parses FISHPLATE_KILL_AT and sends the signal (kill_point.h), after a line of output that
+ * shows a test that the point was reached.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/kill_point.h"
@@ -29,7 +29,8 @@ static const char *const names[] = {
 static struct {
     enum kill_point point;
     bool stop;
-    _Atomic int32_t left; /* times to pass before it happens; at most 0: it does not, or has */
+    _Atomic int32_t
+        left; /* the rank gets the signal when it reaches the point for this many times; <= 0: it does not */
 } order = {.point = KILL_POINTS};
 
 static void kill_point_refuse(void)

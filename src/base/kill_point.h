@@ -1,8 +1,10 @@
-/* kill_point.h: named points inside the library at which a test kills or stops a rank. They exist in files that are compiled with
- * FISHPLATE_KILL_POINTS, which cmake does for a library of its own, build/lib/kill/libmpi_abi.so.1; elsewhere they are nothing.
- *     FISHPLATE_KILL_AT=name:count:rank          SIGKILL when the rank reaches the point for the count-th time
+/* kill_point.h: named points inside the library at which a test kills or stops a rank. They exist only in
+ * the test library build/lib/kill/libmpi_abi.so.1, which is compiled with FISHPLATE_KILL_POINTS; elsewhere
+ * they are empty.
+ *     FISHPLATE_KILL_AT=name:count:rank          SIGKILL at the count-th time that the rank reaches the point
  *     FISHPLATE_KILL_AT=name:count:rank:stop     SIGSTOP instead
- * One more point: a line in kill_points.def, and KILL_POINT(name) in the file that the line names. docs/faults.md lists what is tried.
+ * One more point: a line in kill_points.def, and KILL_POINT(name) in the file that the line names.
+ * docs/faults.md lists the tests.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_KILL_POINT_H
@@ -18,7 +20,8 @@ enum kill_point {
 };
 
 #ifdef FISHPLATE_KILL_POINTS
-void kill_point_open(uint32_t rank); /* this process's rank in its job: no point is reached before */
+void kill_point_open(
+    uint32_t rank); /* sets this process's rank in its job; points before this call have no effect */
 void kill_point_reach(enum kill_point point);
 #define KILL_POINT(name) kill_point_reach(KILL_POINT_##name)
 #else

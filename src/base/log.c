@@ -1,4 +1,4 @@
-/* log.c: writes each message with one write(2), so that lines of different ranks never mix.
+/* log.c: writes each message by one write(2), so that lines of different ranks are not mixed.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/log.h"

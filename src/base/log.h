@@ -1,5 +1,5 @@
-/* log.h: one line per message on standard error, with a prefix that names the rank and host. Warnings are for
- * people: a full sentence with what was done and what to do about it.
+/* log.h: messages of one line on standard error, with a prefix that names rank and host. A warning is a
+ * full sentence for users that states the effect and the remedy.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_LOG_H

@@ -1,6 +1,7 @@
-/* mapping.h: memory of a process that others may map or store into: a shared mapping without a name. A fork leaves it where it
- * is, so an adapter may use it, and an adapter in software (softib) stores into it directly, if it finds the file when the memory
- * is registered: a process without privileges finds only files that are open.
+/* mapping.h: memory of a process that other processes may map: a shared mapping of an anonymous file. A
+ * fork does not copy its pages, so that adapters may access it. The software adapter (softib) of another
+ * process maps it if its file is open when the memory is registered: a process without privileges finds
+ * only open files of another one.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_MAPPING_H

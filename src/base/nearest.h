@@ -2,7 +2,7 @@
  *
  *     struct nearest best = nearest_start_search(typed);
  *     for each name: nearest_compare_candidate(&best, name);
- *     best.word is the closest one, or NULL when none is close.
+ *     best.word is the most similar name; NULL: no name is similar.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_NEAREST_H

@@ -1,6 +1,5 @@
-/* object.h: the head of every object that a user holds a handle to. A handle is the object's address (or a
- * small predefined constant of the standard ABI), so a stale or foreign handle is detected by its magic
- * number.
+/* object.h: the first member of every object of which the user has a handle. A handle is the object's
+ * address or a small predefined constant of the standard ABI. The magic number detects invalid handles.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_OBJECT_H
@@ -27,13 +26,11 @@ enum object_magic {
     MAGIC_FREED = 0x44414544,
 };
 
-/* refs counts the handles and the internal users; the object goes when it reaches zero. All changes happen
- * under the process's big lock, so a plain integer is enough. index is the Fortran/int handle once one was
- * asked for. */
+/* Members change under the process's big lock. */
 struct object {
     uint32_t magic;
-    int32_t refs;
-    int32_t index;
+    int32_t refs;    /* handles of the user and internal references; at 0 the object is freed */
+    int32_t index;   /* the Fortran handle; 0: none was requested */
     bool predefined; /* never freed; MPI_X_free on it is an error */
 };
 

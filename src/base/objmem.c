@@ -1,9 +1,8 @@
-/* objmem.c: ranges of reserved addresses, cut into pieces of a few sizes; freed pieces wait in a list for the
- * next request of their size. Ranges are never returned, so that any address that was once an object can be
- * read for ever.
+/* objmem.c: ranges of reserved addresses, divided into pieces of a few sizes, with a list of free pieces
+ * for each size. Ranges are never unmapped, so that the address of a freed object can still be read.
  *
- * Sanitizers check memory of malloc better. In a sanitizer build objects come from malloc, and only addresses
- * that cannot be an object are refused.
+ * Sanitizers check memory of malloc more precisely. In a sanitizer build malloc allocates objects, and
+ * only addresses that cannot be an object are rejected.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -52,7 +51,7 @@ bool objmem_is_foreign_object(const void *handle)
 
 #else
 
-/* Precedes each object and records its place for the time when it is freed. */
+/* Precedes each object. */
 struct head {
     uint32_t size_class;
     uint32_t pad[3];
@@ -60,13 +59,13 @@ struct head {
 _Static_assert(sizeof(struct head) % _Alignof(max_align_t) == 0, "objects are aligned like malloc's");
 
 struct piece {
-    uint32_t magic; /* where an object has its own: none */
+    uint32_t magic; /* MAGIC_FREED; at the offset of an object's magic number */
     struct piece *next;
 };
 
 struct range {
     uintptr_t start, end;
-    uintptr_t used; /* up to here it has been cut */
+    uintptr_t used; /* end of the addresses that were allocated */
 };
 
 /* Sizes go up by quarters of a power of two: 64, 80, 96, 112, 128, 160, ... */
@@ -93,7 +92,8 @@ static size_t class_size(uint32_t c)
     return power + power / 4 * (c % 4);
 }
 
-/* Reserves another address range of at least `size` bytes and twice the last one. Memory is allocated on first use. */
+/* Reserves another address range, of at least `size` bytes and twice the length of the last one. Pages are
+ * allocated when they are first used. */
 static bool add_range(size_t size)
 {
     if (memory.count == RANGES)
@@ -108,7 +108,7 @@ static bool add_range(size_t size)
         mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (start == MAP_FAILED)
         return false;
-    /* One huge page for a handful of objects would waste it. */
+    /* A huge page for a few objects would waste memory. */
     madvise(start, bytes, MADV_NOHUGEPAGE);
     memory.ranges[memory.count++] =
         (struct range){(uintptr_t)start, (uintptr_t)start + bytes, (uintptr_t)start};

@@ -1,7 +1,7 @@
-/* objmem.h: the memory of every object that a user holds a handle to. It comes from address ranges of its
- * own, so that a garbage handle (never set, another MPI's constant, a pointer to something else) is
- * distinguished from an object by its address before anything is read through it. Long-lived data of the
- * library comes from here too, so that it does not fragment the program's heap.
+/* objmem.h: memory for objects of which the user has handles, in separate address ranges: an invalid
+ * handle (never set, a constant of another MPI library, a pointer to other data) is recognised by its
+ * address, before it is dereferenced. Long-lived data of the library is allocated here, too, so that it
+ * does not fragment the program's heap.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_OBJMEM_H
@@ -13,20 +13,22 @@
 
 #include "base/object.h"
 
-/* The first range; more follow when it is full. Only what is used takes memory. */
+/* Bytes of the first range; more ranges follow when it is full. Unused addresses take no memory. */
 #define OBJMEM_FIRST ((size_t)64 << 20)
-#define OBJMEM_ALIGN 8 /* at least: an object may be part of a larger one */
+#define OBJMEM_ALIGN 8 /* least alignment of an object, which may be part of an allocation */
 
-/* The start of the first range; before the first object an address that no process has. Hidden, so that it is read
- * without the global offset table. */
+/* The start of the first range; before the first allocation, an address that no process has. Hidden, so
+ * that a read does not use the global offset table. */
 extern uintptr_t objmem_base __attribute__((visibility("hidden")));
 
-/* Zeroed memory for one object, or for a block of many; NULL when memory is out. Any thread may call. */
+/* Zeroed memory for one object or for a block of objects; NULL: out of memory. Any thread may call. */
 void *objmem_new(size_t size);
-/* Frees an object. Its first word is changed, so that the address no longer passes for an object. NULL is allowed. */
+/* Frees an object and changes its first word, so that its address is no valid handle any more. NULL is
+ * allowed. */
 void objmem_free(void *object);
 
-/* Called for the memory of each object: allocated with `size` bytes, or about to be freed (0). NULL unless FISHPLATE_DEBUG=leaks is set. */
+/* Called for the memory of each object: allocated with `size` bytes, or about to be freed (0). NULL unless
+ * FISHPLATE_DEBUG=leaks is set. */
 extern void (*objmem_watch)(void *object, size_t size);
 
 /* True if a handle outside the first range lies in another one. */
@@ -38,7 +40,8 @@ static inline bool objmem_is_malloc_aligned(const void *handle)
     return (uintptr_t)handle % _Alignof(max_align_t) == 0 && (uintptr_t)handle < (uintptr_t)1 << 56;
 }
 
-/* True if an object may be at this address, which can then be read. One rotation checks range and alignment together. */
+/* True if an object may be at this address, which can then be read. One rotation checks range and
+ * alignment together. */
 static inline bool objmem_contains(const void *handle)
 {
     const uint64_t at = (uintptr_t)handle - objmem_base;

@@ -1,4 +1,4 @@
-/* page.c: the status page of this process: a memfd that stays open, so that readers find it, and its mapping.
+/* page.c: creates the status page of this process. Its memfd stays open, so that readers find the page.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -10,24 +10,18 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/mapping.h"
 
 struct page *page_open(int *fd)
 {
-    const int made = memfd_create(PAGE_NAME, MFD_CLOEXEC);
-    if (made < 0)
+    struct mapping m;
+    if (!mapping_open(&m, PAGE_NAME, sizeof(struct page)))
         return NULL;
-    void *memory = MAP_FAILED;
-    if (ftruncate(made, sizeof(struct page)) == 0)
-        memory = mmap(NULL, sizeof(struct page), PROT_READ | PROT_WRITE, MAP_SHARED, made, 0);
-    if (memory == MAP_FAILED) {
-        close(made);
-        return NULL;
-    }
-    struct page *page = memory;
+    struct page *page = m.at;
     page->size = sizeof(*page);
     page->pid = getpid();
     page->started = clock_ns();
-    *fd = made;
+    *fd = m.file;
     return page;
 }
 

@@ -1,16 +1,15 @@
-/* page.h: the status page of a rank: one page of plain words that the rank writes with plain stores, and that
- * `fishplate ps` and `fishplate why` read without its help. It can be read while the rank computes, hangs, is
+/* page.h: the status page of a rank: shared memory that the rank writes with plain stores, and that
+ * `fishplate ps` and `fishplate why` read without its cooperation: while the rank computes, hangs, is
  * stopped or holds its lock.
  *
  * The page is a memfd that the rank keeps open. A reader finds it by its name among the files of the user's
  * processes (/proc/PID/fd), which the kernel shows to that user and to root alone. Nothing is left behind
  * when the rank is killed.
  *
- * What changes in every call (the number of collectives) is a single word. Everything else is written when a
- * rank has waited for PAGE_PATIENCE_MS, between two increments of `version`, which is odd while the page is
- * being written.
+ * A call changes only one word (the number of collectives). All other members are written when a rank has
+ * waited for PAGE_PATIENCE_MS, between two increments of `version`, which is odd during a change.
  *
- * A reader must trust nothing in it: the program may have overwritten it.
+ * A reader must check every value: the program may have overwritten the page.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_PAGE_H
@@ -27,7 +26,7 @@
 
 enum {
     PAGE_COMMS = 48,
-    PAGE_KINDS = 8, /* kinds of the last collectives that a communicator remembers */
+    PAGE_KINDS = 8, /* last collectives of a communicator whose kinds are recorded */
     PAGE_WAITS = 4, /* threads */
     PAGE_ITEMS = 16,
     PAGE_GROUPS = 4,
@@ -46,17 +45,17 @@ enum page_kind {
     PAGE_COLL,
     PAGE_TOGETHER,
     PAGE_ROOM,
-    PAGE_LOCK,  /* held by `peer`; the label of the wait's first group is its name */
-    PAGE_NAMED, /* something else with a name */
+    PAGE_LOCK,  /* a lock that `peer` holds; the label of the wait's first group is its name */
+    PAGE_NAMED, /* another event, which the label of the first group names */
     PAGE_OTHER,
     PAGE_KIND_COUNT
 };
 
 /* The progress of an item. */
 enum page_step {
-    PAGE_POSTED, /* receive: no message has come. send: announced, no receive has answered */
-    PAGE_QUEUED, /* send: waits for credits, for room or for the connection */
-    PAGE_MOVING, /* matched: the data are in transit */
+    PAGE_POSTED, /* receive: no message has arrived. send: announced, and not yet matched */
+    PAGE_QUEUED, /* send: waits for credits, for a free slot or for the connection */
+    PAGE_MOVING, /* matched: the data is in transit */
     PAGE_STEP_COUNT
 };
 
@@ -70,7 +69,7 @@ struct page_item {
     int32_t rank; /* its rank in the communicator; a collective's root */
     int32_t tag;
     int32_t unused;
-    uint64_t bytes;  /* to send, or room to receive */
+    uint64_t bytes;  /* of the message, or of the receive buffer */
     uint64_t number; /* PAGE_COLL: of the call on its communicator; 0: not known */
 };
 
@@ -94,12 +93,12 @@ struct page_place {
 };
 
 struct page_wait {
-    uint64_t id;    /* no two waits of a process have the same; 0: nobody waits here */
-    uint64_t since; /* CLOCK_MONOTONIC, ns */
-    uint64_t stirs; /* how often something has arrived while it waits; a word that changes by itself */
-    uint64_t recorded_stirs; /* when the items were written */
+    uint64_t id;             /* unique in the process; 0: the entry is unused */
+    uint64_t since;          /* CLOCK_MONOTONIC, ns */
+    uint64_t stirs;          /* arrivals of messages during the wait; changed without changing `version` */
+    uint64_t recorded_stirs; /* value of `stirs` when the items were written */
     uint32_t thread;
-    uint32_t any; /* one of the items is enough; else all are needed */
+    uint32_t any; /* 1: one item completes the wait; 0: all items do */
     uint32_t nitems, total;
     char call[40];
     struct page_place caller;
@@ -107,7 +106,7 @@ struct page_wait {
     struct page_group groups[PAGE_GROUPS];
 };
 
-/* A message that has arrived before its receive. */
+/* A message that arrived before its receive was posted. */
 struct page_message {
     int32_t peer, rank, tag;
     uint32_t context;
@@ -120,8 +119,8 @@ struct page_comm {
     uint32_t context;
     int32_t rank, size;
     uint64_t calls;
-    uint16_t
-        kinds[PAGE_KINDS]; /* of call n, at n % PAGE_KINDS: page_kind_entry; may hold that of an older call */
+    /* Entry n % PAGE_KINDS is the page_kind_entry of call n, or of an older call. */
+    uint16_t kinds[PAGE_KINDS];
     char label[40];
 };
 
@@ -151,25 +150,25 @@ struct page {
     uint32_t rank, ranks, node, nodes, local_rank;
     int32_t pid;
     uint32_t life;
-    uint32_t comms_lost; /* communicators that found no place below */
+    uint32_t comms_lost; /* communicators without an entry in `comms` */
     uint64_t started;    /* CLOCK_MONOTONIC, ns */
     char job[64], host[64], launcher[16];
 
-    uint64_t ticked; /* when the following was written */
+    uint64_t ticked; /* time at which the following members were written */
     uint64_t messages, bytes;
     uint64_t sleeps;
     uint64_t unexpected_seen;
     uint32_t nunexpected, nposted;
     uint32_t npeers, nlinks;
-    struct page_link links[PAGE_LINKS]; /* those with most messages */
-    uint32_t npaces, paces_known;       /* of paces_known links, those below */
-    struct page_pace paces[PAGE_PACES]; /* the slowest, compared with others of their kind */
+    struct page_link links[PAGE_LINKS]; /* the links with most messages */
+    uint32_t npaces, paces_known;       /* entries in `paces`, and links with a measured pace */
+    struct page_pace paces[PAGE_PACES]; /* the slowest links, compared with others of their kind */
 
-    uint32_t nmessages; /* of nunexpected, those below */
+    uint32_t nmessages; /* entries in messages_waiting */
     uint32_t waits_lost;
     struct page_message messages_waiting[PAGE_MESSAGES];
     uint64_t last_id;
-    uint64_t waited_ns; /* in recorded waits that are over */
+    uint64_t waited_ns; /* duration of all recorded waits that have ended */
     struct page_wait waits[PAGE_WAITS];
 
     struct page_comm comms[PAGE_COMMS];
@@ -179,7 +178,7 @@ struct page {
 struct page *page_open(int *fd);
 void page_close(struct page *page, int fd);
 
-/* Enclose changes of the page, by one thread at a time. */
+/* Begin and end a change of the page, by one thread at a time. */
 static inline void page_begin_change(struct page *page)
 {
     const uint32_t v = atomic_load_explicit(&page->version, memory_order_relaxed);
@@ -196,13 +195,13 @@ static inline void page_end_change(struct page *page)
 struct page_comm *page_comm_open(struct page *page, uint32_t context, int rank, int size, const char *label);
 void page_comm_close(struct page_comm *c);
 
-/* Counts a collective call, in two instructions: the shortest collectives take a hundred. */
+/* Counts a collective call, in two instructions: the shortest collectives take only a hundred. */
 static inline void page_comm_count(struct page_comm *c)
 {
     c->calls++;
 }
 
-/* The kind of a call with some of the bits of its number. */
+/* The kind of a call, with the low bits of the number of the call. */
 static inline uint16_t page_kind_entry(uint64_t number, unsigned kind)
 {
     return (uint16_t)(number << 5 | (kind & 31));
@@ -211,7 +210,7 @@ static inline void page_comm_record_kind(struct page_comm *c, unsigned kind)
 {
     c->kinds[c->calls % PAGE_KINDS] = page_kind_entry(c->calls, kind);
 }
-/* The kind of collective call `number`, or -1 when it is no longer recorded. */
+/* The kind of collective call `number`; -1: no longer recorded. */
 static inline int page_comm_get_kind(const struct page_comm *c, uint64_t number)
 {
     const uint16_t entry = c->kinds[number % PAGE_KINDS];

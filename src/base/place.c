@@ -30,14 +30,15 @@ bool place_of_address(const void *address, struct place *out)
     memset(out, 0, sizeof(*out));
     if (!dladdr((const char *)address - 1, &there) || !there.dli_fname)
         return false;
-    /* The program itself is named as it was called. A path that does not fit is of no use. */
+    /* The name of the program itself is argv[0], which may be relative. A path that does not fit cannot be
+     * used. */
     if (there.dli_fname[0] != '/') {
         const ssize_t n = readlink("/proc/self/exe", out->path, sizeof(out->path) - 1);
         out->path[n > 0 ? n : 0] = '\0';
     } else if (strlen(there.dli_fname) < sizeof(out->path)) {
         strcpy(out->path, there.dli_fname);
     }
-    /* A program that cannot be moved has its addresses in the file. */
+    /* Addresses in a program that is not position-independent equal those in its file. */
     const bool fixed = ((const ElfW(Ehdr) *)there.dli_fbase)->e_type == ET_EXEC;
     out->offset = (uintptr_t)address - (fixed ? 0 : (uintptr_t)there.dli_fbase);
     return out->path[0] != '\0';
@@ -49,7 +50,8 @@ void place_find(struct place *out, char *call, size_t size)
     const char *name = "";
     const int count = backtrace(frames, FRAMES);
     const int mpi = frames_find_mpi_call(frames, 0, count, &name);
-    /* The MPI function has no frame if its last step was a jump: the first frame outside of the library is then the caller. */
+    /* The MPI function has no frame after a tail call: the first frame outside of the library is then the
+     * caller. */
     const int caller = frames_find_caller(frames, mpi, count);
     memset(out, 0, sizeof(*out));
     if (call)
@@ -58,8 +60,8 @@ void place_find(struct place *out, char *call, size_t size)
         place_of_address(frames[caller], out);
 }
 
-/* Runs a command and reads its output within the time limit. No shell: the path is the user's. No fork: memory may be
- * registered. */
+/* Runs a command and reads its output within the time limit. Without a shell, since a path may contain any
+ * character, and without fork, since memory may be registered. */
 static bool read_command(char *const argv[], char *out, size_t size)
 {
     posix_spawn_file_actions_t files;

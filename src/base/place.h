@@ -1,5 +1,5 @@
-/* place.h: the place in the program that called MPI, from the call stack; as file and line if addr2line (package binutils) is
- * installed and the program has debug information (-g).
+/* place.h: the place in the program that called MPI, from the call stack, as file and line if addr2line
+ * (package binutils) is installed and the program has debug information (-g).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_PLACE_H
@@ -12,10 +12,11 @@
 /* A return address in a file. */
 struct place {
     uint64_t offset;
-    char path[120]; /* empty: not known */
+    char path[120]; /* "": not known */
 };
 
-/* The caller of the MPI function on this thread's call stack, and the function's name in `call` unless that is NULL. */
+/* The caller of the MPI function on this thread's call stack, and the function's name in `call` unless
+ * that is NULL. */
 void place_find(struct place *out, char *call, size_t size);
 
 /* Finds the file that contains a return address. Returns false if no file is known; *out is then empty. */
@@ -24,8 +25,8 @@ bool place_of_address(const void *address, struct place *out);
 /* "solver.c:210", else "solver+0x1234"; "a place that is not known". */
 void place_text(const struct place *at, char *out, size_t size);
 
-/* The function and "file:line" of a place; false without debug information. Takes at most two seconds, and after a lookup
- * that took longer answers false at once. */
+/* The function and "file:line" of a place; false without debug information. Takes at most two seconds, and
+ * after a lookup that took longer answers false at once. */
 bool place_lookup(const struct place *at, char *function, size_t function_size, char *line, size_t line_size);
 
 /* ", called by main at solver.c:210" of the present MPI call; empty without debug information. */

@@ -1,4 +1,4 @@
-/* pool.c: the slow path of the pool: gets blocks from malloc, or from the memory of objects.
+/* pool.c: allocates the blocks of a pool, from malloc or from the memory of objects.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/pool.h"

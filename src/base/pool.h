@@ -1,5 +1,5 @@
-/* pool.h: objects of one size, kept on a free list that grows by blocks; for objects that are made and
- * dropped per message.
+/* pool.h: objects of one size on a free list that grows by blocks; for objects that are allocated and
+ * freed for each message.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_POOL_H
@@ -17,7 +17,7 @@ struct pool {
     struct pool_node *blocks; /* every block, for pool_destroy */
     size_t item_size;
     size_t per_block;
-    bool objects; /* users hold handles to the items: blocks are from objmem.h */
+    bool objects; /* the user has handles of the items: blocks are allocated by objmem.h */
 };
 
 void pool_init(struct pool *pool, size_t item_size, size_t per_block);
@@ -25,7 +25,7 @@ void pool_init_objects(struct pool *pool, size_t item_size, size_t per_block);
 void pool_destroy(struct pool *pool);
 int pool_grow(struct pool *pool); /* 0 or MPI_ERR_NO_MEM */
 
-/* An object with undefined contents; NULL only if memory is out. */
+/* An object with undefined contents; NULL: out of memory. */
 static inline void *pool_get(struct pool *pool)
 {
     if (__builtin_expect(pool->free == NULL, 0) && pool_grow(pool) != 0)

@@ -1,6 +1,6 @@
-/* rawcall.h: a system call without libc, for code that replaces a function of libc: no function is called,
- * errno is left alone, and the result is what the kernel returns (a negative errno on failure). CPU_NAME is
- * the processor this was built for.
+/* rawcall.h: a system call without libc, for code that replaces a function of libc: it calls no function,
+ * does not change errno, and returns the result of the kernel (a negative errno on failure). CPU_NAME: the
+ * processor.
  *     long raw_syscall(long number, long a, long b, long c, long d, long e, long f);
  *
  * SPDX-License-Identifier: Apache-2.0 */

@@ -1,5 +1,6 @@
-/* settings_file.h: settings of a site and of a user, in files: PREFIX/etc/fishplate.conf (PREFIX: the folder above the library's) and
- * $XDG_CONFIG_HOME/fishplate.conf (without that variable ~/.config/fishplate.conf). A line is NAME = value; "#" starts a comment.
+/* settings_file.h: settings of a site and of a user, in files: PREFIX/etc/fishplate.conf (PREFIX: the
+ * folder above the library's) and $XDG_CONFIG_HOME/fishplate.conf (without that variable
+ * ~/.config/fishplate.conf). A line is NAME = value; "#" starts a comment.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_SETTINGS_FILE_H
@@ -8,14 +9,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Called for each line with a setting. value NULL: the line is no setting; name is then its text. */
+/* Called for each line that is neither empty nor a comment. value NULL: the line is no setting; name is
+ * then its text. */
 typedef void settings_line_fn(const char *name, const char *value, unsigned line, void *arg);
 
-/* Splits the text of a file, which is changed and ends with a null character. A name may begin with FISHPLATE_. */
+/* Parses the text of a file, which is modified and ends with a null character. A name may begin with
+ * FISHPLATE_. */
 void settings_parse(char *text, settings_line_fn *handle, void *arg);
 
-/* Reads and splits a file. private: a file that another user owns or can write is refused. Returns 0 (also if there is no file), or an
- * errno: EPERM if it was refused, EFBIG if it is larger than 64 KiB. */
+/* Reads and parses a file. private: a file that another user owns or can write is rejected. Returns 0
+ * (also if there is no file) or an errno: EPERM: the file was rejected; EFBIG: it is larger than 64 KiB. */
 int settings_file_read(const char *path, bool private, settings_line_fn *handle, void *arg);
 
 /* The paths of the site's and of the user's file; false if there is none or it is too long. */

@@ -1,6 +1,7 @@
-/* shared_memory.h: memory files (memfd) that processes of this user map from each other. The process that opens one through /proc or
- * receives its descriptor has only the word of the other process for it: before it maps the file it checks owner, kind, name,
- * size and seals. The seals keep the file from becoming shorter (SIGBUS) or longer afterwards. Needs libc alone.
+/* shared_memory.h: memory files (memfd) that processes of this user share. A process that opens one
+ * through /proc or receives its descriptor does not trust the other process: before it maps the file it
+ * checks owner, type, name, size and seals. The seals prevent later changes of the size (a shorter file
+ * would cause SIGBUS). Depends on libc alone.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_SHARED_MEMORY_H
@@ -24,8 +25,8 @@ bool shared_memory_seal(int fd, uint64_t bytes);
 /* True for a sealed memory file of this user with this name and at least this size. */
 bool shared_memory_is_valid(int fd, const char *name, uint64_t least);
 
-/* Opens descriptor `fd` of process `pid` for reading and writing; -1 with errno, EPERM: it is no such file. Nothing else is ever
- * opened: opening a device or a file of the program could have an effect. */
+/* Opens descriptor `fd` of process `pid` for reading and writing; -1 with errno. EPERM: it is no such
+ * memory file. No other file is opened: opening a device or a file of the program could have side effects. */
 int shared_memory_open(int pid, int fd, const char *name, uint64_t least);
 
 /* True if the process or its descriptor does not exist any more. Needs no descriptor. */

@@ -17,7 +17,7 @@ int small_thread_start(pthread_t *thread, void *(*body)(void *arg), void *arg)
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, STACK);
     int error = pthread_create(thread, &attr, body, arg);
-    /* glibc takes the program's thread-local variables from the stack; they may be larger than it. */
+    /* glibc allocates the program's thread-local variables on the stack; they may be larger than STACK. */
     if (error == EINVAL)
         error = pthread_create(thread, NULL, body, arg);
     pthread_attr_destroy(&attr);

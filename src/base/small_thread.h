@@ -1,5 +1,5 @@
-/* small_thread.h: starts the library's threads that only wait: they block all signals, which belong to the program's threads, and have a
- * small stack.
+/* small_thread.h: starts threads of the library that mainly wait. They block all signals, which the
+ * program's threads handle, and have a small stack.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_SMALL_THREAD_H

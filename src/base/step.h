@@ -1,12 +1,12 @@
-/* step.h: a store that page protection has stopped, as a signal handler sees it: where it is, how many bytes it writes, and how to let
- * the processor carry out just this one instruction.
- *     STEP_POSSIBLE                                   0: not on this processor
- *     bool step_is_store(const ucontext_t *)          the access that failed would have written
- *     uintptr_t step_place(const ucontext_t *)        the address of the instruction
- *     void step_begin(ucontext_t *), step_end(ucontext_t *)  SIGTRAP after the instruction: on and off
- *     size_t step_store_size(const unsigned char *)   bytes that the instruction surely writes, beginning with the one that failed
- *     bool step_block(const ucontext_t *, uintptr_t *, size_t *)  one instruction that fills or copies a block: where to, and how long
- *     size_t step_run_block(ucontext_t *, size_t)     does that for at most the given number of bytes; returns how many
+/* step.h: for a signal handler of stores that page protection has stopped: address and size of the store, and
+ * single-stepping of its instruction. A context is the ucontext_t that the handler receives.
+ *     STEP_POSSIBLE                           0: not supported on this processor
+ *     bool step_is_store(context)             the access that failed was a write
+ *     uintptr_t step_place(context)           the address of the instruction
+ *     void step_begin(context), step_end      switch SIGTRAP after the instruction on and off
+ *     size_t step_store_size(code)            least number of bytes that the instruction writes
+ *     bool step_block(context, &at, &size)    target and length of an instruction for blocks of memory
+ *     size_t step_run_block(context, most)    executes at most `most` bytes of it; returns their number
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_STEP_H

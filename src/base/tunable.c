@@ -1,6 +1,6 @@
-/* tunable.c: finds the tunables that the linker has collected in one section, reads their values from files and
- * from the environment, and warns the user of unknown names and invalid values. It is the only file of the library
- * that calls getenv.
+/* tunable.c: reads the values of the tunables, which the linker collects in one section, from files and
+ * from the environment, and reports unknown names and invalid values. No other file of the library calls
+ * getenv.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/tunable.h"
@@ -33,7 +33,8 @@ static TUNABLE_STRING(laboratory, "LAB",
                       "Control variables for experiments with the library itself, NAME=VALUE separated by "
                       "commas, for example IB_GROWTH=linear,IB_RING_SLOTS=2. lab/README.md lists them.");
 
-/* Set by mpiexec, the wrappers or the tools for their own use: not tunables, and not mistakes. */
+/* Variables that mpiexec, the wrappers and the tools set for their own use. They are no tunables, and no
+ * errors. */
 static const char *const reserved[] = {
     "WORLD_RANK",   "WORLD_SIZE",    "LOCAL_RANK", "LOCAL_SIZE",  "NODE_FD",       "NODE_MAP",
     "NOTICES_FD",   "VNODE",         "TRACER",     "ONE_MACHINE", "JOB",           "LAUNCHER",
@@ -50,7 +51,7 @@ static const struct {
     {"STARVED_RENDEZVOUS", "sends that wait for credits are announced from 1 KiB on"},
 };
 
-/* Value of a string. Readers keep pointers to it, so that it stays when the setting changes. */
+/* Value of a string. It is not freed when the setting changes, since readers have pointers to it. */
 struct tunable_text {
     struct tunable_text *next;
     char text[];
@@ -58,10 +59,10 @@ struct tunable_text {
 
 static struct {
     struct tunable **sorted;
-    struct tunable_text *texts; /* all that were ever set */
+    struct tunable_text *texts; /* all values of strings since the start */
     size_t count;
     char problems[PROBLEMS_MAX][512];
-    char place[320]; /* "FILE:LINE: " while a file is read; begins its problems */
+    char place[320]; /* "FILE:LINE: " while a file is read; prefix of its problems */
     int nproblems;
 } table;
 
@@ -310,7 +311,7 @@ static void unknown_name(const char *name)
                     name);
 }
 
-/* True for a value that only experiments use, and that users are not offered. */
+/* True for a value that is for experiments only. */
 static bool is_experiment(const struct tunable *t, const char *text)
 {
     int64_t value;
@@ -357,7 +358,7 @@ static void load_setting(const char *name, const char *text, enum tunable_source
     if (!t)
         unknown_name(name);
     else if (t->source == SOURCE_PROGRAM)
-        return; /* set through MPI_T meanwhile: the program has the last word */
+        return; /* the value that the program set by MPI_T takes precedence */
     else if (is_experiment(t, text))
         problem_add(PREFIX "%s=%s is for experiments only and is ignored; " PREFIX "LAB=%s=%s sets it.", name,
                     text, name, text);

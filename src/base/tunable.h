@@ -1,7 +1,7 @@
-/* tunable.h: a tunable is one line beside the code that reads it. From that line come the environment
- * variable FISHPLATE_<NAME>, the range check, the suggestion when a user mistypes it, `fishplate info`, the
- * docs page and the MPI_T control variable. tunables_load() reads all values once, before anything else
- * starts.
+/* tunable.h: a tunable is declared by one line in the file that reads it. The environment variable
+ * FISHPLATE_<NAME>, the range check, the suggestion for a mistyped name, `fishplate info`, the page of the
+ * documentation and the MPI_T control variable follow from that line. tunables_load() reads all values
+ * once, before the library starts.
  *     static TUNABLE_SIZE(eager_max, "EAGER_MAX", 16384, 0, 1 << 20,
  *                         "Largest message sent without a handshake.");
  *     ... (size_t)eager_max.value ...
@@ -27,16 +27,17 @@ enum tunable_source {
 struct tunable {
     const char *name; /* without FISHPLATE_ */
     const char *doc;
-    const char
-        *choices;     /* "auto|on|off" for a choice; value is the index. Of a string: the words of its list */
-    const char *text; /* value of a string, "" when unset */
-    int (*check)(const char *text); /* of a string: 0, or MPI_ERR_ARG with a sentence; NULL: any text */
-    const char *file;               /* source file: its folder is the layer */
+    /* Of a choice: "auto|on|off", whose value is the index. Of a string: the words of its list. */
+    const char *choices;
+    const char *text; /* value of a string; "": not set */
+    int (*check)(
+        const char *text); /* of a string: returns 0 or MPI_ERR_ARG with a sentence; NULL: any text */
+    const char *file;      /* source file, whose folder is the layer */
     int64_t value, initial, min, max;
     enum tunable_type type;
     enum tunable_source source;
-    bool laboratory; /* for experiments: set by FISHPLATE_LAB and MPI_T alone, and not in the docs of users */
-    int64_t users;   /* of a choice: how many of its first values are for users; 0: all */
+    bool laboratory; /* for experiments: set by FISHPLATE_LAB and MPI_T only, not documented for users */
+    int64_t users;   /* of a choice: number of its first values that are for users; 0: all */
 };
 
 #define TUNABLE_DEFINE(var, ...)                          \
@@ -54,7 +55,7 @@ struct tunable {
                    .max = hi, .text = "", .doc = DOC)
 #define TUNABLE_STRING(var, NAME, DOC) \
     TUNABLE_DEFINE(var, .name = NAME, .type = TUNABLE_IS_STRING, .text = "", .doc = DOC)
-/* A string that CHECK must accept. */
+/* A string that the function CHECK accepts. */
 #define TUNABLE_CHECKED(var, NAME, CHECK, DOC) \
     TUNABLE_DEFINE(var, .name = NAME, .type = TUNABLE_IS_STRING, .text = "", .check = CHECK, .doc = DOC)
 /* A list of these words, separated by commas. */
@@ -79,12 +80,13 @@ struct tunable {
     TUNABLE_DEFINE(var, .name = NAME, .type = TUNABLE_IS_CHOICE, .value = def, .initial = def, \
                    .choices = CHOICES, .text = "", .doc = DOC, .users = few)
 
-/* Reads every tunable from the files of the site and of the user (settings_file.h), then from the environment. Returns the number of problems found (unknown names, values out
- * of range); each was put into the list that tunables_report() prints, so that only one rank need speak. */
+/* Reads every tunable from the files of the site and of the user (settings_file.h), then from the
+ * environment. Returns the number of problems (unknown names, values out of range), which
+ * tunables_report() prints: only one rank of a job calls it. */
 int tunables_load(void);
 void tunables_report(void);
 
-/* The number of tunables, and each of them, sorted by name: for info, docs and MPI_T. */
+/* Number of tunables, and the tunable of an index, sorted by name. */
 size_t tunables_count(void);
 struct tunable *tunables_get(size_t index);
 struct tunable *tunables_find(const char *name);
@@ -95,7 +97,7 @@ int tunable_set(struct tunable *t, const char *text, enum tunable_source source)
 /* Writes the value as a user would type it. */
 void tunable_format(const struct tunable *t, char *out, size_t size);
 
-/* Whether the list of a TUNABLE_WORDS names the word. */
+/* True if the list of a TUNABLE_WORDS contains the word. */
 bool tunable_has_word(const struct tunable *t, const char *word);
 
 /* Reads a variable of a launcher or of the user's shell. The only getenv in the library. */

@@ -1,4 +1,4 @@
-/* util.h: a few macros that every file may use. None of them hides control flow.
+/* util.h: macros for all files. None of them contains control flow.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_UTIL_H
@@ -21,8 +21,8 @@
 #define container_of(ptr, type, member)    ((type *)((char *)(ptr)-offsetof(type, member)))
 #define PRINTF_LIKE(fmt_index, args_index) __attribute__((format(printf, fmt_index, args_index)))
 
-/* Adds to an address in a user buffer. MPI_BOTTOM is address 0, and arithmetic on a null pointer is undefined; through
- * an integer it is not. */
+/* Adds to an address in a user buffer. MPI_BOTTOM is a null pointer, on which pointer arithmetic is
+ * undefined; integer arithmetic is not. */
 static inline void *ptr_add(const void *base, intptr_t offset)
 {
     return (void *)((uintptr_t)base + (uintptr_t)offset);

@@ -1,4 +1,4 @@
-/* answer.c: see answer.h. The deadline is ours: the launcher need not know it.
+/* answer.c: see answer.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

@@ -1,4 +1,4 @@
-/* answer.h: a status that a thread of the launcher's library brings, waited for until start-up's time is over.
+/* answer.h: waits for a status that a thread of the PMIx library reports, at most FISHPLATE_INIT_TIMEOUT.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BOOT_ANSWER_H
@@ -20,8 +20,8 @@ void answer_free(struct answer *a);
 /* Called by the other thread: stores the status in the answer that `ctx` points to and wakes its waiter. */
 void answer_complete(int status, void *ctx);
 
-/* Waits for the answer. Returns false if there is none within FISHPLATE_INIT_TIMEOUT; the other thread still has the
- * pointer then, so do not free it. */
+/* Waits for the answer. Returns false if there is none within FISHPLATE_INIT_TIMEOUT; the other thread
+ * still has the pointer then, so do not free it. */
 bool answer_wait(struct answer *a);
 
 #endif

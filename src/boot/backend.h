@@ -1,5 +1,5 @@
-/* backend.h: what a back end must offer (one for each kind of launcher), and what boot.c offers to all of
- * them. A back end is one file and one line in the table of boot.c.
+/* backend.h: the interface of back ends, one for each kind of launcher, and functions of boot.c for all
+ * back ends. A back end is one file and one line in the table of boot.c.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BOOT_BACKEND_H
@@ -11,7 +11,7 @@
 
 struct boot_backend {
     const char *name;
-    /* Does the environment show that this launcher started us? Must not communicate. */
+    /* True if the environment shows that this launcher started the process. Must not communicate. */
     bool (*detect)(void);
     int (*open)(struct boot **out);
     /* Publishes a value of this rank; boot.c has checked the key. */
@@ -20,43 +20,50 @@ struct boot_backend {
     int (*fence)(struct boot *b);
     int (*get)(struct boot *b, uint32_t rank, const char *key, void **val, size_t *len);
     int (*finalize)(struct boot *b);
-    int (*ready)(struct boot *b);                 /* may be NULL */
-    int (*accuse)(struct boot *b, uint32_t rank); /* may be NULL */
-    /* True if the launcher reports the failure to the user, or has done so. A launcher that kills at once
-     * without a message reports it only after boot_send_abort. */
+    int (*report_initialized)(struct boot *b);            /* may be NULL */
+    int (*report_suspect)(struct boot *b, uint32_t rank); /* may be NULL */
+    /* Returns true if the launcher or this function has reported the failure to the user. A back end whose
+     * launcher ends the job without a message calls boot_send_abort first. */
     bool (*abort)(struct boot *b, int code, const char *msg);
     void (*close)(struct boot *b);
-    /* All NULL: the launcher starts no more processes. spawn_poll and spawn_connected may be NULL; spawn_poll may return
-     * BOOT_CANNOT_ASK. */
+    /* spawn NULL: the launcher cannot start more processes. spawn_poll and spawn_connected may be NULL;
+     * spawn_poll may return BOOT_CANNOT_QUERY. */
     int (*spawn)(struct boot *b, const struct boot_program *programs, int n, const char *port,
                  char id[BOOT_SPAWN_ID]);
     int (*spawn_poll)(struct boot *b, const char *id);
     void (*spawn_connected)(struct boot *b, const char *id);
 };
 
-#define BOOT_CANNOT_ASK (-1)
+#define BOOT_CANNOT_QUERY (-1) /* the launcher cannot be queried for the state of a spawn */
 
 /* The key under which the children of a spawn find their parents' port. */
 #define BOOT_PARENT_KEY "fp.parent"
 
 extern const struct boot_backend boot_pmix, boot_pmi1, boot_singleton;
 
-/* FISHPLATE_INIT_TIMEOUT in seconds, and when it ends if it begins now, in clock_ns() terms. */
+/* FISHPLATE_INIT_TIMEOUT in seconds, and the value of clock_ns() at which a timeout that begins now ends. */
 int boot_timeout(void);
 uint64_t boot_deadline(void);
+
+/* Initialises *b for a back end: unknown values are -1. */
+void boot_init(struct boot *b, const struct boot_backend *backend);
+
+/* Allocates a copy of a value with a zero byte behind it. MPI_ERR_NO_MEM names the key. */
+int boot_copy_value(const char *key, const void *from, size_t from_len, void **val, size_t *len);
 
 /* Flushes standard output and prints on standard error which rank ends the job and why. */
 void boot_send_abort(const struct boot *b, int code, const char *msg);
 
 /*
- * Fills in the node part of *b from a text map; with a NULL map every rank is on one node. Also sets
- * host (with the virtual node's suffix) and job. 0, or an error when the map is not one.
+ * Sets the members of *b about nodes from a node map (nodemap.h); NULL: all ranks are on one node. Also
+ * sets host (with the suffix of a virtual node) and job. An error if the map cannot be parsed.
  */
 int boot_layout(struct boot *b, const char *map, const char *job);
 
 /*
- * The same for a launcher whose name of the job may come again: Slurm counts jobs from 1 in each cluster,
- * and two clusters may share a machine. Adds what keeps them apart, where the environment has it.
+ * boot_layout for a launcher whose job names are not unique: Slurm numbers jobs from 1 in each cluster,
+ * and two clusters may share a machine. Appends the address of srun, if the environment contains it, to
+ * the job name.
  */
 int boot_layout_foreign(struct boot *b, const char *map, const char *job);
 

@@ -1,5 +1,5 @@
-/* boot.c: chooses the back end, checks keys, and computes what follows from the node map. Nothing here knows
- * a wire protocol.
+/* boot.c: chooses the back end, checks keys, and computes local ranks from the node map. Protocols of
+ * launchers are in the back ends.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -21,7 +21,7 @@
 
 #define KEY_LEN_MAX 40
 
-/* The first that detects itself is used; singleton always does. */
+/* boot_open uses the first one whose detect returns true; that of boot_singleton always does. */
 static const struct boot_backend *const backends[] = {&boot_pmix, &boot_pmi1, &boot_singleton};
 
 static TUNABLE_INT(init_timeout, "INIT_TIMEOUT", 60, 1, 86400,
@@ -53,8 +53,8 @@ uint64_t boot_deadline(void)
     return clock_ns() + (uint64_t)init_timeout.value * 1000000000u;
 }
 
-/* True for a task of `srun` without a PMI server, which would otherwise be one of N singletons that each consider
- * themselves rank 0. A batch script has SLURM_PROCID too, but no step; a step with one task is a real singleton. */
+/* True for one of several tasks of an srun without a PMI server: each task would be a singleton. A batch
+ * script has SLURM_PROCID, too, but no step; the task of a step with one task is a singleton. */
 static bool slurm_task_without_server(void)
 {
     const char *tasks = env_get("SLURM_STEP_NUM_TASKS");
@@ -82,7 +82,7 @@ static const struct {
     {"PALS_RANKID", NULL, "the mpiexec of PALS"},
 };
 
-/* Evidence of a launcher that no back end can talk to is an error: running on would be silently wrong. */
+/* A launcher without a back end is an error: each process would run as a job of its own. */
 static int check_launcher_supported(void)
 {
     if (slurm_task_without_server())
@@ -177,8 +177,8 @@ int boot_spawn(struct boot *b, const struct boot_program *programs, int n, const
 
 int boot_spawn_poll(struct boot *b, const char *id, uint64_t since)
 {
-    int rc = b->backend->spawn_poll ? b->backend->spawn_poll(b, id) : BOOT_CANNOT_ASK;
-    if (rc != BOOT_CANNOT_ASK)
+    int rc = b->backend->spawn_poll ? b->backend->spawn_poll(b, id) : BOOT_CANNOT_QUERY;
+    if (rc != BOOT_CANNOT_QUERY)
         return rc;
     if (clock_ns() - since < (uint64_t)boot_timeout() * 1000000000u)
         return 0;
@@ -197,12 +197,12 @@ void boot_spawn_connected(struct boot *b, const char *id)
 
 int boot_report_initialized(struct boot *b)
 {
-    return b->backend->ready ? b->backend->ready(b) : 0;
+    return b->backend->report_initialized ? b->backend->report_initialized(b) : 0;
 }
 
 int boot_report_suspect(struct boot *b, uint32_t rank)
 {
-    return b->backend->accuse ? b->backend->accuse(b, rank) : MPI_ERR_UNSUPPORTED_OPERATION;
+    return b->backend->report_suspect ? b->backend->report_suspect(b, rank) : MPI_ERR_UNSUPPORTED_OPERATION;
 }
 
 int boot_finalize(struct boot *b)
@@ -238,6 +238,29 @@ _Noreturn void boot_abort(struct boot *b, int code, const char *msg)
     if (!b || !b->backend->abort(b, code, msg))
         boot_send_abort(b, code, msg);
     _exit((code & 0xff) || code == 0 ? code & 0xff : 1);
+}
+
+void boot_init(struct boot *b, const struct boot_backend *backend)
+{
+    *b = (struct boot){.appnum = -1,
+                       .universe_size = -1,
+                       .vnode = -1,
+                       .node_fd = -1,
+                       .launcher = backend->name,
+                       .backend = backend};
+}
+
+int boot_copy_value(const char *key, const void *from, size_t from_len, void **val, size_t *len)
+{
+    char *copy = malloc(from_len + 1);
+    if (!copy)
+        return err_set(MPI_ERR_NO_MEM, "Out of memory for the start-up key %s.", key);
+    if (from_len > 0)
+        memcpy(copy, from, from_len);
+    copy[from_len] = '\0';
+    *val = copy;
+    *len = from_len;
+    return 0;
 }
 
 static int fill_node_map(struct boot *b, const char *map)

@@ -1,5 +1,5 @@
-/* chunk.c: base64 with a length in front. The decoder reads what another rank or a broken server sent, so it
- * checks each character and the final length.
+/* chunk.c: base64 after a length. The decoder checks each character and the final length: the server may
+ * have damaged the text.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "boot/chunk.h"
@@ -64,7 +64,7 @@ bool chunk_text_len(const char *first, size_t *text_len)
     return true;
 }
 
-static int chunk_hex_digit(char c)
+static int chunk_digit_value(char c)
 {
     const char *p = c ? strchr(alphabet, c) : NULL;
     return p ? (int)(p - alphabet) : -1;
@@ -76,7 +76,7 @@ static bool decode_base64(const char *text, size_t len, unsigned char *out)
         size_t n = len - i < 3 ? len - i : 3;
         uint32_t bits = 0;
         for (size_t k = 0; k <= n; k++) {
-            int d = chunk_hex_digit(*text++);
+            int d = chunk_digit_value(*text++);
             if (d < 0)
                 return false;
             bits |= (uint32_t)d << (18 - 6 * k);

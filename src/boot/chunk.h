@@ -1,5 +1,5 @@
-/* chunk.h: bytes as text for key-value stores that take only short printable words: base64 without padding,
- * in pieces of PMI_CHUNK characters, the first of which starts with the length. Pure functions.
+/* chunk.h: encodes bytes as text for key-value stores of short printable words: the length, and base64
+ * without padding. The caller divides the text into pieces of PMI_CHUNK characters. Pure functions.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BOOT_CHUNK_H
@@ -13,10 +13,12 @@
 /* Encodes a value as text ("<length>.<base64>"), terminated, which the caller frees. NULL: no memory. */
 char *chunk_encode(const void *val, size_t len, size_t *text_len);
 
-/* Reads the length of the whole text from its first piece. Returns false if the piece does not start a value. */
+/* Reads the length of the whole text from its first piece. Returns false if the piece does not start a
+ * value. */
 bool chunk_text_len(const char *first, size_t *text_len);
 
-/* Undoes chunk_encode. *val is allocated, one zero byte longer than *len. False: bad text or no memory. */
+/* Decodes the result of chunk_encode. *val is allocated, with a zero byte behind *len bytes. False:
+ * invalid text or no memory. */
 bool chunk_decode(const char *text, size_t text_len, void **val, size_t *len);
 
 #endif

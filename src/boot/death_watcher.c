@@ -1,6 +1,6 @@
-/* death_watcher.c: the child process of death_watcher.h. It is made by the bare system call: no fork handlers run in it, its
- * end sends the program no signal, and the program's own wait calls do not see it. It closes all files but
- * three and calls nothing that allocates or locks.
+/* death_watcher.c: the child process of death_watcher.h. The system call clone creates it directly: no
+ * fork handlers run, its end sends no signal to the program, and the program's own wait calls do not
+ * return it. It closes all files but four and calls no function that allocates or locks.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -19,9 +19,10 @@
 
 #include "base/tunable.h"
 
-#define FILES_MAX 65536 /* where the kernel cannot close a range */
+#define FILES_MAX 65536 /* descriptors that are closed one by one if the kernel cannot close a range */
 
-/* Files 3 to 5 become the pipe, the connection and the rank; standard error stays, everything else is closed. */
+/* Files 3 to 5 become the pipe, the connection and the rank; standard error stays, everything else is
+ * closed. */
 enum { PIPE_FD = 3, PMI_FD_KEPT = 4, RANK_FD = 5, FIRST_CLOSED = 6 };
 
 void child_close_files(unsigned first)
@@ -36,7 +37,8 @@ void child_close_files(unsigned first)
 
 static void place_inherited_descriptors(int pipe_end, int pmi, int rank)
 {
-    /* Duplicates to numbers above all final ones first, so that no dup2 closes a descriptor that is still needed. */
+    /* Duplicates to numbers above all final ones first, so that no dup2 closes a descriptor that is still
+     * needed. */
     int above[] = {fcntl(pipe_end, F_DUPFD, FIRST_CLOSED), pmi >= 0 ? fcntl(pmi, F_DUPFD, FIRST_CLOSED) : -1,
                    rank >= 0 ? fcntl(rank, F_DUPFD, FIRST_CLOSED) : -1};
     close(STDIN_FILENO);
@@ -79,22 +81,22 @@ static bool wait_for_rank(bool has_rank)
     }
 }
 
-/* What the child needs when the rank's own memory is gone from its view: everything is made before. */
-struct will {
+/* Text for the child, which may not format or allocate text itself. */
+struct last_message {
     char sentence[512], path[512], step[128];
 };
 
-_Noreturn static void death_watcher_body(int pipe_end, int pmi, int rank, const struct will *will)
+_Noreturn static void death_watcher_body(int pipe_end, int pmi, int rank, const struct last_message *text)
 {
     static const char request[] = "cmd=abort exitcode=1\n";
-    const char *const scancel[] = {will->path, will->step, NULL};
+    const char *const scancel[] = {text->path, text->step, NULL};
     prctl(PR_SET_NAME, "fishplate-watch");
     child_default_signals();
     place_inherited_descriptors(pipe_end, pmi, rank);
     if (!wait_for_rank(rank >= 0)) {
-        ssize_t n = write(STDERR_FILENO, will->sentence, strlen(will->sentence));
+        ssize_t n = write(STDERR_FILENO, text->sentence, strlen(text->sentence));
         if (pmi < 0)
-            execv(will->path, (char *const *)(uintptr_t)scancel);
+            execv(text->path, (char *const *)(uintptr_t)scancel);
         else
             n = write(PMI_FD_KEPT, request, sizeof(request) - 1);
         (void)n;
@@ -120,18 +122,18 @@ static bool find_scancel(char *out, size_t room)
 void death_watcher_start(struct death_watcher *h, const struct boot *b, int pmi)
 {
     int ends[2], rank = -1;
-    struct will will;
+    struct last_message text;
     const char *job = env_get("SLURM_JOB_ID"), *step = env_get("SLURM_STEP_ID");
     *h = (struct death_watcher){.end = -1};
-    if (b->size < 2 || !step || (pmi < 0 && (!job || !find_scancel(will.path, sizeof(will.path)))))
+    if (b->size < 2 || !step || (pmi < 0 && (!job || !find_scancel(text.path, sizeof(text.path)))))
         return;
-    snprintf(will.step, sizeof(will.step), "%s.%s", job ? job : "", step);
+    snprintf(text.step, sizeof(text.step), "%s.%s", job ? job : "", step);
     if (pipe2(ends, O_CLOEXEC) != 0)
         return;
 #ifdef SYS_pidfd_open
     rank = (int)syscall(SYS_pidfd_open, getpid(), 0);
 #endif
-    snprintf(will.sentence, sizeof(will.sentence),
+    snprintf(text.sentence, sizeof(text.sentence),
              "fishplate: Rank %u on %.200s ended before MPI_Finalize; the job is ended, because the other "
              "ranks would wait "
              "for it.\n",
@@ -142,7 +144,7 @@ void death_watcher_start(struct death_watcher *h, const struct boot *b, int pmi)
         /* A rank that is gone sends no byte: its pidfd ends the wait. */
         if (rank >= 0)
             fcntl(ends[0], F_SETFL, O_NONBLOCK);
-        death_watcher_body(ends[0], pmi, rank, &will);
+        death_watcher_body(ends[0], pmi, rank, &text);
     }
     close(ends[0]);
     if (rank >= 0)

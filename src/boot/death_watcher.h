@@ -1,7 +1,7 @@
-/* death_watcher.h: ends the job when this rank dies, where the launcher does not do so: under srun without -K the
- * other ranks would wait for ever, even for a rank that was killed. A child process outlives the rank
- * and requests the end of the job from the launcher: on the PMI connection, or with Slurm's scancel,
- * because the PMIx library cannot be used in the child.
+/* death_watcher.h: ends the job when this rank dies if the launcher does not: under srun without -K the
+ * other ranks would wait for a dead rank for ever. A child process outlives the rank and requests the end
+ * of the job from the launcher, on the PMI connection or by Slurm's scancel, because the child cannot use
+ * the PMIx library.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BOOT_DEATH_WATCHER_H
@@ -17,11 +17,11 @@ struct death_watcher {
     int end;   /* write end of a pipe: one byte before its end reports that the rank has finished */
 };
 
-/* Starts the watcher if Slurm has started several ranks; elsewhere does nothing. pmi: the connection for PMI-1's
- * abort; with -1 scancel ends the job step. A failure to start is not an error. */
+/* Starts the watcher if Slurm has started several ranks; elsewhere does nothing. pmi: the connection for
+ * PMI-1's abort; with -1 scancel ends the job step. A failure to start is not an error. */
 void death_watcher_start(struct death_watcher *h, const struct boot *b, int pmi);
 
-/* Ends the watcher: the rank has finished MPI_Finalize, or another process ends the job. */
+/* Ends the watcher: the rank has called MPI_Finalize, or another process ends the job. */
 void death_watcher_stop(struct death_watcher *h);
 
 /* For forked processes: closes all files from `first` on; sets all signals to their defaults, except that

@@ -1,5 +1,5 @@
-/* keep.h: the contract between a process that was started by hand and the mpiexec that starts what it spawns: the library
- * (singleton_spawn.c) and launcher/keep.c include it.
+/* keep.h: the interface between a process without a launcher that spawns processes (singleton_spawn.c) and
+ * the mpiexec that starts them (launcher/keep.c).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BOOT_KEEP_H
@@ -10,19 +10,24 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* The first argument of that mpiexec, and the second: the number of the program's process, a colon, which spawn it is. */
+/* The first argument of that mpiexec. The second one is PID:N, the id of the spawning process and the
+ * number of the spawn. */
 #define KEEP_OPTION "--fishplate-keep"
 
-/* Files that are open in it: the program, as a pidfd (not there on old kernels), the book, and the rest of the command line
- * (command.h), which the next two arguments name. */
+/* Descriptors that mpiexec inherits: a pidfd of the spawning process (closed on old kernels), the book,
+ * and the file with the rest of the command line (command.h), which the third and the fourth argument
+ * name. */
 enum { KEEP_PROGRAM_FD = 3, KEEP_BOOK_FD = 4, KEEP_COMMAND_FD = 5 };
 
 #define KEEP_SPAWNS 256
 
-/* States of a spawn: its processes are starting; they have connected to the parents; their mpiexec has ended. */
-enum keep_state { KEEP_COMING, KEEP_MET, KEEP_ENDED };
+enum keep_state {
+    KEEP_STARTING,  /* the processes are starting */
+    KEEP_CONNECTED, /* the processes have connected to their parents */
+    KEEP_ENDED      /* the mpiexec has ended */
+};
 
-/* State of the last jobs that a program has spawned, in memory shared with the processes that keep them. */
+/* States of the last jobs that a process has spawned, in memory shared with their mpiexecs. */
 struct keep_book {
     atomic_int finished; /* MPI_Finalize has been called: a failure of one job no longer ends the other */
     atomic_uchar state[KEEP_SPAWNS];

@@ -1,7 +1,6 @@
-/* launch_env.h: the variables that our mpiexec sets for every rank: the contract between launcher/ and
- * src/boot. Both include it, so that a name is written once. The values are used only when FISHPLATE_LAUNCHER
- * is our own version and the rank and size agree with PMI_RANK and PMI_SIZE (a job inside a job leaves stale
- * values behind).
+/* launch_env.h: the variables that Fishplate's mpiexec sets for every rank, for launcher/ and src/boot.
+ * src/boot uses them only if FISHPLATE_LAUNCHER is its own version and rank and size equal PMI_RANK and
+ * PMI_SIZE: a job that a rank of another job started inherits the variables of that job.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BOOT_LAUNCH_ENV_H
@@ -23,21 +22,21 @@
 #define ENV_NODE_MAP   "FISHPLATE_NODE_MAP" /* nodemap.h; absent when longer than NODE_MAP_ENV_MAX */
 #define ENV_HOST       "FISHPLATE_HOST"     /* the host's name as the user wrote it for mpiexec */
 #define ENV_VNODE      "FISHPLATE_VNODE"    /* only with -vnodes */
-#define ENV_TRACER     "FISHPLATE_TRACER" /* the process that started all ranks of this host: their ancestor */
+#define ENV_TRACER     "FISHPLATE_TRACER"   /* process id of the common ancestor of all ranks of this host */
 #define ENV_SEVERAL \
-    "FISHPLATE_SEVERAL_NODES" /* of a job that was spawned: others it belongs with are on other nodes */
+    "FISHPLATE_SEVERAL_NODES" /* of a spawned job: jobs connected with it are on other nodes */
 #define ENV_ONE_MACHINE "FISHPLATE_ONE_MACHINE" /* all hosts of the job are this machine */
-#define ENV_PARENT \
-    "FISHPLATE_PARENT_PORT" /* of a job that was spawned by PMIx or by a single process: set by its parents, not by mpiexec */
-#define ENV_NOTICES \
-    "FISHPLATE_NOTICES_FD" /* in jobs with recovery: descriptor of the notices of deaths (notice.h) */
-#define ENV_SOFTIB_LIB "FISHPLATE_SOFTIB_LIB" /* the libibverbs.so.1 of softib, where there is one */
+#define ENV_PARENT      "FISHPLATE_PARENT_PORT" /* of a job spawned by PMIx or by a singleton, which set it */
+#define ENV_NOTICES     "FISHPLATE_NOTICES_FD"  /* with recovery: descriptor of notice.h */
+#define ENV_SOFTIB_LIB  "FISHPLATE_SOFTIB_LIB"  /* path of softib's libibverbs.so.1, if it is installed */
 
-/* softib's own: with -vnodes each virtual node is a node of a fabric, unless the user describes another. */
+/* Variables of softib: with -vnodes each virtual node is a node of a fabric, unless the user describes
+ * another one. */
 #define ENV_SOFTIB_FABRIC "SOFTIB_FABRIC"
 #define ENV_SOFTIB_NODE   "SOFTIB_NODE"
-#define ENV_SOFTIB_KEY    "SOFTIB_KEY"     /* of a fabric over TCP: 32 hexadecimal digits */
-#define ENV_SOFTIB_TRACER "SOFTIB_PTRACER" /* the process from which all members of the fabric descend */
+#define ENV_SOFTIB_KEY    "SOFTIB_KEY" /* of a fabric over TCP: 32 hexadecimal digits */
+#define ENV_SOFTIB_TRACER \
+    "SOFTIB_PTRACER" /* process id of the common ancestor of all processes of the fabric */
 
 #define NODE_MAP_ENV_MAX 16384
 

@@ -1,5 +1,5 @@
-/* nodemap.c: parses and writes the node map. The text may come from another launcher: numbers are bounded,
- * and the work is bounded by the number of ranks, whatever the text says.
+/* nodemap.c: parses and writes node maps. The text may come from another launcher: numbers are limited,
+ * and the number of ranks limits the work.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

@@ -8,13 +8,13 @@
 #include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 
-#define STEP 4096u /* notices by which the file grows */
-_Static_assert(NOTICES_MAX % STEP == 0, "the last step fits");
+#define STEP 4096u /* notices by which the file is extended */
+_Static_assert(NOTICES_MAX % STEP == 0, "the file never exceeds NOTICES_MAX notices");
 
 int notice_create(void)
 {
@@ -44,7 +44,8 @@ void notice_wake(struct notice_page *page)
     syscall(SYS_futex, &page->published, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
-/* Makes the file longer. Concurrent writers are safe: fallocate never makes a file shorter. */
+/* Extends the file to `wanted` notices. Other processes may extend it concurrently: fallocate never
+ * shortens a file. */
 static bool extend_file(struct notice_page *page, int fd, uint32_t wanted)
 {
     const uint32_t room = (wanted + STEP - 1) / STEP * STEP;
@@ -72,14 +73,12 @@ uint64_t notice_hash_departures(const char *job)
 
 bool notice_add(struct notice_page *page, int fd, uint64_t world, uint32_t rank)
 {
-    struct timespec now;
     uint32_t i = atomic_fetch_add(&page->reserved, 1);
     if (i >= NOTICES_MAX || !extend_file(page, fd, i + 1))
         return false;
     struct notice *n = &page->notices[i];
-    clock_gettime(CLOCK_MONOTONIC, &now);
     n->rank = rank;
-    n->when = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    n->when = clock_ns();
     n->world = world;
     atomic_store_explicit(&n->full, 1, memory_order_release);
     atomic_fetch_add(&page->published, 1);
@@ -89,7 +88,7 @@ bool notice_add(struct notice_page *page, int fd, uint64_t world, uint32_t rank)
 
 const struct notice *notice_get(struct notice_page *page, uint32_t i)
 {
-    /* Every process of the host can write the page. */
+    /* The limits are checked because every process of the job can write the page. */
     if (i >= NOTICES_MAX || i >= atomic_load(&page->room) ||
         !atomic_load_explicit(&page->notices[i].full, memory_order_acquire))
         return NULL;

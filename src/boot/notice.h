@@ -1,6 +1,7 @@
-/* notice.h: how ranks hear of the death of others in a job that goes on without them (mpiexec -enable-recovery). The
- * launcher gives all ranks of a host one memory, in which it appends a line for every rank that died, and wakes those
- * who wait for the next one. mpiexec and the ranks include this file; it needs libc alone.
+/* notice.h: notices of the deaths of ranks in a job that continues without them (mpiexec
+ * -enable-recovery). The launcher shares a memory file with all ranks of a host, appends a notice for
+ * every rank that died, and wakes the ranks that wait for one. mpiexec compiles this file, too; depends on
+ * libc alone.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BOOT_NOTICE_H
@@ -11,23 +12,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define NOTICES_MAX (1u << 20) /* deaths in the life of a job; more end it */
+#define NOTICES_MAX (1u << 20) /* limit of deaths in a job; one more ends the job */
 
 struct notice {
-    _Atomic uint32_t full; /* 1 when the rest is there */
-    uint32_t rank;
-    uint64_t world; /* hash of the name of its job */
-    uint64_t when;  /* of CLOCK_MONOTONIC, in ns: when the launcher knew */
+    _Atomic uint32_t full; /* 1: the other members are valid */
+    uint32_t rank;         /* that died */
+    uint64_t world;        /* notice_hash_job of its job */
+    uint64_t when;         /* CLOCK_MONOTONIC in ns at which the launcher detected the death */
     uint64_t unused;
 };
 _Static_assert(sizeof(struct notice) == 32, "two in a cache line");
 
-/* Several launchers may write (a job and those that it spawned), and nobody erases. Memory of zeros has no notices. All of it
- * is mapped, but the file behind it begins small and grows: only as many notices as there is room for may be touched. */
+/* Several launchers append notices (of a job and of the jobs that it spawned); none removes any. Zeroed
+ * memory has no notices. The whole page is mapped, but its file is short at first and is extended: only
+ * `room` notices may be accessed. */
 struct notice_page {
-    _Atomic uint32_t reserved;
-    _Atomic uint32_t published; /* the futex */
-    _Atomic uint32_t room;
+    _Atomic uint32_t reserved;  /* notices that a launcher has begun to write */
+    _Atomic uint32_t published; /* notices that are complete; a futex */
+    _Atomic uint32_t room;      /* notices that fit in the file */
     char pad[116];
     struct notice notices[NOTICES_MAX];
 };

@@ -1,6 +1,6 @@
-/* pmi1.c: the PMI-1 back end: our mpiexec, Hydra, and srun --mpi=pmi2, which accepts the same protocol. Under
- * our own mpiexec the layout comes from the environment, and requests that need no answer are marked `quiet`,
- * so that a job on one node starts and ends without a round trip.
+/* pmi1.c: the PMI-1 back end: Fishplate's mpiexec, Hydra, and srun --mpi=pmi2, which accepts the same
+ * protocol. Under Fishplate's mpiexec the environment contains the layout, and requests that need no
+ * answer are marked `quiet`, so that a job on one node starts and ends without a round trip.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -24,15 +24,16 @@
 #include "boot/program.h"
 #include "boot/watch.h"
 
-#define RANKS_MAX     (1u << 24)
-#define STORE_KEY_MAX 96 /* within PMI_KEY_MAX for any rank and value we accept; the rest calms compilers */
+#define RANKS_MAX (1u << 24)
+#define STORE_KEY_MAX \
+    96 /* bytes of a key buffer; keys have less than PMI_KEY_MAX, but compilers cannot infer that */
 
 struct pmi1 {
     struct boot boot;
     struct pmi1_conn conn;
-    struct watch watch;           /* under our own mpiexec the kernel does it */
-    struct death_watcher watcher; /* where the launcher lets the others wait */
-    bool ours;                    /* served by a mpiexec of this very version */
+    struct watch watch;           /* unused under Fishplate's mpiexec: the kernel ends its ranks */
+    struct death_watcher watcher; /* used if the launcher does not end the job when a rank dies */
+    bool ours;                    /* the server is a mpiexec of Fishplate of the same version */
     char kvs[256];
 };
 
@@ -48,8 +49,8 @@ static bool env_number(const char *name, long min, long max, long *out)
     return text && pmi_line_int(&one, name, min, max, out);
 }
 
-/* Sends a request and reads the reply of that name; a failing rc is an error unless the caller checks it
- * itself. */
+/* Sends a request and receives the answer, whose command must be `answer`. The caller checks the result
+ * code in the answer. */
 static int pmi1_request(struct pmi1 *p, const char *answer, const char *request)
 {
     int rc = pmi1_conn_send(&p->conn, "%s", request);
@@ -75,8 +76,8 @@ static bool pmi1_detect(void)
 static void pmi1_close(struct boot *b)
 {
     struct pmi1 *p = pmi1_of(b);
-    /* Without pmi1_finalize MPI_Init has failed: the death watcher stays, and ends the job when this process ends, because the other
-     * ranks wait for it in MPI_Init. */
+    /* If pmi1_finalize was not called, MPI_Init has failed: the death watcher keeps running and ends the
+     * job when this process ends, because the other ranks wait for this one in MPI_Init. */
     watch_stop(&p->watch);
     pmi1_conn_close(&p->conn);
     if (b->node_fd >= 0)
@@ -86,7 +87,7 @@ static void pmi1_close(struct boot *b)
     free(p);
 }
 
-/* Connects to the server: PMI_FD is an open socket; PMI_PORT is an address, and then the server sends rank and size. */
+/* Uses the socket PMI_FD; PMI_RANK and PMI_SIZE are in the environment. */
 static int connect_fd(struct pmi1 *p)
 {
     long fd, rank, size;
@@ -106,6 +107,7 @@ static int connect_fd(struct pmi1 *p)
     return 0;
 }
 
+/* Connects to the address PMI_PORT; the server sends rank and size. */
 static int connect_port(struct pmi1 *p)
 {
     const char *id = env_get("PMI_ID");
@@ -132,7 +134,8 @@ static int connect_port(struct pmi1 *p)
     return rc;
 }
 
-/* True if the server is mpiexec of this version. Other versions are treated as any PMI-1 server. */
+/* True if the server is Fishplate's mpiexec of the same version. Other versions are treated as any PMI-1
+ * server. */
 static bool is_own_launcher(const struct pmi1 *p)
 {
     const char *version = env_get(ENV_LAUNCHER);
@@ -180,7 +183,6 @@ static int open_own_launcher(struct pmi1 *p)
 static int open_foreign(struct pmi1 *p)
 {
     long v;
-    p->boot.launcher = "pmi1";
     int rc = pmi1_request(p, "response_to_init", "cmd=init pmi_version=1 pmi_subversion=1");
     if (rc)
         return rc;
@@ -204,7 +206,7 @@ static int open_foreign(struct pmi1 *p)
     return rc;
 }
 
-/* A value exactly as stored. *found is false when the server has no such key. */
+/* Fetches a stored value. *found: the server has the key. */
 static int get_value(struct pmi1 *p, const char *key, bool *found, const char **value)
 {
     char request[512];
@@ -234,8 +236,9 @@ static int read_map(struct pmi1 *p)
     return boot_layout_foreign(&p->boot, map, p->kvs);
 }
 
-/* Reads the port of the processes that have spawned this job. If the parents started an mpiexec of their own, the port
- * is in the environment (singleton_spawn.c) and must not be used by jobs that this job spawns. */
+/* Reads the port of the processes that have spawned this job. If the parents started an mpiexec of their
+ * own, the port is in the environment (singleton_spawn.c) and must not be used by jobs that this job
+ * spawns. */
 static int read_parent(struct pmi1 *p)
 {
     const char *value;
@@ -255,8 +258,7 @@ static int pmi1_open(struct boot **out)
     if (!p)
         return err_set(MPI_ERR_NO_MEM, "Out of memory for the connection to the launcher.");
     p->conn.fd = -1;
-    p->boot =
-        (struct boot){.appnum = -1, .universe_size = -1, .vnode = -1, .node_fd = -1, .backend = &boot_pmi1};
+    boot_init(&p->boot, &boot_pmi1);
     int rc = env_get("PMI_FD") ? connect_fd(p) : connect_port(p);
     if (rc == 0) {
         p->ours = is_own_launcher(p);
@@ -318,7 +320,8 @@ static int pmi1_put(struct boot *b, const char *key, const void *val, size_t len
     return rc;
 }
 
-/* Our mpiexec knows which ranks are missing; other launchers have no such query. */
+/* Reports a fence that timed out, with the missing ranks if the server is Fishplate's mpiexec; PMI-1 has
+ * no such query. */
 static int report_late_fence(struct pmi1 *p)
 {
     char who[1500] = "the launcher cannot tell which ranks are missing";
@@ -388,8 +391,8 @@ static int pmi1_get(struct boot *b, uint32_t rank, const char *key, void **val, 
     return rc;
 }
 
-/* Appends a line of a spawn request. Fishplate's mpiexec accepts any bytes, escaped; other servers only what fits in a
- * line. */
+/* Appends a line of a spawn request. Fishplate's mpiexec accepts any bytes, escaped; other servers only
+ * what fits in a line. */
 static void spawn_write_text(const struct pmi1 *p, FILE *f, const char *key, const char *value)
 {
     size_t size = 3 * strlen(value) + 1;
@@ -496,7 +499,7 @@ static int pmi1_spawn_poll(struct boot *b, const char *id)
     char request[128];
     long code = 0;
     if (!p->ours || !*id)
-        return BOOT_CANNOT_ASK;
+        return BOOT_CANNOT_QUERY;
     snprintf(request, sizeof(request), "cmd=spawn_state jobid=%.60s", id);
     int rc = pmi1_request(p, "spawn_state_result", request);
     if (rc == 0 && pmi_line_int(&p->conn.line, "rc", INT32_MIN, INT32_MAX, &code) && code != 0)
@@ -514,9 +517,9 @@ static int pmi1_finalize(struct boot *b)
     return pmi1_request(p, "finalize_ack", "cmd=finalize");
 }
 
-/* From now on a launcher may continue the job after a death. Before, a death ends the job: other ranks may wait for
- * the dead rank where they cannot be notified. */
-static int pmi1_ready(struct boot *b)
+/* After this report the launcher may continue the job after a death. Before it a death ends the job: other
+ * ranks may wait for the dead rank without being notified. */
+static int pmi1_report_initialized(struct boot *b)
 {
     return b->notices ? pmi1_conn_send(&pmi1_of(b)->conn, "cmd=ready quiet=1") : 0;
 }
@@ -547,8 +550,8 @@ const struct boot_backend boot_pmi1 = {.name = "pmi1",
                                        .fence = pmi1_fence,
                                        .get = pmi1_get,
                                        .finalize = pmi1_finalize,
-                                       .ready = pmi1_ready,
-                                       .accuse = pmi1_report_suspect,
+                                       .report_initialized = pmi1_report_initialized,
+                                       .report_suspect = pmi1_report_suspect,
                                        .abort = pmi1_abort,
                                        .close = pmi1_close,
                                        .spawn = pmi1_spawn,

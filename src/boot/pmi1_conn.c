@@ -1,5 +1,5 @@
-/* pmi1_conn.c: socket operations of the PMI-1 client. Reads go through a buffer that grows to the longest
- * line, but never beyond PMI_LINE_MAX, whatever the other end sends.
+/* pmi1_conn.c: socket operations of the PMI-1 client. The receive buffer grows to the length of the
+ * longest line, at most PMI_LINE_MAX.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -95,7 +95,7 @@ int pmi1_conn_send(struct pmi1_conn *c, const char *fmt, ...)
     return pmi1_conn_write(c, line, (size_t)len + 1);
 }
 
-/* Waits for readable until the deadline. */
+/* Waits until the socket is readable. PMI1_LATE after the deadline. */
 static int wait_readable(struct pmi1_conn *c, uint64_t deadline_ns)
 {
     for (;;) {

@@ -1,4 +1,4 @@
-/* pmi1_conn.h: the client's end of a PMI-1 connection: whole lines out, whole lines in. Every wait has a
+/* pmi1_conn.h: the client's end of a PMI-1 connection: sends and receives whole lines. Every receive has a
  * deadline.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -14,15 +14,15 @@
 
 struct pmi1_conn {
     int fd;
-    char *in; /* bytes received and not yet handed out */
+    char *in; /* received bytes, of which the first in_used were returned by pmi1_conn_recv */
     size_t in_len, in_cap, in_used;
     struct pmi_line line; /* the last line, pointing into `in` */
 };
 
-/* Distinct from every MPI error class: the deadline has passed. */
+/* The deadline has passed. Distinct from every MPI error class. */
 #define PMI1_LATE (-2)
 
-/* Connects to host:port, the form of PMI_PORT. */
+/* Connects to host:port, the format of PMI_PORT. */
 int pmi1_conn_connect(struct pmi1_conn *c, const char *address);
 void pmi1_conn_close(struct pmi1_conn *c);
 
@@ -32,8 +32,8 @@ int pmi1_conn_send(struct pmi1_conn *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Sends `len` bytes as they are. */
 int pmi1_conn_write(struct pmi1_conn *c, const char *data, size_t len);
 
-/* The next line into c->line. 0, an error class, or PMI1_LATE (no detail set) after deadline_ns of
- * clock_ns(). */
+/* Receives the next line into c->line. Returns 0, an error class, or PMI1_LATE, without a description,
+ * when clock_ns() reaches deadline_ns. */
 int pmi1_conn_recv(struct pmi1_conn *c, uint64_t deadline_ns);
 
 #endif

@@ -1,5 +1,5 @@
-/* pmi_line.c: the PMI-1 line parser. It reads bytes that another process wrote, so nothing is trusted: words
- * are found by key, never by position, and numbers are whole decimal words in a stated range.
+/* pmi_line.c: the PMI-1 line parser. Lines are not trusted: words are found by key, not by position, and
+ * numbers must be decimal words in a range that the caller gives.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "boot/pmi_line.h"

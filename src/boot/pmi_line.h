@@ -1,5 +1,6 @@
-/* pmi_line.h: one line of the PMI-1 protocol: `key=value` words and a newline. The client in this folder and
- * the server in launcher/ share it, so that both refuse the same bad bytes. It depends on libc alone.
+/* pmi_line.h: one line of the PMI-1 protocol: `key=value` words and a newline. The client in this folder
+ * and the server in launcher/ compile this file, so that both reject the same invalid lines. Depends on
+ * libc alone.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BOOT_PMI_LINE_H
@@ -9,11 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PMI_LINE_MAX  (1u << 20) /* a node map of a very large job is the longest line we make */
+#define PMI_LINE_MAX  (1u << 20) /* the longest line is the node map of a very large job */
 #define PMI_WORDS_MAX 24
-#define PMI_KEY_MAX   64   /* what we announce, terminator included */
-#define PMI_VALUE_MAX 1024 /* what we announce, terminator included */
-#define PMI_CHUNK     900  /* the longest value we send: Slurm's lines end at 1024 bytes */
+#define PMI_KEY_MAX   64 /* limits that the server announces, with the terminator */
+#define PMI_VALUE_MAX 1024
+#define PMI_CHUNK \
+    900 /* length of the longest value that the client sends: Slurm limits lines to 1024 bytes */
 
 struct pmi_line {
     unsigned n;
@@ -23,25 +25,26 @@ struct pmi_line {
 };
 
 /*
- * Splits `text` (terminated, without the newline, written to) into words. Words without `=` are skipped,
- * as foreign servers put free text in messages. False for an empty key, a control character or too
- * many words; *out is then undefined.
+ * Splits `text` (terminated, without the newline; modified) into words. Words without `=` are skipped,
+ * because other servers put free text in messages. False: an empty key, a control character or too many
+ * words; *out is then undefined.
  */
 bool pmi_line_parse(char *text, struct pmi_line *out);
 
 /* The first value of that key, or NULL. */
 const char *pmi_line_get(const struct pmi_line *line, const char *key);
 
-/* A decimal number in that range; false when the key is missing or the value is anything else. */
+/* The value of the key as a decimal number in a range. False: the key is missing, or its value is no such
+ * number. */
 bool pmi_line_int(const struct pmi_line *line, const char *key, long min, long max, long *out);
 
-/* Percent-encodes free text into one word; the result is cut to fit and always terminated. */
+/* Percent-encodes free text as one word. The result is truncated to `size` and terminated. */
 void pmi_escape(const char *text, char *out, size_t size);
 
-/* Undoes pmi_escape in place, whatever bytes come out. */
+/* Decodes the result of pmi_escape in place. */
 void pmi_unescape_all(char *text);
 
-/* The same for text that is printed: bytes that are not printable become '?', except newline. */
+/* Decodes text that will be printed: unprintable bytes except newline become '?'. */
 void pmi_unescape(char *text);
 
 #endif

@@ -23,7 +23,7 @@
 
 #define LIBRARY "libpmix.so.2"
 
-/* The functions we use, by name. */
+/* The functions of libpmix that this file calls. */
 static struct {
     int (*Init)(struct px_proc *, struct px_info *, size_t);
     int (*Finalize)(const struct px_info *, size_t);
@@ -107,7 +107,7 @@ static void value_free(struct px_value *v)
     free(v);
 }
 
-/* A value of the server; only values that it has already sent to this process are searched. */
+/* A value of the server, if the server has already sent it to this process. */
 static struct px_value *get_server_value(const struct pmix *p, uint32_t rank, const char *key)
 {
     struct px_proc whose = p->me;
@@ -117,7 +117,7 @@ static struct px_value *get_server_value(const struct pmix *p, uint32_t rank, co
     return px.Get(&whose, key, &optional, 1, &v) == PX_SUCCESS ? v : NULL;
 }
 
-/* Servers disagree on the types of numbers. */
+/* Servers use different types for the same number. */
 static bool value_number(const struct px_value *v, int64_t *out)
 {
     switch (v->type) {
@@ -163,8 +163,8 @@ static bool get_server_number(const struct pmix *p, uint32_t rank, const char *k
     return ok;
 }
 
-/* The number of that host among the first *n names; a new one is added. Takes the name. Neighbouring ranks
- * are on the same node or on the next, so these are looked at first. */
+/* The index of the host in `names`, to which a new name is appended. Takes ownership of `name`. The search
+ * begins at index `last`: consecutive ranks are usually on the same node or on the next one. */
 static uint32_t find_or_add_host(char **names, uint32_t *n, uint32_t last, char *name)
 {
     for (uint32_t k = 0; k < *n; k++) {
@@ -178,8 +178,8 @@ static uint32_t find_or_add_host(char **names, uint32_t *n, uint32_t last, char 
     return (*n)++;
 }
 
-/* orterun tells the host of each rank. Only what it told at start is looked at: PMIx_Resolve_peers, which
- * would be one question for each node, hangs there. NULL: it cannot tell. */
+/* Builds a node map from the host names of the ranks, which orterun sends at start. (PMIx_Resolve_peers,
+ * with one request for each node, hangs under orterun.) NULL: the host of a rank is not known. */
 static char *build_map_from_hosts(const struct pmix *p)
 {
     uint32_t size = p->boot.size, n = 0, last = 0;
@@ -241,10 +241,10 @@ static int pmix_connect(struct pmix *p)
     return rc ? rc : read_layout(p);
 }
 
-/* The handler has no argument of its own, and a process has one launcher. */
+/* For the event handler, which has no argument of the caller. A process has one launcher. */
 static struct pmix *served;
 
-/* Events about other ranks are ignored; only the loss of our own server ends the process. */
+/* The loss of the server of this process ends the process. Events about other ranks are ignored. */
 static void on_server_lost(size_t id, int status, const struct px_proc *source, struct px_info *info,
                            size_t ninfo, struct px_info *results, size_t nresults, px_handled handled,
                            void *event)
@@ -274,14 +274,15 @@ static void watch_server(struct pmix *p)
     if (!w)
         return;
     __atomic_store_n(&served, p, __ATOMIC_RELEASE);
-    /* Where that fails only the notice of a killed launcher is missing. */
+    /* If registration fails, the process does not detect that its launcher was killed. */
     int status =
         px.Register_event_handler(codes, COUNT_OF(codes), NULL, 0, on_server_lost, on_handler_registered, w);
     if (status != PX_SUCCESS || answer_wait(w))
         answer_free(w);
 }
 
-/* Without pmix_finalize MPI_Init has failed: the death watcher stays, and ends the job when this process ends. */
+/* Without pmix_finalize MPI_Init has failed: the death watcher stays, and ends the job when this process
+ * ends. */
 static void pmix_close(struct boot *b)
 {
     boot_layout_free(b);
@@ -296,12 +297,7 @@ static int pmix_open(struct boot **out)
     struct pmix *p = calloc(1, sizeof(*p));
     if (!p)
         return err_set(MPI_ERR_NO_MEM, "Out of memory for the connection to the launcher.");
-    p->boot = (struct boot){.appnum = -1,
-                            .universe_size = -1,
-                            .vnode = -1,
-                            .node_fd = -1,
-                            .launcher = "pmix",
-                            .backend = &boot_pmix};
+    boot_init(&p->boot, &boot_pmix);
     rc = pmix_connect(p);
     if (rc) {
         pmix_close(&p->boot);
@@ -331,10 +327,10 @@ static int pmix_put(struct boot *b, const char *key, const void *val, size_t len
 }
 
 /*
- * A fence brings every rank's values to every node's server, where ranks read them from shared memory. The
- * other way, to leave them with their owner until somebody asks (direct modex), would scale better but cannot
- * be relied on: with PMIx 4.2.2 under Slurm 22.05 values of a second fence are not found, and 32 of 50 jobs
- * with a single one hung in PMIx_Get.
+ * A fence copies the values of every rank to the server of every node, where ranks read them from shared
+ * memory. Direct modex, in which a value is fetched from its owner on request, would scale better but is
+ * not reliable: with PMIx 4.2.2 under Slurm 22.05 values of a second fence are not found, and 32 of 50
+ * jobs with a single fence hung in PMIx_Get.
  */
 static int pmix_fence(struct boot *b)
 {
@@ -348,7 +344,7 @@ static int pmix_fence(struct boot *b)
         return err_set(MPI_ERR_NO_MEM, "Out of memory while waiting for the other ranks.");
     status = px.Fence_nb(NULL, 0, &collect, 1, answer_complete, w);
     if (status == PX_SUCCESS) {
-        /* A late answer still writes through the pointer, so it is never freed. The job ends anyway. */
+        /* A late answer is written through the pointer, so `w` is not freed. The job ends. */
         if (!answer_wait(w))
             return err_set(MPI_ERR_OTHER,
                            "Start-up did not finish within %d seconds (FISHPLATE_INIT_TIMEOUT) because "
@@ -363,7 +359,8 @@ static int pmix_fence(struct boot *b)
 static int pmix_get(struct boot *b, uint32_t rank, const char *key, void **val, size_t *len)
 {
     struct px_proc whose = pmix_of(b)->me;
-    /* The local server has the value since the fence, or no server has it: it must not query other servers. */
+    /* The local server has the value since the fence, or no server has it: it must not query other
+     * servers. */
     struct px_info now = {.key = PX_IMMEDIATE, .value = {.type = PX_BOOL, .data.flag = true}};
     struct px_value *v = NULL;
     char name[64];
@@ -374,21 +371,10 @@ static int pmix_get(struct boot *b, uint32_t rank, const char *key, void **val, 
         return err_set(MPI_ERR_OTHER, "Rank %u did not publish the start-up key %s.", rank, key);
     if (status != PX_SUCCESS)
         return pmix_error("PMIx_Get", status);
-    int rc = 0;
-    char *copy = NULL;
-    size_t n = v->type == PX_BYTE_OBJECT ? v->data.bo.size : 0;
-    if (v->type != PX_BYTE_OBJECT)
-        rc = err_set(MPI_ERR_OTHER, "The start-up key %s of rank %u came back with a different type.", key,
-                     rank);
-    else if (!(copy = malloc(n + 1)))
-        rc = err_set(MPI_ERR_NO_MEM, "Out of memory for the start-up key %s.", key);
-    if (rc == 0) {
-        if (n)
-            memcpy(copy, v->data.bo.bytes, n);
-        copy[n] = '\0';
-        *val = copy;
-        *len = n;
-    }
+    int rc = v->type == PX_BYTE_OBJECT
+                 ? boot_copy_value(key, v->data.bo.bytes, v->data.bo.size, val, len)
+                 : err_set(MPI_ERR_OTHER, "The start-up key %s of rank %u came back with a different type.",
+                           key, rank);
     value_free(v);
     return rc;
 }

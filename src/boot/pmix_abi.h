@@ -1,6 +1,6 @@
-/* pmix_abi.h: the part of PMIx's binary interface that we use. It is written here so that the library builds
- * without PMIx's headers and finds libpmix.so.2 at run time. The layouts have been the same since PMIx 2; a
- * test compares them with pmix.h where that is installed (tests/launcher/test_pmix_abi.c).
+/* pmix_abi.h: the part of PMIx's binary interface that the library uses. With it the library builds
+ * without PMIx's headers and loads libpmix.so.2 at run time. The layouts have not changed since PMIx 2; a
+ * test compares them with pmix.h if that is installed (tests/launcher/test_pmix_abi.c).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BOOT_PMIX_ABI_H

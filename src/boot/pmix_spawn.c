@@ -1,5 +1,5 @@
-/* pmix_spawn.c: see pmix_spawn.h. The new processes get the name of their parents' port in their environment: PMIx has no
- * other place for it that every launcher keeps.
+/* pmix_spawn.c: see pmix_spawn.h. The environment of the new processes contains the name of their parents'
+ * port: no other attribute of PMIx is supported by every launcher.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -31,8 +31,8 @@ static char **copy_arguments(const struct boot_program *program, char *command)
     return argv;
 }
 
-/* The parents' port, whether anybody is on another node, and the lines of the info key env. The first word begins the memory
- * of all of them. */
+/* The variables ENV_PARENT and ENV_SEVERAL, and those of the info key env. The first entry is the
+ * allocation of all of them. */
 static char **build_environment(const struct boot_program *program, const struct boot *b, const char *port)
 {
     const char *more = program_info(program, "env");
@@ -55,7 +55,9 @@ static char **build_environment(const struct boot_program *program, const struct
     return env;
 }
 
-/* What PMIx reads of one program. A list of no infos must be NULL: libpmix 4.2.2 reads beyond it otherwise. The lists are ours, the words in them partly the caller's. */
+/* Fills the description of one program for PMIx. An empty list of infos must be NULL: libpmix 4.2.2 reads
+ * beyond it otherwise. app_free frees the lists and the strings that this function allocates; other
+ * strings belong to the caller. */
 static bool app_fill(struct px_app *app, const struct boot_program *program, const struct boot *b,
                      const char *port)
 {
@@ -112,7 +114,7 @@ static int spawn_request(px_spawn_nb spawn, const struct px_app *apps, int n, ch
     int status = spawn(NULL, 0, apps, (size_t)n, on_started, s);
     if (status == PX_SUCCESS) {
         if (!answer_wait(s->answer))
-            return PX_NO_ANSWER; /* one that is late still has the pointers */
+            return PX_NO_ANSWER; /* a late answer is written through the pointers, so they are not freed */
         status = s->answer->status;
     }
     memcpy(id, s->id, sizeof(s->id));

@@ -1,7 +1,8 @@
-/* singleton_spawn.c: see singleton_spawn.h. The mpiexec lies beside this library. It is nobody's child, so that the program's own wait
- * calls do not see it, and has a keeper (launcher/keep.c), so that neither outlives the other's failure. Arguments, which every
- * user of the machine can read, contain neither variables (command.h) nor the name of the parents' port, which goes by the environment: a
- * process that knows the name may connect.
+/* singleton_spawn.c: see singleton_spawn.h. The mpiexec is in the installation of this library. It is
+ * started by a double fork, so that the program's own wait calls do not return it. launcher/keep.c ends it
+ * if this process fails, and the reverse. Every user of the machine can read its arguments; therefore
+ * these contain neither variables (command.h) nor the name of the parents' port, which the environment
+ * contains: a process that knows the name may connect.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -14,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,7 +32,7 @@
 struct words {
     char **v;
     size_t n;
-    bool failed; /* for want of memory */
+    bool failed; /* an allocation failed */
 };
 
 /* Appends an allocated word and owns it; NULL records that memory ran out. */
@@ -89,8 +89,8 @@ static int add_program(struct words *w, const struct boot_program *program)
     const char *host = program_info(program, "host");
     snprintf(count, sizeof(count), "%d", program->count);
     add_option(w, "-n", count);
-    add_option(w, "-host",
-               host ? host : "localhost"); /* not those of a batch system: a single process shares memory */
+    /* Without the info key host, mpiexec must not use the hosts of a batch system. */
+    add_option(w, "-host", host ? host : "localhost");
     add_option(w, "-wdir", program_info(program, "wdir"));
     add_variables(w, program_info(program, "env"));
     words_append_owned(w, program_command(program));
@@ -105,8 +105,8 @@ static int add_program(struct words *w, const struct boot_program *program)
     return 0;
 }
 
-/* In a build folder and in an installation, also where libraries have a folder for each architecture. */
-static const char *const beside[] = {"../bin/mpiexec", "../../bin/mpiexec"};
+/* Paths of mpiexec from the folder of the library, in a build folder and in installations. */
+static const char *const mpiexec_paths[] = {"../bin/mpiexec", "../../bin/mpiexec"};
 
 /* The path of mpiexec, allocated. */
 static int find_mpiexec(char **path)
@@ -115,9 +115,9 @@ static int find_mpiexec(char **path)
     const char *slash = NULL;
     if (dladdr((void *)(uintptr_t)singleton_spawn_start, &me) && me.dli_fname)
         slash = strrchr(me.dli_fname, '/');
-    for (size_t i = 0; slash && i < COUNT_OF(beside); i++) {
+    for (size_t i = 0; slash && i < COUNT_OF(mpiexec_paths); i++) {
         char *at = NULL;
-        if (asprintf(&at, "%.*s/%s", (int)(slash - me.dli_fname), me.dli_fname, beside[i]) < 0)
+        if (asprintf(&at, "%.*s/%s", (int)(slash - me.dli_fname), me.dli_fname, mpiexec_paths[i]) < 0)
             break;
         if (access(at, X_OK) == 0) {
             *path = at;
@@ -135,19 +135,20 @@ static int find_mpiexec(char **path)
 
 static atomic_uchar *spawn_state(const struct singleton_spawn *s, unsigned id)
 {
-    return &s->book->state[id % KEEP_SPAWNS];
+    struct keep_book *book = s->mapping.at;
+    return &book->state[id % KEEP_SPAWNS];
 }
 
 /* The command line, environment and descriptors with which mpiexec is started. */
 struct start {
     char *const *argv, *const *envp;
-    int command;         /* file with the words of its command line */
-    int book;            /* the memory that it shares with this program */
-    atomic_uchar *state; /* in the book */
+    int command;         /* descriptor of the file with its command line (command.h) */
+    int book;            /* descriptor of struct keep_book */
+    atomic_uchar *state; /* of this spawn in the book */
 };
 
-/* Moves the given files to descriptors 3 and up; -1 closes that number. Runs between fork and exec of a program that
- * may have threads, so it must not allocate or take locks. */
+/* Moves the given files to descriptors 3 and up; -1 closes that number. Runs between fork and exec of a
+ * program that may have threads, so it must not allocate or take locks. */
 static void place_descriptors(const int *files, int n)
 {
     int above[KEEP_COMMAND_FD + 1];
@@ -169,7 +170,7 @@ _Noreturn static void exec_mpiexec(const struct start *s, int program)
     child_default_signals();
     signal(SIGPIPE, SIG_DFL);
     if (nothing >= 0)
-        dup2(nothing, STDIN_FILENO); /* the program's input is not for the spawned processes */
+        dup2(nothing, STDIN_FILENO); /* spawned processes do not read the program's input */
     place_descriptors(files, COUNT_OF(files));
     execve(s->argv[0], s->argv, s->envp);
     atomic_store(s->state, KEEP_ENDED);
@@ -180,7 +181,7 @@ static bool start_mpiexec(const struct start *s)
 {
     pid_t program = getpid(), child = fork();
     if (child == 0) {
-        int program_fd = keep_open_pidfd(program); /* now: it waits for this process */
+        int program_fd = keep_open_pidfd(program); /* while the program waits for this process */
         pid_t mpiexec = fork();
         if (mpiexec == 0)
             exec_mpiexec(s, program_fd);
@@ -194,22 +195,11 @@ static bool start_mpiexec(const struct start *s)
 
 /* ---- for the back end ---- */
 
-static int create_spawn_record(struct singleton_spawn *s)
+static int open_book(struct singleton_spawn *s)
 {
-    if (s->book)
-        return 0;
-    const int fd = memfd_create("fishplate-spawns", MFD_CLOEXEC);
-    void *book = MAP_FAILED;
-    if (fd >= 0 && ftruncate(fd, sizeof(*s->book)) == 0)
-        book = mmap(NULL, sizeof(*s->book), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (book == MAP_FAILED) {
-        if (fd >= 0)
-            close(fd);
-        return err_set(MPI_ERR_NO_MEM, "Out of memory or files for what becomes of spawned processes.");
-    }
-    s->book = book;
-    s->book_fd = fd;
-    return 0;
+    return s->mapping.at || mapping_open(&s->mapping, "fishplate-spawns", sizeof(struct keep_book))
+               ? 0
+               : err_set(MPI_ERR_NO_MEM, "Out of memory or files for the states of spawned jobs.");
 }
 
 /* The words of the command line, in a file. */
@@ -246,10 +236,10 @@ static int run_mpiexec(struct singleton_spawn *s, char *path, const char *port, 
             .argv = (char *[]){path, (char *)KEEP_OPTION, kept, (char *)COMMAND_OPTION, file, NULL},
             .envp = env.v,
             .command = command,
-            .book = s->book_fd,
+            .book = s->mapping.file,
             .state = spawn_state(s, count)};
         s->count = count;
-        atomic_store(start.state, KEEP_COMING);
+        atomic_store(start.state, KEEP_STARTING);
         if (!start_mpiexec(&start))
             rc = err_set(MPI_ERR_SPAWN, "Cannot fork to start %s (see `ulimit -u`).", path);
     }
@@ -257,14 +247,15 @@ static int run_mpiexec(struct singleton_spawn *s, char *path, const char *port, 
     return rc;
 }
 
-int singleton_spawn_start(struct singleton_spawn *s, const struct boot_program *programs, int n,
-                          const char *port, char id[BOOT_SPAWN_ID])
+int singleton_spawn_start(struct boot *b, const struct boot_program *programs, int n, const char *port,
+                          char id[BOOT_SPAWN_ID])
 {
+    struct singleton_spawn *s = &singleton_of(b)->spawned;
     char *path = NULL;
     int command = -1;
     int rc = find_mpiexec(&path);
     rc = rc ? rc : write_command(programs, n, &command);
-    rc = rc ? rc : create_spawn_record(s);
+    rc = rc ? rc : open_book(s);
     rc = rc ? rc : run_mpiexec(s, path, port, command);
     if (!rc)
         snprintf(id, BOOT_SPAWN_ID, "%u", s->count);
@@ -274,36 +265,28 @@ int singleton_spawn_start(struct singleton_spawn *s, const struct boot_program *
     return rc;
 }
 
-static unsigned parse_spawn_id(const char *id)
+static atomic_uchar *find_spawn_state(struct boot *b, const char *id)
 {
-    return (unsigned)strtoul(id, NULL, 10);
+    return spawn_state(&singleton_of(b)->spawned, (unsigned)strtoul(id, NULL, 10));
 }
 
-int singleton_spawn_poll(const struct singleton_spawn *s, const char *id)
+int singleton_spawn_poll(struct boot *b, const char *id)
 {
-    if (atomic_load(spawn_state(s, parse_spawn_id(id))) != KEEP_ENDED)
+    if (atomic_load(find_spawn_state(b, id)) != KEEP_ENDED)
         return 0;
     return err_set(MPI_ERR_SPAWN,
-                   "The mpiexec that was to start the new processes has ended; it has said why.");
+                   "The mpiexec that was to start the new processes has ended; it has printed the reason.");
 }
 
-void singleton_spawn_connected(const struct singleton_spawn *s, const char *id)
+void singleton_spawn_connected(struct boot *b, const char *id)
 {
-    unsigned char coming = KEEP_COMING;
-    atomic_compare_exchange_strong(spawn_state(s, parse_spawn_id(id)), &coming, KEEP_MET);
+    unsigned char starting = KEEP_STARTING;
+    atomic_compare_exchange_strong(find_spawn_state(b, id), &starting, KEEP_CONNECTED);
 }
 
-void singleton_spawn_finish(const struct singleton_spawn *s)
+void singleton_spawn_finish(struct boot *b)
 {
-    if (s->book)
-        atomic_store(&s->book->finished, 1);
-}
-
-void singleton_spawn_close(struct singleton_spawn *s)
-{
-    if (!s->book)
-        return;
-    munmap(s->book, sizeof(*s->book));
-    close(s->book_fd);
-    s->book = NULL;
+    struct keep_book *book = singleton_of(b)->spawned.mapping.at;
+    if (book)
+        atomic_store(&book->finished, 1);
 }

@@ -1,5 +1,5 @@
-/* softib.c: the first rank of each node publishes the node's addresses; rank 0 writes them into one
- * description, which all ranks fetch. softib finds out by trying which of the addresses can be reached.
+/* softib.c: the first rank of each node publishes the node's addresses; rank 0 combines them in a
+ * description, which all ranks fetch. softib tries which of the addresses can be reached.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -14,6 +14,7 @@
 
 #include "base/addresses.h"
 #include "base/err.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/tunable.h"
 #include "base/util.h"
@@ -21,13 +22,13 @@
 
 #define ADDRESSES_MAX 8    /* of one port, in softib */
 #define PORTS_MAX     1024 /* of a fabric, in softib */
-/* TCP and UDP ports: below those the kernel gives out by itself; a node needs one for each of its ranks. */
+/* TCP and UDP ports, below the range of ephemeral ports. A node needs a port for each of its ranks. */
 #define BASE_FIRST 10240u
 #define BASE_RANGE 16384u
 #define BASE_SPAN  1024u
 
-/* A name for everything that must be common for nodes to share softib's memory: the machine, its network name space
- * and its process name space. Host names do not prove that. */
+/* Writes a name that is equal only for processes that can share softib's memory: of one machine, network
+ * namespace, process namespace and user. Equal host names are no proof of that. */
 static void machine_name(char *out, size_t size)
 {
     char boot_id[64] = "", net[32] = "", pid[32] = "";
@@ -72,7 +73,7 @@ static uint32_t softib_count_rails(const struct softib_node *nodes, uint32_t n)
 
 static void describe_node(FILE *f, const struct softib_node *nodes, uint32_t i, uint32_t base)
 {
-    uint32_t before = 0; /* nodes of the same machine must not want the same ports */
+    uint32_t before = 0; /* nodes of the same machine, which must have other ports */
     for (uint32_t k = 0; k < i; k++)
         before += strcmp(nodes[k].machine, nodes[i].machine) == 0;
     fprintf(f, " node%u:", i);
@@ -117,7 +118,7 @@ static int publish_node(struct boot *b)
     return boot_put(b, "softib.node", &me, sizeof(me));
 }
 
-/* Error: rank `rank` found an InfiniBand port of its own and does not use softib, this rank found none. */
+/* Describes that rank `rank` uses an InfiniBand port and this rank, which found none, would use softib. */
 static int softib_error_differs(struct boot *b, uint32_t rank)
 {
     return err_set(
@@ -154,14 +155,6 @@ static int collect_nodes(struct boot *b, struct softib_node *nodes)
     return 0;
 }
 
-static uint64_t hash_string(const char *text)
-{
-    uint64_t h = 0xcbf29ce484222325u;
-    for (; *text; text++)
-        h = (h ^ (unsigned char)*text) * 0x100000001b3u;
-    return h;
-}
-
 static int publish_fabric(struct boot *b, bool asked_for)
 {
     if (b->nnodes > PORTS_MAX)
@@ -174,7 +167,7 @@ static int publish_fabric(struct boot *b, bool asked_for)
     if (!nodes)
         return err_set(MPI_ERR_NO_MEM, "Out of memory for the description of %u nodes.", b->nnodes);
     int rc = collect_nodes(b, nodes);
-    char *text = rc ? NULL : softib_describe(nodes, b->nnodes, hash_string(b->job));
+    char *text = rc ? NULL : softib_describe(nodes, b->nnodes, hash_text(HASH_START, b->job));
     if (rc == 0 && !text)
         rc = err_set(MPI_ERR_NO_MEM, "Out of memory for the description of %u nodes.", b->nnodes);
     if (rc == 0) {
@@ -188,8 +181,8 @@ static int publish_fabric(struct boot *b, bool asked_for)
     return rc;
 }
 
-/* The secret by which the processes of this job know each other on the network: rank 0 makes it, the job's own
- * channel brings it to the others. */
+/* The key with which processes of this job authenticate each other on the network. Rank 0 creates it and
+ * publishes it through the launcher. */
 #define KEY_BYTES 16
 
 static int publish_key(struct boot *b)
@@ -218,7 +211,7 @@ static int fetch_key(struct boot *b)
     return rc;
 }
 
-/* True if the fabric uses TCP, or a file that may select it, and the user gave no key. */
+/* True if the fabric uses TCP, or is described by a file that may select TCP, and the user gave no key. */
 static bool needs_published_key(const char *fabric)
 {
     return !env_get(ENV_SOFTIB_KEY) && !env_get(ENV_SOFTIB_KEY "_FILE") &&

@@ -1,5 +1,5 @@
-/* softib.h: describes the job's nodes to softib, the software adapter, when neither the user nor mpiexec has
- * done so. softib carries messages between nodes that have no InfiniBand.
+/* softib.h: describes the job's nodes to softib, the software adapter for nodes without InfiniBand, if
+ * neither the user nor mpiexec has described them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BOOT_SOFTIB_H
@@ -11,20 +11,20 @@
 
 #include "boot/boot.h"
 
-/*
- * In three steps around two fences that the caller needs anyway, before softib's library is loaded; each does nothing
- * where the fabric is described already (by mpiexec or the user). All ranks: what the node has; fence. Rank 0: the
- * description of all nodes, and one line that says what the messages travel on, unless the user asked for it; fence.
- * All ranks: sets SOFTIB_FABRIC and SOFTIB_NODE in the environment. A fabric over TCP, described or not, also gets a
- * key that rank 0 makes (SOFTIB_KEY), unless the user gave one.
- */
+/* Three steps before softib's library is loaded, with a fence after the first and the second one. If
+ * mpiexec or the user has described the fabric, only the key is handled.
+ * 1. All ranks: the first rank of each node publishes the node's addresses.
+ * 2. Rank 0 publishes the description of all nodes and, for a fabric over TCP without a key of the user, a
+ * new key.
+ *    Unless asked_for, logs which network carries the messages.
+ * 3. All ranks set SOFTIB_FABRIC, SOFTIB_NODE and SOFTIB_KEY in the environment. */
 int boot_softib_publish_key(struct boot *b);
 int boot_softib_describe(struct boot *b, bool asked_for);
 int boot_softib_fetch_key(struct boot *b);
 
-/* What a node publishes for softib's fabric. */
+/* The value that a node publishes for softib's fabric. */
 struct softib_node {
-    char machine[160];   /* the same for nodes that share a machine, its network and its process ids */
+    char machine[160];   /* equal for nodes on one machine with one network and one process namespace */
     char addresses[160]; /* separated by commas; may be empty */
 };
 

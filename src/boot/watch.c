@@ -1,5 +1,5 @@
-/* watch.c: the thread of watch.h. It only waits for the end of the connection and never reads a byte, since
- * answers on it belong to the main thread.
+/* watch.c: the thread of watch.h. It waits for the end of the connection and reads nothing: the main
+ * thread reads answers.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

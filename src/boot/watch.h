@@ -1,6 +1,5 @@
-/* watch.h: notices that the launcher is gone while the program computes: a launcher that was killed cannot
- * end its ranks any more, and they would stay for ever. A thread sleeps on the connection; it uses no
- * processor time.
+/* watch.h: ends the process when its launcher has died: a launcher that was killed cannot end its ranks. A
+ * thread sleeps until the connection to the launcher closes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BOOT_WATCH_H
