@@ -1,4 +1,4 @@
-/* address.c: from IP addresses to ports of the fabric and back.
+/* address.c: maps IP addresses to ports of the fabric, and back.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cm.h"
@@ -61,7 +61,7 @@ bool address_port_up(const struct softib_address *a)
     return d && !ibv_query_port(d->verbs, (uint8_t)a->port, &attr) && attr.state == IBV_PORT_ACTIVE;
 }
 
-/* The first address of the fabric that has this IP address, among those of one node or of all (-1). */
+/* The first port address of the fabric with this IP address, of one node or of all nodes (-1). */
 static bool address_find(const struct in6_addr *ip, int64_t node, struct softib_address *out)
 {
     for (uint32_t i = 0; softib_address_get(i, out); i++)
@@ -75,7 +75,7 @@ static bool address_find_first_of_node(uint32_t node, struct softib_address *out
     struct softib_address a;
     bool found = false;
     for (uint32_t i = 0; softib_address_get(i, &a); i++) {
-        /* IPv4 entries are what programs and tests of RoCE expect. */
+        /* Programs for RoCE expect IPv4 entries. */
         if (a.node != node || !IN6_IS_ADDR_V4MAPPED(&a.ip) || !device_find_by_guid(a.node_guid))
             continue;
         if (!found || (!address_port_up(out) && address_port_up(&a)))
@@ -122,7 +122,7 @@ bool address_of_gid(const uint8_t gid[16], uint16_t lid, uint32_t gid_index, str
     return false;
 }
 
-/* True if packets can travel from one to the other: same kind of network, and GIDs of the same version. */
+/* True if packets can be sent from one to the other: same type of network, and GIDs of the same version. */
 static bool same_network(const struct softib_address *a, const struct softib_address *b)
 {
     return a->ethernet == b->ethernet && a->vlan == b->vlan &&
@@ -130,8 +130,8 @@ static bool same_network(const struct softib_address *a, const struct softib_add
                                 IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)(const void *)b->gid));
 }
 
-/* Rates a local port for reaching `there`; lower is better: a port that is up, the destination port itself, a port
- * with the same number. */
+/* Cost of a local port as source for `there`; best are a port that is up, the destination port itself, a
+ * port with the same number. */
 static unsigned address_distance(const struct softib_address *a, const struct softib_address *there)
 {
     return (address_port_up(a) ? 0 : 8) + (there && a->lid != there->lid ? 4 : 0) +
@@ -171,7 +171,7 @@ uint16_t address_ephemeral_port(void)
 {
     uint16_t r;
     link_random(&r, sizeof(r));
-    return (uint16_t)(32768u + r % 28232u); /* 32768 to 60999, as Linux does */
+    return (uint16_t)(32768u + r % 28232u); /* 32768 to 60999, as on Linux */
 }
 
 static int address_resolve(struct cm_id *p, const struct sockaddr *src, const struct cm_address *dst,
@@ -211,7 +211,7 @@ SOFTIB_API int rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *src, st
 {
     struct cm_id *p = CM_OF(id);
     struct cm_address to;
-    (void)timeout_ms; /* addresses are computed */
+    (void)timeout_ms; /* addresses are computed without waiting */
     if (!address_read(dst, &to) || to.any)
         return cm_return_error(to.any ? EINVAL : EAFNOSUPPORT);
     pthread_mutex_lock(&cm_lock);

@@ -1,4 +1,5 @@
-/* channel.c: event channels: queues of events, and an epoll descriptor that is readable when there is something to do.
+/* channel.c: event channels: a queue of events, and an epoll descriptor that is readable if there is an
+ * event or input.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cm.h"
@@ -108,7 +109,7 @@ struct cm_event *channel_report(struct cm_id *p, enum rdma_cm_event_type type, i
     return e;
 }
 
-/* Takes the events of an identifier out of its channel's queue, in order. */
+/* Removes the events of an identifier from its channel's queue, in order. */
 static struct cm_event *channel_take_events(struct cm_id *p)
 {
     struct cm_channel *c = channel_of(p);
@@ -138,7 +139,7 @@ void channel_discard_events(struct cm_id *p)
         struct cm_event *next = e->next;
         struct rdma_cm_id *unknown = e->e.listen_id == &p->id ? e->e.id : NULL;
         free(e);
-        if (unknown) /* a request that the program has not seen */
+        if (unknown) /* a request that was not reported to the program */
             id_free(CM_OF(unknown));
         e = next;
     }
@@ -221,7 +222,8 @@ static void channel_handle_watch(struct cm_watch *w)
     }
 }
 
-/* The next event, after handling what is ready; NULL: none. One descriptor at a time: handling it may close others. */
+/* Handles ready descriptors and returns the next event; NULL: none. Handles one descriptor at a time,
+ * since that may close others. */
 static struct cm_event *fetch_next_event(struct cm_channel *c)
 {
     struct epoll_event ep;

@@ -1,7 +1,8 @@
-/* cm.h: what the files of the connection manager share: identifiers, event channels, and the calls between the files.
+/* cm.h: identifiers and event channels of the connection manager, and the calls between its files.
  *
- * There are no threads. Each event channel is an epoll descriptor that holds the sockets and timers of its
- * identifiers; rdma_get_cm_event handles what is ready until an event comes out. One lock protects everything.
+ * There are no threads. Each event channel is an epoll descriptor with the sockets and timers of its
+ * identifiers; rdma_get_cm_event handles ready descriptors until there is an event. One lock protects all
+ * state.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_RDMACM_CM_H
@@ -17,11 +18,11 @@
 #define CM_OF(public_id)       ((struct cm_id *)(void *)(public_id))
 #define CM_PRIVATE_MAX         196
 #define CM_BACKLOG_MAX         1024
-#define CM_UNPROVED_MAX        128   /* connections of a listener whose request has not arrived */
-#define CM_UNPROVED_MS         10000 /* how long such a connection may take */
+#define CM_UNPROVED_MAX        128   /* limit of a listener's connections whose request has not arrived */
+#define CM_UNPROVED_MS         10000 /* time limit for the request to arrive */
 #define CM_DEFAULT_ACK_TIMEOUT 18    /* 1.07 s */
 
-/* The reasons of rejects that the InfiniBand specification numbers. */
+/* Reasons of rejects, with the numbers of the InfiniBand specification. */
 enum cm_reject {
     CM_REJECT_TIMEOUT = 4,
     CM_REJECT_INVALID_SERVICE = 8,
@@ -35,8 +36,8 @@ enum cm_state {
     CM_LISTENING,
     CM_ADDR_RESOLVED,
     CM_ROUTE_RESOLVED,
-    CM_CONNECTING, /* active: the request is under way */
-    CM_RESPONDED,  /* active, no QP of ours: the program must call rdma_establish */
+    CM_CONNECTING, /* active: the request was sent */
+    CM_RESPONDED,  /* active, without a QP in the identifier: the program must call rdma_establish */
     CM_UNPROVED,   /* passive: connected, but its request has not arrived; not reported to the program */
     CM_REQUESTED,  /* passive: rdma_accept or rdma_reject comes next */
     CM_ACCEPTED,   /* passive: the active side has not confirmed the connection */
@@ -55,8 +56,7 @@ struct cm_watch {
 
 struct cm_event {
     struct rdma_cm_event e; /* first: the program holds this part */
-    struct cm_id
-        *counted; /* the identifier that is not destroyed before the event is acknowledged, or NULL */
+    struct cm_id *counted;  /* identifier that is not destroyed before the event is acknowledged, or NULL */
     struct cm_event *next;
     uint8_t private_data[CM_PRIVATE_MAX];
 };
@@ -88,7 +88,7 @@ struct cm_device {
 
 struct cm_id {
     struct rdma_cm_id id; /* first: the program holds this part */
-    bool synchronous;     /* the channel is its own */
+    bool synchronous;     /* the identifier has its own channel */
     enum cm_state state;
     struct cm_device *device;
     struct softib_address here, there; /* `here` is set when `device` is */
@@ -96,17 +96,18 @@ struct cm_id {
 
     struct cm_link link;
     struct cm_watch link_watch, timer;
-    struct cm_watch *listen; /* the sockets that its port number is bound to */
-    unsigned listens;
+    struct cm_watch *listen; /* the sockets bound to its port number */
+    unsigned listens;        /* their number */
     bool bound;
 
-    unsigned attempt;       /* of a caller: how many names or addresses of the service it has tried */
-    struct cm_id *listener; /* of one that is CM_UNPROVED */
-    struct cm_id *unproved, *unproved_next; /* of a listener: those that are */
+    unsigned attempt;       /* of a caller: number of names or addresses of the service tried so far */
+    struct cm_id *listener; /* of an identifier in state CM_UNPROVED */
+    struct cm_id *unproved; /* of a listener: list of its identifiers in that state */
+    struct cm_id *unproved_next;
     unsigned unproved_count;
 
-    struct message peer;          /* the request of a passive, the reply of an active one */
-    struct rdma_conn_param param; /* ours, with resources that the device has */
+    struct message peer;          /* the request (passive side) or the reply (active side) of the peer */
+    struct rdma_conn_param param; /* of the program, limited to the resources of the device */
     uint32_t qp_num, psn, qkey;
     uint8_t ack_timeout, tos;
     bool reuse_addr, own_send_cq, own_recv_cq, own_srq_cq;
@@ -157,11 +158,11 @@ void path_fill(struct cm_id *p); /* route.path_rec */
 /* channel.c */
 bool channel_add(struct cm_channel *c, struct cm_watch *w, uint32_t events);
 void channel_remove(struct cm_channel *c, struct cm_watch *w); /* and closes it */
-/* Queues an event; NULL with errno when there is no memory. */
+/* Queues an event; NULL with errno: no memory. */
 struct cm_event *channel_report(struct cm_id *p, enum rdma_cm_event_type type, int status);
 void channel_discard_events(struct cm_id *p);         /* drops the queued events of an identifier */
 void channel_set_timer(struct cm_id *p, unsigned ms); /* 0: none */
-int id_wait(struct cm_id *p); /* after a call on a synchronous identifier: its event */
+int id_wait(struct cm_id *p); /* waits for the event of a call on a synchronous identifier */
 static inline struct cm_channel *channel_of(struct cm_id *p)
 {
     return (struct cm_channel *)(void *)p->id.channel;
@@ -169,14 +170,14 @@ static inline struct cm_channel *channel_of(struct cm_id *p)
 
 /* id.c */
 struct cm_id *id_new(struct cm_channel *c, void *context, enum rdma_port_space ps);
-void id_free(struct cm_id *p); /* closes its sockets, drops its events; the lock is held */
+void id_free(struct cm_id *p); /* closes its sockets and drops its events; the lock is held */
 int id_make_synchronous(struct cm_id *p);
 
 /* listen.c */
 int listen_bind(struct cm_id *p, const struct cm_address *a);
 void listen_close(struct cm_id *p);
 void listen_ready(struct cm_watch *w);
-void listen_remove_unproved(struct cm_id *p); /* takes it out of its listener's list */
+void listen_remove_unproved(struct cm_id *p); /* removes it from its listener's list */
 
 /* connect.c: handlers for a socket that is ready and for a timer that has expired */
 void connect_link_ready(struct cm_id *p);
@@ -185,7 +186,7 @@ void connect_handle_timeout(struct cm_id *p);
 /* qp.c */
 int qp_ready_to_send(struct cm_id *p); /* connects the QP of p to p->peer */
 void qp_to_error(struct cm_id *p);
-void qp_ah_attr(const struct cm_id *p, struct ibv_ah_attr *out); /* the way to p->there */
+void qp_ah_attr(const struct cm_id *p, struct ibv_ah_attr *out); /* attributes of the path to p->there */
 static inline bool id_is_datagram(const struct cm_id *p)
 {
     return p->id.ps == RDMA_PS_UDP || p->id.ps == RDMA_PS_IPOIB;

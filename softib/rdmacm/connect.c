@@ -1,6 +1,5 @@
-/* connect.c: the life of a connection: requests, replies, rejects, disconnects, and peers that die.
- *
- * When a peer dies the kernel closes its socket, so that no keepalives are needed.
+/* connect.c: connections: requests, replies, rejects, disconnects, and deaths of peers. The kernel closes
+ * the socket of a peer that dies, so that keepalives are not needed.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cm.h"
@@ -30,11 +29,11 @@ static void copy_private(struct cm_event *e, const struct message *m, const void
 {
     const uint32_t limit = message_private_limit(m->type, m->ps == RDMA_PS_UDP || m->ps == RDMA_PS_IPOIB);
     memcpy(e->private_data, m->private_data, m->private_len);
-    *data = e->private_data; /* as with InfiniBand: always all of the message's bytes, zeros behind */
+    *data = e->private_data; /* as with InfiniBand: the maximum length, padded with zeros */
     *length = (uint8_t)limit;
 }
 
-/* Fills the event from the peer's message; resource limits are swapped, as seen from this end. */
+/* Fills the event from the peer's message; responder resources and initiator depth are exchanged. */
 static void report_peer(struct cm_id *p, struct cm_event *e, const struct message *m)
 {
     struct rdma_conn_param *conn = &e->e.param.conn;
@@ -127,7 +126,8 @@ static void connect_reject(struct cm_id *p, uint32_t reason, const void *data, u
     connect_close_link(p);
 }
 
-/* Sets the connection parameters, limited to what the adapter has. Returns false if the program requests more. */
+/* Sets the connection parameters, limited to what the adapter has. Returns false if the program requests
+ * more. */
 static bool set_conn_param(struct cm_id *p, const struct rdma_conn_param *given,
                            const struct rdma_conn_param *fallback)
 {
@@ -147,8 +147,8 @@ static bool set_conn_param(struct cm_id *p, const struct rdma_conn_param *given,
     return true;
 }
 
-/* Tries the next Unix socket at which the service may listen: first the address that the program named, then any
- * address. */
+/* Tries the next Unix socket at which the service may listen: first the address that the program named,
+ * then any address. */
 static bool attempt_unix(struct cm_id *p, const struct cm_address *to)
 {
     for (; p->attempt < 2;) {
@@ -165,7 +165,7 @@ static bool attempt_unix(struct cm_id *p, const struct cm_address *to)
                 link_init(&p->link, fd, false, true, false);
                 return true;
             }
-            errno = ECONNREFUSED; /* somebody else took the name */
+            errno = ECONNREFUSED; /* another user has bound the name */
         }
         if (fd >= 0) {
             int error = errno;
@@ -203,7 +203,7 @@ static bool attempt_tcp(struct cm_id *p, const struct cm_address *to)
 
 static struct message *connect_request_buffer(struct cm_id *p)
 {
-    return &p->peer; /* until the reply comes */
+    return &p->peer; /* until the reply arrives */
 }
 
 /* Starts the next connection attempt. Returns false with errno if no address is left. */
@@ -224,7 +224,7 @@ static void report_unreachable(struct cm_id *p, int error)
     if (error == ECONNREFUSED && !id_is_datagram(p))
         channel_report(p, RDMA_CM_EVENT_REJECTED, CM_REJECT_INVALID_SERVICE);
     else if ((error == EAGAIN || error == ECONNRESET) &&
-             !id_is_datagram(p)) /* the backlog is full; it stopped listening */
+             !id_is_datagram(p)) /* the backlog is full, or the service stopped listening */
         channel_report(p, RDMA_CM_EVENT_REJECTED, CM_REJECT_CONSUMER);
     else
         channel_report(p, RDMA_CM_EVENT_UNREACHABLE, -error);
@@ -283,7 +283,7 @@ static int accept_request(struct cm_id *p, const struct rdma_conn_param *given)
         return error;
     connect_fill_message(p, MESSAGE_REPLY, &m);
     send_private(p, &m, length ? given->private_data : NULL,
-                 length); /* a caller that went away is reported later */
+                 length); /* if the caller has closed the connection, that is reported later */
     p->state = id_is_datagram(p) ? CM_CONNECTED : CM_ACCEPTED;
     if (p->state == CM_ACCEPTED)
         channel_set_timer(p, answer_timeout_ms());
@@ -334,7 +334,7 @@ SOFTIB_API int rdma_establish(struct rdma_cm_id *id)
     return legal ? 0 : cm_return_error(EINVAL);
 }
 
-/* The event of the side that disconnects comes at once: it does not depend on what the peer does. */
+/* The event of the disconnecting side is reported immediately, without an answer of the peer. */
 SOFTIB_API int rdma_disconnect(struct rdma_cm_id *id)
 {
     struct cm_id *p = CM_OF(id);
@@ -488,7 +488,7 @@ static void connect_handle_message(struct cm_id *p, const struct message *m)
     else if (m->type == MESSAGE_READY && p->state == CM_ACCEPTED)
         connect_establish(p);
     else
-        handle_link_loss(p, EPROTO); /* DISCONNECT, and what nobody sends now */
+        handle_link_loss(p, EPROTO); /* DISCONNECT, or a message that is invalid in this state */
 }
 
 void connect_link_ready(struct cm_id *p)

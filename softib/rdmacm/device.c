@@ -1,5 +1,5 @@
-/* device.c: the adapters of this node. They are opened once and stay open, and all identifiers share them, with a
- * protection domain and an XRC domain for those that name none.
+/* device.c: the adapters of this node. They are opened once and remain open. All identifiers share them,
+ * with a default protection domain and a default XRC domain.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cm.h"

@@ -1,4 +1,4 @@
-/* id.c: identifiers: made, destroyed, bound to options.
+/* id.c: identifiers: creation, destruction, options.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cm.h"
@@ -129,7 +129,7 @@ SOFTIB_API int rdma_set_option(struct rdma_cm_id *id, int level, int optname, vo
 
 SOFTIB_API int rdma_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece)
 {
-    if (!id || !ece || id->qp) /* only for queue pairs of the program's own */
+    if (!id || !ece || id->qp) /* only if the program created the queue pair itself */
         return cm_return_error(EINVAL);
     CM_OF(id)->ece = *ece;
     return 0;

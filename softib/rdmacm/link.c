@@ -35,7 +35,8 @@ socklen_t link_unix_name(struct sockaddr_un *a, uint64_t key, const struct link_
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
-/* Datagram services have port numbers of their own: they use the other half of those of TCP. */
+/* Datagram services have separate port numbers, which are mapped to the other half of the TCP port
+ * numbers. */
 uint16_t link_tcp_port(uint16_t ps, uint16_t port)
 {
     uint16_t other = (uint16_t)(port ^ 0x8000u);
@@ -58,7 +59,8 @@ void link_init(struct cm_link *l, int fd, bool tcp, bool caller, bool connecting
     const int one = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
     link_random(l->nonce[caller], LINK_NONCE_BYTES);
-    /* The caller's challenge goes with its first message. An empty socket takes 16 bytes. */
+    /* The first message contains the caller's challenge. The send buffer of a new socket has space for 16
+     * bytes. */
     if (!caller && send(fd, l->nonce[0], LINK_NONCE_BYTES, MSG_NOSIGNAL | MSG_DONTWAIT) == LINK_NONCE_BYTES)
         l->state = LINK_UP;
 }
@@ -96,7 +98,7 @@ bool link_send(struct cm_link *l, const struct message *m)
     }
     n += MESSAGE_BYTES;
     l->sent++;
-    /* A connection carries four messages at most, which fit into the buffer of any socket. */
+    /* A connection has four messages at most, which fit in the send buffer of any socket. */
     return send(l->fd, out, n, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)n;
 }
 

@@ -1,6 +1,7 @@
-/* link.h: the connection between the connection managers of two processes: a Unix socket within one machine, a TCP
- * connection with wire=tcp. Over TCP each message carries a code made with the key of the fabric, two challenges and its
- * number, so that nobody else's messages are accepted; the called side sends its challenge first.
+/* link.h: the connection between the connection managers of two processes: a Unix socket within one
+ * machine, a TCP connection with wire=tcp. Over TCP each message has an authentication code over two
+ * challenges and its number, computed with the key of the fabric. The called side sends its challenge
+ * first.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_RDMACM_LINK_H
@@ -18,8 +19,8 @@
 
 enum link_state {
     LINK_NONE,
-    LINK_CONNECTING, /* TCP: connect() is under way */
-    LINK_GREETING,   /* TCP: the other side's challenge comes next */
+    LINK_CONNECTING, /* TCP: connect() has not completed */
+    LINK_GREETING,   /* TCP: waits for the challenge of the other side */
     LINK_UP,
 };
 
@@ -27,15 +28,15 @@ struct cm_link {
     int fd;
     enum link_state state;
     bool tcp, caller;
-    uint8_t nonce[2][LINK_NONCE_BYTES]; /* of the called side, of the caller */
-    uint64_t sent, received;
+    uint8_t nonce[2][LINK_NONCE_BYTES]; /* challenges of the called side and of the caller */
+    uint64_t sent, received;            /* numbers of messages */
     uint8_t in[LINK_MAX_PACKET];
     size_t got;
 };
 
 enum link_result { LINK_MESSAGE, LINK_NOTHING, LINK_DOWN };
 
-/* Where a service is: the port number of a node in a port space, on one address or on all. */
+/* The address of a service: a port number in a port space of a node, on one address or on all addresses. */
 struct link_service {
     uint32_t node;
     uint16_t ps, port;
@@ -44,10 +45,10 @@ struct link_service {
 socklen_t link_unix_name(struct sockaddr_un *a, uint64_t key, const struct link_service *s);
 uint16_t link_tcp_port(uint16_t ps, uint16_t port);
 
-/* Takes a connected socket of that kind, or one that is connecting. */
+/* Initialises a link with a socket of this kind, which is connected or connecting. */
 void link_init(struct cm_link *l, int fd, bool tcp, bool caller, bool connecting);
-bool link_is_same_user(int fd); /* of a Unix socket: the other end belongs to this user */
-/* Makes progress with what has arrived. A caller's link that comes up returns LINK_NOTHING with state LINK_UP. */
+bool link_is_same_user(int fd); /* true if the other end of a Unix socket belongs to this user */
+/* Handles input. If the link of a caller comes up, returns LINK_NOTHING with state LINK_UP. */
 enum link_result link_receive(struct cm_link *l, struct message *m);
 bool link_send(struct cm_link *l, const struct message *m);
 void link_reset(struct cm_link *l); /* does not close the socket */

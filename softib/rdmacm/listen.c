@@ -1,5 +1,5 @@
-/* listen.c: port numbers and the identifiers that listen at them. A port number is a name of a Unix socket, or with wire=tcp a
- * TCP port number of the node's addresses.
+/* listen.c: port numbers, and identifiers that listen. A port number is mapped to the name of a Unix
+ * socket or, with wire=tcp, to a TCP port number of the node's addresses.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cm.h"
@@ -48,7 +48,7 @@ static int bind_unix(struct cm_id *p, const struct cm_address *a)
     return bind_socket(p, AF_UNIX, &name, link_unix_name(&name, device_get_place()->key, &s));
 }
 
-/* Sockets are bound to addresses of the node that SOFTIB_FABRIC names: to one of them if the program chose it. */
+/* Sockets are bound to the addresses of the node in SOFTIB_FABRIC, or to the one that the program chose. */
 static int bind_tcp(struct cm_id *p, const struct cm_address *a)
 {
     struct in_addr all[SOFTIB_NODE_ADDRESSES];
@@ -64,7 +64,7 @@ static int bind_tcp(struct cm_id *p, const struct cm_address *a)
         if (only != n && i != only)
             continue;
         error = bind_socket(p, AF_INET, &name, sizeof(name));
-        if (error == EADDRNOTAVAIL) /* useless addresses are allowed in the text */
+        if (error == EADDRNOTAVAIL) /* the text may contain addresses that this machine does not have */
             error = 0;
     }
     return error ? error : p->listens ? 0 : EADDRNOTAVAIL;
@@ -91,7 +91,7 @@ int listen_bind(struct cm_id *p, const struct cm_address *a)
             chosen.port = address_ephemeral_port();
         error = bind_port(p, &chosen);
     }
-    /* rdma_listen tries it again. */
+    /* rdma_listen tries again. */
     if (error == EADDRINUSE && p->reuse_addr)
         error = 0;
     if (!error)

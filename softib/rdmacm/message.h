@@ -1,7 +1,7 @@
-/* message.h: the messages between two connection managers. All have the same size, which makes the parser simple.
+/* message.h: the messages between two connection managers. All have the same size.
  *
  *     active                                passive
- *     REQUEST   who, QP, private data --->
+ *     REQUEST   node, QP, private data --->
  *           <--- REPLY  QP, private data, or REJECT
  *     READY     (not for datagrams)   --->
  *     ...       DISCONNECT            <-->
@@ -41,13 +41,13 @@ struct message {
     uint8_t private_data[MESSAGE_PRIVATE_MAX];
 };
 
-_Static_assert(sizeof(struct message) == MESSAGE_BYTES, "a message has no holes");
+_Static_assert(sizeof(struct message) == MESSAGE_BYTES, "a message has no padding");
 
 void message_encode(const struct message *m, uint8_t out[MESSAGE_BYTES]);
-/* False: the bytes are no message that a connection manager sends. */
+/* False: the bytes are no valid message. */
 bool message_decode(const uint8_t in[MESSAGE_BYTES], struct message *out);
 
-/* How many bytes of private data a message of the type carries. */
+/* Limit of the private data in a message of the type, in bytes. */
 uint32_t message_private_limit(unsigned type, bool datagram);
 
 #endif

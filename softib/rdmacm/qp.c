@@ -1,5 +1,5 @@
-/* qp.c: the queue pairs of identifiers and their states, with the completion queues and shared receive queues that are
- * made for programs that bring none.
+/* qp.c: the queue pairs of identifiers and their states, and completion queues and shared receive queues
+ * for programs that do not pass any.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cm.h"
@@ -44,8 +44,7 @@ static uint8_t min_depth(uint8_t a, uint8_t b)
     return a < b ? a : b;
 }
 
-/* The number of the peer's RDMA READs that this end serves, and the number that it may have outstanding; the reply
- * decides both. */
+/* Limits of RDMA READs of the peer and of this end, from the reply. */
 static uint8_t responder_read_depth(const struct cm_id *p)
 {
     return p->peer.type == MESSAGE_REPLY ? min_depth(p->peer.initiator_depth, p->param.responder_resources)
@@ -73,7 +72,7 @@ static int fill_rtr_attr(const struct cm_id *p, enum ibv_qp_type type, struct ib
     if (type != IBV_QPT_RC && type != IBV_QPT_XRC_RECV)
         return mask;
     a->max_dest_rd_atomic = responder_read_depth(p);
-    a->min_rnr_timer = 0; /* 655 ms, as rdma_connect(3) has it */
+    a->min_rnr_timer = 0; /* 655 ms, as in rdma_connect(3) */
     return mask | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 }
 
@@ -212,7 +211,7 @@ static int make_qp(struct cm_id *p, struct ibv_qp_init_attr_ex *a)
         return errno;
     p->id.qp = qp;
     error = qp_modify_state(p, IBV_QPS_INIT);
-    if (!error && qp->qp_type == IBV_QPT_UD) /* it can send at once */
+    if (!error && qp->qp_type == IBV_QPT_UD) /* it needs no connection */
         error = qp_ready_to_send(p);
     if (error) {
         p->id.qp = NULL;

@@ -1,6 +1,6 @@
-/* devnode.c: a preload library for machines without /dev/infiniband. UCX looks for a character device file
- * there before it opens a device. softib's devices name "../null" as theirs; this library resolves that path
- * although the folder does not exist.
+/* devnode.c: a preload library for machines without /dev/infiniband. UCX checks for a character device
+ * file there before it opens a device. The device file of softib's devices is "../null"; this library
+ * resolves that path although the folder does not exist.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-/* look.c: softib info, stat and ctl: read and change the registry of a running fabric from outside.
+/* look.c: softib info, stat and ctl: read and change the registry of a running fabric.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tool.h"
@@ -80,7 +80,7 @@ static bool look_pid_exists(int pid)
     return fd >= 0;
 }
 
-/* The IP addresses under which a connection manager (librdmacm) finds the port. */
+/* Prints the IP addresses of the port for connection managers (librdmacm). */
 static void info_addresses(const struct fabric *f, uint32_t p, bool json)
 {
     uint8_t ip[16];
@@ -120,7 +120,7 @@ static void info_port(const struct fabric *f, const struct registry *r, uint32_t
     printf(json ? "}\n" : "\n");
 }
 
-/* The barrier network. */
+/* Prints the barrier network. */
 static void info_hub(const struct fabric *f, const struct registry *r, bool json)
 {
     const bool there = fabric_has_hub(f);
@@ -181,7 +181,7 @@ static void look_wake_members(const struct registry *r, uint64_t key)
     close(fd);
 }
 
-/* All its ports go down with it. */
+/* Removes an adapter and takes all its ports down. */
 static void remove_hca(struct registry *r, const struct fabric *f, uint32_t port)
 {
     uint32_t first = fabric_bus_port(f, port);

@@ -1,4 +1,4 @@
-/* main.c: softib: runs programs on the software HCA, and inspects and changes the fabric they run on.
+/* main.c: softib: runs programs on the software HCA, and shows and changes the state of their fabric.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tool.h"

@@ -1,5 +1,5 @@
-/* run.c: softib run: starts a program with softib in front of the system's libibverbs, and with a small
- * preload library for programs that insist on a device file.
+/* run.c: softib run: starts a program with softib before the system's libibverbs in the library path, and
+ * with a preload library for programs that require a device file.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tool.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #define LEAVE_ROUND 0xfffffffe
-#define SLOW        8 /* factor on the repeat interval of a packet once it is acknowledged */
+#define SLOW        8 /* factor of the repeat interval after the acknowledgement */
 
 struct softib_barrier {
     uint32_t id, round, silent;
@@ -25,11 +25,11 @@ static bool barrier_is_usable(void)
 {
     if (proc_has_joined())
         return true;
-    errno = ENODEV; /* open a device first */
+    errno = ENODEV; /* the process has not opened a device */
     return false;
 }
 
-/* Repeats a request until its acknowledgement is in the mailbox. Returns what came. */
+/* Repeats a request until its acknowledgement is in the mailbox. Returns the contents of the mailbox. */
 static uint64_t barrier_request(uint8_t type, uint32_t id, uint32_t round, uint32_t row, uint8_t want)
 {
     uint64_t repeat_at = 0, m;
@@ -74,7 +74,7 @@ SOFTIB_API struct softib_barrier *softib_barrier_join(uint32_t id)
     if (!b)
         return NULL;
     b->id = id;
-    /* What an earlier barrier of the same number left must not be taken for ours. */
+    /* Packets of an earlier barrier with the same number may be in the mailbox. */
     atomic_store(&proc.reg->sw_mail[proc.slot][id][SWITCH_ACKS], 0);
     atomic_store(&proc.reg->sw_mail[proc.slot][id][SWITCH_READY], 0);
     barrier_request(SOFTIB_WANT_PARTICIPATE, id, 0, id, SOFTIB_WANT_PARTICIPATE_ACK);
@@ -96,7 +96,7 @@ SOFTIB_API int softib_barrier_test(struct softib_barrier *b)
 {
     if (!b->entered)
         return 0;
-    engine_poll(); /* the packet may be in a socket */
+    engine_poll(); /* reads sockets, which may contain the packet */
     uint64_t ready = switch_read_mailbox(b->id, SWITCH_READY);
     if (ready >> 48 == SOFTIB_BARRIER_READY && (uint32_t)ready == b->round) {
         send_to_switch(SOFTIB_BARRIER_READY_ACK, b->id, b->round);
@@ -110,8 +110,8 @@ SOFTIB_API int softib_barrier_test(struct softib_barrier *b)
         return 0;
     b->repeat_at = now + SOFTIB_SWITCH_REPEAT_NS;
     if (b->acked && !wire_far)
-        switch_tick();                             /* without a clock of its own it is lent ours */
-    else if (!b->acked || ++b->silent % SLOW == 0) /* its clock may have died with a process of node 0 */
+        switch_tick();                             /* the switch has no thread: waiting hosts run its timer */
+    else if (!b->acked || ++b->silent % SLOW == 0) /* the process of node 0 that ran the timer may have ended */
         send_to_switch(SOFTIB_BARRIER_REACHED, b->id, b->round);
     return 0;
 }

@@ -34,7 +34,7 @@ static unsigned switch_allocate_group(struct softib_switch *s, const struct soft
     unsigned found = I;
     for (unsigned i = 0; i < I; i++) {
         if (s->used[i] && s->owner[i] == p->port && s->serial[i] == p->round)
-            return i; /* our answer was lost: the same one again */
+            return i; /* the answer was lost: it is repeated */
         if (!s->used[i] && found == I)
             found = i;
     }
@@ -76,13 +76,13 @@ static void switch_handle_reached(struct softib_switch *s, const struct softib_p
 {
     unsigned id = p->id;
     switch_answer(p, SOFTIB_BARRIER_REACHED_ACK, id, emit, arg);
-    if (p->round + 1 == s->round[id]) { /* that barrier is over and our barrierReady was lost */
+    if (p->round + 1 == s->round[id]) { /* that barrier is complete, and barrierReady was lost */
         switch_answer(p, SOFTIB_BARRIER_READY, id, emit, arg);
         return;
     }
     if (p->round != s->round[id])
         return;
-    line_set_bit(s->unacked[id], p->port, false); /* it could not be here without the last barrierReady */
+    line_set_bit(s->unacked[id], p->port, false); /* the port has received the last barrierReady */
     line_set_bit(s->line[id], p->port, true);
     if (!s->below && switch_is_barrier_complete(s, id))
         switch_complete(s, id, now, emit, arg);

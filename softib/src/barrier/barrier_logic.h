@@ -1,4 +1,4 @@
-/* barrier_logic.h: what the barrier logic of a switch and that of a switch below another one share. Pure.
+/* barrier_logic.h: barrier logic that is common to a switch and a switch below another one. Pure.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_BARRIER_LOGIC_H
@@ -19,9 +19,10 @@ static inline void line_set_bit(uint64_t *line, unsigned n, bool v)
     line[n / 64] = (line[n / 64] & ~(1ull << (n % 64))) | (uint64_t)v << (n % 64);
 }
 
-void switch_begin(struct softib_switch *s, unsigned id); /* no port takes part yet */
+void switch_begin(struct softib_switch *s,
+                  unsigned id); /* initialises barrier `id` without participating ports */
 bool switch_is_barrier_complete(const struct softib_switch *s, unsigned id);
-/* The barrier is complete: the next round begins, and every participating port is notified. */
+/* Called when the barrier is complete: begins the next round and notifies every participating port. */
 void switch_complete(struct softib_switch *s, unsigned id, uint64_t now, softib_emit emit, void *arg);
 void switch_answer(const struct softib_packet *p, uint8_t type, unsigned id, softib_emit emit, void *arg);
 

@@ -5,7 +5,7 @@
 #include "barrier/switch.h"
 #include "hca/wire.h"
 
-/* Packs a packet into one word, never 0: 0 is an empty mailbox. */
+/* Encodes a packet as one word, which is not 0: 0 is an empty mailbox. */
 static uint64_t switch_pack_packet(const struct softib_packet *p)
 {
     return (uint64_t)p->type << 48 | (uint64_t)p->id << 32 | p->round;

@@ -1,5 +1,6 @@
-/* switch.h: the switch. Its state is in the registry, and the process that delivers a packet to it runs its
- * logic under its lock. The wires deliver packets and carry the answers to the mailboxes of the hosts.
+/* switch.h: the barrier unit of the switch. Its state is in the registry; the process that delivers a
+ * packet to the switch executes its logic under its lock. The wires deliver packets to the switch and its
+ * answers to the mailboxes of the hosts.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_SWITCH_H
@@ -7,11 +8,11 @@
 
 #include "fabric/proc.h"
 
-void switch_handle_packet(const struct softib_packet *p); /* the switch takes a packet; its lock is held */
-void switch_tick(void); /* repeats what was not acknowledged; takes the lock */
-void switch_store_packet(
-    uint32_t port, const struct softib_packet *p);   /* a packet from the switch, for the host at that port */
-uint64_t switch_read_mailbox(uint32_t row, int box); /* our own mailbox */
+void switch_handle_packet(const struct softib_packet *p); /* a packet to the switch; its lock is held */
+void switch_tick(void); /* repeats packets that were not acknowledged; acquires the lock */
+/* Stores a packet from the switch in the mailbox of the host at that port. */
+void switch_store_packet(uint32_t port, const struct softib_packet *p);
+uint64_t switch_read_mailbox(uint32_t row, int box); /* the mailbox of this process */
 
 #define SWITCH_ACKS   0
 #define SWITCH_READY  1

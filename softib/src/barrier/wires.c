@@ -1,12 +1,12 @@
-/* wires.c: the hosts' ends of the barrier network: the calls softib_wires_* of softib/barrier.h. The hub is in the registry; who
- * changes the level of its wire runs the hub's logic under its lock, and the others look at one word.
+/* wires.c: the hosts' ends of the barrier network: the calls softib_wires_* of softib/barrier.h. The hub is in the registry; a process
+ * that changes the level of its wire executes the hub's logic under its lock, and other processes poll one word.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "hca/hca.h"
 #include <stdlib.h>
 
 struct softib_wires {
-    uint32_t level; /* of our wire */
+    uint32_t level; /* of this process's wire */
     bool entered;
 };
 

@@ -1,5 +1,5 @@
-/* base.h: the small utilities that every file of softib uses: clock, messages to the user, locks among the
- * threads of one process, random numbers. Locks among processes are in fabric/shlock.h.
+/* base.h: utilities for all files of softib: clock, messages to the user, locks among the threads of one
+ * process, random numbers. Locks among processes are in fabric/shlock.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_BASE_H
@@ -44,10 +44,11 @@ static inline uint64_t max_u64(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* A message for the user, one line, prefixed "softib: ". SOFTIB_LOG=0 silences it. */
+/* Prints a line for the user on standard error, with the prefix "softib: ", unless SOFTIB_LOG=0 is set. */
 void softib_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* Called by spin loops: spins, then yields; counts its calls in *turn. */
+/* Called in each turn of a spin loop, of which *turn counts the turns: a pause of the processor, later
+ * sched_yield. */
 void spin_wait(unsigned *turn);
 
 /* A lock among the threads of one process. */
@@ -73,7 +74,7 @@ static inline void spinlock_release(struct lock *l)
     atomic_store_explicit(&l->held, 0, memory_order_release);
 }
 
-/* xorshift64*: a seeded stream for the fabric's faults; the same seed gives the same faults. */
+/* xorshift64*, for the faults of the fabric: the same seed gives the same faults. */
 static inline uint64_t rng_next(uint64_t *s)
 {
     *s ^= *s >> 12;

@@ -11,8 +11,8 @@
 
 struct sip {
     uint64_t v[4];
-    uint64_t part; /* bytes that are not a whole word yet */
-    uint64_t len;
+    uint64_t part; /* bytes of an incomplete word */
+    uint64_t len;  /* bytes added so far */
 };
 
 void sip_begin(struct sip *s, const uint8_t key[16]);

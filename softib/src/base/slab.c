@@ -1,7 +1,6 @@
-/* slab.c: memory for objects that come and go with connections and registrations: queue pairs, regions,
- * mappings. They do not live in the program's heap, because there they fragment it: a long-lived region entry
- * of a few bytes came to lie behind a short-lived queue pair of 96 KiB, and each such pair left a hole. Freed
- * blocks are reused for the same size; only large blocks are returned to the kernel.
+/* slab.c: memory for objects of connections and registrations: queue pairs, regions, mappings. They are not allocated in the program's
+ * heap, because they would fragment it: a long-lived region entry of a few bytes behind a short-lived queue pair of 96 KiB leaves a
+ * hole when the queue pair is freed. Freed blocks are reused for the same size; only large blocks are returned to the kernel.
  *
  * With SOFTIB_SLAB_MALLOC the memory comes from malloc instead, where the sanitizers can check its use.
  *
@@ -32,7 +31,7 @@ void slab_after_fork(void)
 
 #else
 
-/* Sizes go up by quarters of a power of two: 64, 80, 96, 112, 128, 160, ...; kept in whole cache lines. */
+/* Size classes are quarters of powers of two, rounded to cache lines: 64, 80, 96, 112, 128, 160, ... */
 #define CLASSES   56
 #define LONG_FROM (512u << 10)
 #define CHUNK     (2u << 20)
@@ -43,7 +42,7 @@ struct spare {
 
 static struct {
     struct lock lock;
-    char *at, *end; /* of the newest chunk, what has not been cut yet */
+    char *at, *end; /* the unused part of the newest chunk */
     struct spare *spare[CLASSES];
 } slab;
 
@@ -70,8 +69,8 @@ static void *slab_map(size_t size)
     return p;
 }
 
-/* Cuts a block off the current chunk. Requires the lock. The rest of a chunk, less than LONG_FROM, is wasted; it was
- * never touched. */
+/* Allocates a block from the current chunk. Requires the lock. The rest of a full chunk, less than LONG_FROM, is not used and takes no
+ * memory. */
 static void *slab_cut_block(size_t size)
 {
     if ((size_t)(slab.end - slab.at) < size) {

@@ -1,6 +1,7 @@
-/* engine.h: the engine: one thread per process that sleeps until there is work which the program's own
- * threads cannot do: a task whose time has come (retry, rate, latency), bytes on a descriptor, a peer's
- * request for help. It knows neither queue pairs nor wires; they give it tasks, descriptors and callbacks.
+/* engine.h: the engine: one thread per process for work that the program's own threads cannot do: tasks at
+ * a given time (retry, rate, latency), input of descriptors, requests for help from peers. It sleeps if
+ * there is none. It does not depend on queue pairs and wires, which give it tasks, descriptors and
+ * callbacks.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_ENGINE_H
@@ -13,25 +14,26 @@ struct watch {
     void (*ready)(struct watch *w, uint32_t events);
 };
 
-/* Something to run at a time. It runs in the engine thread or in a thread that polls, whichever comes first. */
+/* A function to run at a given time, in the engine thread or in a polling thread, whichever is first. */
 struct task {
     void (*run)(struct task *t);
     uint64_t due;
     struct task *next;
     atomic_bool queued;
-    atomic_int busy; /* how many threads work on it, or on the object it is part of */
+    atomic_int busy; /* number of threads that use the task or the object of which it is a part */
 };
 
-/* A part of softib that has work to do besides tasks and descriptors. `armed` and `woke` may be NULL. */
+/* Callbacks of a module that has work besides tasks and descriptors. `armed` and `woke` may be NULL. */
 struct attendant {
-    void (*poll)(void);  /* the program polls: do what can be done now; cheap when there is nothing */
-    void (*armed)(void); /* the program is about to sleep until a completion comes */
-    int (*sleep)(uint64_t until); /* the engine thread is about to sleep. Returns for how long it may, in ms:
-                                     0 not at all, -1 as long as it likes; `until` the next task is due */
-    void (*woke)(void);           /* called after the thread slept and handled its descriptors */
+    void (*poll)(void);  /* called when the program polls; fast if there is no work */
+    void (*armed)(void); /* called when the program armed a CQ and may sleep until its event */
+    /* Called before the engine thread sleeps. until: time of the next task. Returns the longest sleep in
+     * ms; 0: none; -1: no limit. */
+    int (*sleep)(uint64_t until);
+    void (*woke)(void); /* called after the engine thread slept and handled its descriptors */
 };
 
-bool engine_open(void);             /* from here on there are descriptors, tasks and attendants */
+bool engine_open(void);             /* allows descriptors, tasks and attendants */
 bool engine_run(void);              /* starts the thread */
 void engine_reset_after_fork(void); /* in a forked child, which has no thread */
 void engine_add_attendant(const struct attendant *a);
@@ -50,7 +52,7 @@ static inline bool engine_deferred(const struct task *t)
     return atomic_load_explicit(&t->queued, memory_order_relaxed);
 }
 
-/* Called by threads that poll completion queues: runs the tasks that are due. Cheap if there are none. */
+/* Called by threads that poll completion queues: runs the tasks that are due. Fast if there are none. */
 void engine_poll(void);
 /* Called when a completion queue was armed. */
 void engine_notify_armed(void);

@@ -1,4 +1,4 @@
-/* fabric.c: the numbers of the fabric: from nodes, adapters and ports to LIDs and GUIDs, and back.
+/* fabric.c: maps nodes, adapters and ports to LIDs and GUIDs, and back.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fabric/fabric.h"
@@ -11,7 +11,7 @@
 #define FABRIC_FEATURE_NAME(id, name) [FEATURE_##id] = name,
 const char *const fabric_features[FEATURES] = {FABRIC_FEATURES(FABRIC_FEATURE_NAME)};
 
-/* Route header, UDP, and the longest headers that a request of InfiniBand has, with its checksum. */
+/* Bytes of the route header, the UDP header, and the longest headers of an InfiniBand request, with its checksum. */
 #define ROCE_HEADERS (40 + 8 + 12 + 4 + 28 + 4)
 
 uint32_t fabric_mtu_of_ethernet(uint32_t mtu)

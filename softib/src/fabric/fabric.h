@@ -1,6 +1,6 @@
-/* fabric.h: the fabric as the user described it in SOFTIB_FABRIC: the number of nodes, HCAs and ports, how
- * the links behave, and the addresses of the nodes. Each process reads the text once. LIDs and GUIDs are
- * computed from it, so that all processes and machines with the same text agree on them.
+/* fabric.h: the fabric that SOFTIB_FABRIC describes: numbers of nodes, HCAs and ports, properties of the
+ * links, and addresses of the nodes. Each process reads the text once. LIDs and GUIDs are computed from
+ * the text, so that they are equal in all processes and machines with the same text.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_FABRIC_H
@@ -18,11 +18,11 @@
 
 enum fab_wire {
     WIRE_SHM, /* all nodes on this machine */
-    WIRE_TCP, /* each node is its own machine, even when it is not */
+    WIRE_TCP, /* each node is treated as a machine of its own, also if several are on one machine */
 };
 
-/* What adapters may lack, and an adapter of this fabric lacks with `without=`. A program sees what it would see on
- * such hardware: no capability bit, and EOPNOTSUPP (or the refusal of a limit of 0) from the calls. */
+/* Features that an adapter lacks with `without=`. A program observes the behaviour of such hardware: no
+ * capability bit, and EOPNOTSUPP (or an error because of a limit of 0) from the calls. */
 #define FABRIC_FEATURES(F)                                                         \
     F(ATOMICS, "atomics")   /* atomic operations */                                \
     F(SRQ, "srq")           /* shared receive queues */                            \
@@ -42,24 +42,27 @@ enum fab_wire {
 #define FABRIC_FEATURE_NUMBER(id, name) FEATURE_##id,
 enum fab_feature { FABRIC_FEATURES(FABRIC_FEATURE_NUMBER) FEATURES };
 
-extern const char *const fabric_features[FEATURES]; /* their names in the text */
+extern const char *const fabric_features[FEATURES]; /* names in the text */
 
 struct fab_port {
-    uint64_t rate;    /* bytes a second, 0: as fast as memory */
-    uint64_t bus;     /* of its adapter, all ports and both directions together, likewise */
-    uint64_t latency; /* ns, one way, of the wire to any other port: see fabric_latency */
-    uint64_t down_at; /* ns since the fabric began, NEVER: not planned */
-    uint64_t up_at;
-    struct in_addr addr[FAB_ADDRS]; /* with wire=tcp: under which it may be reached */
-    uint8_t addrs, rail;            /* how many; it takes the rail-th of those that answer */
-    uint32_t mtu;                   /* of InfiniBand: 256 to 4096 */
+    uint64_t rate; /* bytes per second; 0: not limited */
+    uint64_t
+        bus; /* bytes per second of its adapter's bus, for all ports and both directions; 0: not limited */
+    uint64_t latency; /* one-way latency to any other port, in ns: see fabric_latency */
+    uint64_t down_at; /* ns after the start of the fabric at which the port goes down; NEVER: not planned */
+    uint64_t up_at;   /* at which the port comes up again; NEVER: not planned */
+    struct in_addr addr[FAB_ADDRS]; /* with wire=tcp: its possible addresses */
+    uint8_t addrs;                  /* number of `addr` */
+    uint8_t rail;                   /* index of the address that the port uses, among those that answer */
+    uint32_t mtu;                   /* InfiniBand MTU: 256 to 4096 */
     uint32_t without;               /* features that its adapter lacks: bits of 1 << enum fab_feature */
     bool ethernet;                  /* RoCE; the fields below are for RoCE ports */
-    char netdev[16]; /* the network interface of this machine that it stands for, "": a made-up one */
-    uint16_t vlan;   /* it has an interface of this VLAN besides, 0: none */
-    struct in_addr interface_addr[FAB_ADDRS]; /* of the interface that netdev names: see gid.h */
+    char netdev
+        [16]; /* network interface of this machine whose addresses the port has; "": synthetic addresses */
+    uint16_t vlan;                            /* VLAN in which the port has another address; 0: none */
+    struct in_addr interface_addr[FAB_ADDRS]; /* IPv4 addresses of the interface `netdev`: see gid.h */
     uint8_t interface_addrs;
-    uint32_t interface_index; /* as the system numbers it, 0: not of this machine */
+    uint32_t interface_index; /* of the interface `netdev`; 0: not on this machine */
 };
 
 enum { FABRIC_GROUPS = 512 };
@@ -69,25 +72,24 @@ struct fabric {
     uint32_t nodes, hcas, ports, lmc, mtu;
     uint32_t ud_loss, ud_drop, ud_dup, ud_reorder, sw_loss; /* probability in parts per 2^32 */
     uint64_t seed;
-    uint32_t
-        switches; /* switches that the nodes are attached to; if more than 1, one more switch connects them */
-    uint32_t hub; /* 1: there is a barrier network: see fabric_has_hub */
-    bool atomics_global; /* atomics are those of the processor, or fail */
-    uint64_t pin;        /* ns that registering takes for each page, besides what it takes here */
-    uint32_t groups;     /* multicast groups that there may be */
-    uint32_t sm;         /* 1: ports name a subnet manager, through which programs join groups */
+    uint32_t switches; /* to which nodes are attached; if there are several, one more switch connects them */
+    uint32_t hub;      /* 1: there is a barrier network: see fabric_has_hub */
+    bool atomics_global; /* atomic operations are atomic with those of the processor, or fail */
+    uint64_t pin;        /* additional ns for the registration of each page */
+    uint32_t groups;     /* limit of multicast groups */
+    uint32_t sm;         /* 1: ports report a subnet manager, through which programs join groups */
     enum fab_wire wire;
     uint16_t base;         /* first TCP and UDP port number */
-    uint32_t node;         /* ours */
-    uint64_t id;           /* hash of the text: processes with the same one are in the same fabric */
-    uint16_t *base_of;     /* per node */
-    struct fab_port *port; /* per linear port number */
+    uint32_t node;         /* of this process */
+    uint64_t id;           /* hash of the text: equal for all processes of one fabric */
+    uint16_t *base_of;     /* first TCP and UDP port number of each node */
+    struct fab_port *port; /* by linear port number */
     uint32_t nports;
-    bool paced; /* some port has a rate or a latency, or some adapter a bus */
-    bool roce;  /* some port has link=ethernet */
+    bool paced; /* a port has a rate or a latency, or an adapter has a bus */
+    bool roce;  /* a port has link=ethernet */
 };
 
-/* A place on the fabric: which port an LID names, and with which path bits. */
+/* The port and the path bits of a LID. */
 struct fab_place {
     uint32_t node, hca, port, linear, path;
 };
@@ -96,18 +98,19 @@ struct fab_place {
 bool fabric_parse(const char *text, struct fabric *f, char *err, size_t errlen);
 void fabric_free(struct fabric *f);
 
-/* The text of SOFTIB_FABRIC (the variable, or the file it names), malloc'ed; NULL with err when unreadable.
- */
+/* The text of SOFTIB_FABRIC (the variable, or the file that it names), allocated by malloc. NULL with a
+ * message in err: it cannot be read. */
 char *fabric_text(char *err, size_t errlen);
 
-/* True if the fabric has the wired barrier hub: only on one machine, since packets between machines can be lost. */
+/* True if the fabric has the wired barrier hub: only on one machine, since packets between machines can be
+ * lost. */
 static inline bool fabric_has_hub(const struct fabric *f)
 {
     return f->hub && f->wire == WIRE_SHM;
 }
 
 uint32_t fabric_port_index(const struct fabric *f, uint32_t node, uint32_t hca, uint32_t port);
-/* The first port of the adapter, which keeps the bookings of the adapter's bus. */
+/* The first port of the adapter, which contains the state of the adapter's bus. */
 static inline uint32_t fabric_bus_port(const struct fabric *f, uint32_t linear)
 {
     return linear - linear % f->ports;
@@ -116,20 +119,21 @@ static inline bool fabric_lacks_feature(const struct fabric *f, uint32_t linear,
 {
     return f->port[linear].without >> what & 1;
 }
-/* The largest MTU of InfiniBand whose packets fit into that of an Ethernet with the headers of RoCE; 0: none. */
+/* The largest InfiniBand MTU whose packets, with the headers of RoCE, fit in an Ethernet MTU; 0: none. */
 uint32_t fabric_mtu_of_ethernet(uint32_t mtu);
 uint16_t fabric_port_lid(const struct fabric *f, uint32_t linear);
 bool fabric_find_lid(const struct fabric *f, uint16_t lid, struct fab_place *at);
 uint64_t fabric_node_guid(uint32_t node, uint32_t hca);
 uint64_t fabric_port_guid(uint32_t node, uint32_t hca, uint32_t port);
-/* The addresses a node's sockets are bound to, each once; returns how many. */
+/* The addresses to which a node's sockets are bound, without duplicates; returns their number. */
 unsigned fabric_addrs(const struct fabric *f, uint32_t node, struct in_addr out[FAB_NODE_ADDRS]);
 /* The transit time of a packet between two ports: the latency of the slower port. */
 uint64_t fabric_latency(const struct fabric *f, uint32_t from, uint32_t to);
-/* From a port GUID back to its LID, 0 when it names no port. */
+/* The LID of the port with this GUID; 0: there is none. */
 uint16_t fabric_guid_lid(const struct fabric *f, uint64_t guid);
 
-/* The ports that "node1/hca0/1" names; the tail may be left out. "hca1" and "hca1/2" are those of every node. */
+/* Marks the ports that a text like "node1/hca0/1" selects. "node1" and "node1/hca0" select all their
+ * ports; "hca1" and "hca1/2" select ports of every node. */
 bool fabric_select(const struct fabric *f, const char *text, bool *match /* nports */);
 
 #endif

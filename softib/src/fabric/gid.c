@@ -8,8 +8,8 @@
 #include <net/if.h>
 #include <stdio.h>
 
-/* The made-up IPv4 addresses are those that the Internet keeps for tests of networks (RFC 2544). */
-#define MADE_UP_NET 0xC6120000u /* 198.18.0.0, the VLAN: 198.19.0.0 */
+/* Synthetic IPv4 addresses are from the range for benchmarks (RFC 2544). */
+#define SYNTHETIC_NET 0xC6120000u /* 198.18.0.0; in the VLAN 198.19.0.0 */
 #define VLAN_NET    0xC6130000u
 
 static const uint8_t v4_prefix[12] = {[10] = 0xff, [11] = 0xff};
@@ -78,7 +78,7 @@ bool gid_table_entry(const struct fabric *f, uint32_t linear, uint32_t index, st
     } else if (nth <= addresses && *p->netdev) {
         mapped_v4(ntohl(p->interface_addr[nth - 1].s_addr), out->raw);
     } else if (nth <= addresses) {
-        mapped_v4(MADE_UP_NET + linear + 1, out->raw);
+        mapped_v4(SYNTHETIC_NET + linear + 1, out->raw);
     } else {
         mapped_v4(VLAN_NET + linear + 1, out->raw);
         out->vlan = p->vlan;
@@ -124,7 +124,7 @@ bool gid_get_ip(const struct fabric *f, uint32_t linear, uint32_t nth, uint8_t i
         gid_table_entry(f, linear, *gid_index, &g);
         memcpy(ip, g.raw, sizeof(g.raw));
         if (!p->ethernet && nth == 0)
-            mapped_v4(MADE_UP_NET + linear + 1, ip);
+            mapped_v4(SYNTHETIC_NET + linear + 1, ip);
         return true;
     }
     if (f->wire != WIRE_TCP || nth - own >= p->addrs)

@@ -1,8 +1,9 @@
-/* hold.h: makes sure that no other process touches an object (memory region, QP, SRQ of an XRC domain) after its owner destroyed it or
- * changed its state. A process that uses another member's object first writes the object's name into its row of the registry, then checks
- * the key or the state. The owner first clears the key or changes the state, then waits until no living process has
- * that name in its row. It does not wait for a process that has died, and it does wait for one that is only
- * stopped. Uses by the owner's own threads are not in the row: they cannot outlive the owner.
+/* hold.h: prevents that another process accesses an object (memory region, QP, SRQ of an XRC domain) after
+ * its owner destroyed it or changed its state. A process that uses another member's object first writes
+ * the object's name to its row of the registry, then checks the key or the state. The owner first clears
+ * the key or changes the state, then waits until no live process has the name in its row: not for a
+ * process that has died, but also for one that is stopped. Threads of the owner do not write names to the
+ * row: they cannot outlive the owner.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_HOLD_H
@@ -14,7 +15,7 @@
 #define HOLD_QP  (1u << 24)
 #define HOLD_XRC (1u << 25)
 
-_Static_assert(MR_MAX <= HOLD_QP && QP_MAX <= HOLD_QP && SRQ_MAX <= HOLD_XRC, "the names of objects differ");
+_Static_assert(MR_MAX <= HOLD_QP && QP_MAX <= HOLD_QP && SRQ_MAX <= HOLD_XRC, "names of objects are unique");
 
 static inline _Atomic uint64_t *hold_acquire(uint32_t owner, uint32_t index)
 {
@@ -38,7 +39,8 @@ static inline void hold_release(_Atomic uint64_t *word)
         atomic_fetch_sub_explicit(word, 1, memory_order_release);
 }
 
-/* True if a thread of this process holds the object, or may. */
+/* True if a thread of this process holds the object or may hold it (holds that did not fit in the row are
+ * only counted). */
 static inline bool hold_is_taken(uint32_t owner, uint32_t index)
 {
     struct reg_hold *h = &proc.reg->hold[proc.slot];
@@ -49,7 +51,8 @@ static inline bool hold_is_taken(uint32_t owner, uint32_t index)
     return taken;
 }
 
-/* Waits until no other living process holds our object. True: a process died while it held the object. */
+/* Waits until no other live process holds the object, which this process owns. True: a process died while
+ * it held the object. */
 bool hold_wait(uint32_t index);
 
 #endif

@@ -1,8 +1,7 @@
-/* joinlock.c: the lock under which a process joins its fabric. The process that listens on an abstract socket
- * name holds the lock. Any user can bind any abstract name, but the kernel reports the owner of a listening socket (SO_PEERCRED): a
- * name held by another user is skipped and the next name is used. If such a user releases a name at the wrong
- * moment, two of our processes can hold different names. Therefore each looks for the other after it has
- * bound its own, and if it finds one, both try again.
+/* joinlock.c: the lock under which a process joins its fabric. The process that listens on an abstract socket name holds the lock. Any
+ * user can bind any abstract name, but the kernel reports the user of a listening socket (SO_PEERCRED): a name of another user is
+ * skipped, and the next name is used. If another user releases a name at the wrong moment, two processes of this user can hold
+ * different names. Therefore each process searches for the other one after it has bound a name; if it finds one, both try again.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fabric/joinlock.h"
@@ -15,7 +14,7 @@
 #define NAMES 4096u
 #define SILENT_NS \
     (200 *        \
-     NS_MS) /* age after which a bound name without a listener is ignored: its owner may be about to listen */
+     NS_MS) /* age from which a bound name without a listener is ignored; before it its owner may be about to listen */
 #define SAY_NS    (2 * NS_S)
 #define GIVE_UP_S 60 /* default of SOFTIB_JOIN_SECONDS */
 
@@ -62,8 +61,8 @@ static int joinlock_listen(uint64_t key, unsigned n)
 
 enum holder { NOBODY, SILENT, STRANGER, OURS };
 
-/* Finds the process that bound the name; to a process of this user also a connection, which closes when the
- * lock is released. */
+/* Finds the process that bound the name. If it is of this user, also connects to it: the connection closes when the lock is
+ * released. */
 static enum holder joinlock_find_holder(uint64_t key, unsigned n, struct ucred *who, int *fd)
 {
     struct sockaddr_un a;
@@ -83,7 +82,7 @@ static enum holder joinlock_find_holder(uint64_t key, unsigned n, struct ucred *
     return h;
 }
 
-/* True: try again. False: it has taken too long. */
+/* Waits until the holder releases the lock or changes. False: the time limit has passed. */
 static bool wait_for_holder(struct wait *w, int fd, pid_t pid)
 {
     struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -106,7 +105,7 @@ static bool wait_for_holder(struct wait *w, int fd, pid_t pid)
     }
 }
 
-/* Binds the first name that no other user has. -1 with EAGAIN: try again. */
+/* Binds the first name that no other user holds. -1 with EAGAIN: the caller tries again. */
 static int bind_first_free_name(struct wait *w, unsigned *n)
 {
     struct ucred who;

@@ -6,7 +6,8 @@
 
 #include <stdint.h>
 
-/* Holds the lock of fabric `key` until the descriptor is closed. -1 after a message that names the holder. */
+/* Acquires the lock for joining the fabric `key`. Returns a descriptor whose close releases the lock; -1
+ * after a message that names the holder. */
 int joinlock_acquire(uint64_t key);
 
 #endif

@@ -1,5 +1,5 @@
-/* member.c: the members of the fabric on this machine: whether their processes are alive, their doorbells and
- * completion channels, and the locks that survive a member's death.
+/* member.c: the members of the fabric on this machine: liveness of their processes, doorbells, completion channels, and the owners of
+ * shared locks.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fabric/proc.h"
@@ -25,7 +25,7 @@ uint64_t process_read_start_time(pid_t pid)
     ssize_t n = read(fd, buf, sizeof(buf) - 1);
     close(fd);
     buf[n > 0 ? n : 0] = 0;
-    char *p = strrchr(buf, ')'); /* the name before it may hold anything */
+    char *p = strrchr(buf, ')'); /* the command name before it may contain any character */
     unsigned long long born = 0;
     errno = ESRCH;
     if (p)
@@ -69,7 +69,7 @@ bool member_is_running(uint32_t slot)
     }
     if (process_ended_message())
         return false;
-    /* pidfd_open failed for another reason: no free descriptor, or a seccomp filter forbids it. */
+    /* pidfd_open failed for another reason: no free descriptor, or a seccomp filter. */
     uint64_t born = process_read_start_time(m->pid);
     return born ? born == m->born : !process_ended_message() && (!kill(m->pid, 0) || errno == EPERM);
 }
@@ -106,7 +106,7 @@ void chan_ring(uint32_t slot, uint32_t chan)
     struct sockaddr_un a;
     socklen_t len = make_channel_name(&a, slot, chan);
     char token = 1;
-    /* A full queue is as good as success: there is a token in it. */
+    /* If the queue is full, it contains a token already. */
     sendto(proc.ring_fd, &token, 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&a, len);
 }
 
@@ -122,7 +122,7 @@ void shlock_lock_contended(struct shlock *l)
     unsigned turn = 0;
     for (;;) {
         unsigned owner = atomic_load_explicit(&l->owner, memory_order_relaxed);
-        /* Looking whether the owner lives costs system calls: rarely, and never for ourselves. */
+        /* The check whether the owner is alive takes system calls: it is made rarely, and not if this process is the owner. */
         bool free = !owner || (turn % 65536 == 65535 && owner != shlock_self && !shlock_owner_alive(owner));
         if (free && atomic_compare_exchange_strong_explicit(&l->owner, &owner, shlock_self,
                                                             memory_order_acquire, memory_order_relaxed))

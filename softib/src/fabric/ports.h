@@ -7,11 +7,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Applies the planned changes up to now and reports ports of our own HCAs that changed. Returns the time of the next
- * change, or NEVER. One thread at a time. */
+/* Applies the planned changes of port states up to now and reports ports of this node's HCAs that changed.
+ * Returns the time of the next change, or NEVER. One thread at a time. */
 uint64_t ports_report_changes(void (*changed)(uint32_t linear, bool up));
 
-/* Reports adapters of our own that were taken out, each once. One thread at a time. */
+/* Reports removed adapters of this node, each once. One thread at a time. */
 void ports_removed(void (*removed)(uint32_t hca));
 
 #endif

@@ -1,7 +1,7 @@
-/* proc.c: joining and leaving the fabric of this machine. Nothing is stored under a name in a file system.
- * Every member binds an abstract socket whose name contains its pid and the descriptor of its registry memfd;
- * a new member finds the others in /proc/net/unix and opens the memfd through /proc. When the last process
- * ends, in whatever way, everything is gone. The same socket is the member's doorbell.
+/* proc.c: joins and leaves the fabric of this machine. No file has a name in a file system. Every member binds an abstract socket whose
+ * name contains its process id and the descriptor of its registry memfd; a new member finds the others in /proc/net/unix and opens
+ * the memfd through /proc. The kernel frees everything when the last process ends, also if it is killed. The same socket is the
+ * member's doorbell.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fabric/proc.h"
@@ -40,8 +40,8 @@ static int registry_create(void)
     return fd;
 }
 
-/* The file has its whole length, of which the parts never used cost nothing. Where the address space is
- * limited less of it is mapped, and there is room for fewer queues. */
+/* Creates the arena's file with its full length; unused parts take no memory. If the address space is limited, a smaller part is
+ * mapped, in which fewer queues fit. */
 static bool arena_create(void)
 {
     proc.arena_fd = shared_create("softib-arena", ARENA_BYTES);
@@ -59,7 +59,7 @@ static bool arena_create(void)
     return false;
 }
 
-/* Claims a free slot, or that of a dead member, under the join lock. A slot whose port number is in use is skipped. */
+/* Claims a free slot, or the slot of a dead member, under the join lock. Slots whose network port is in use are skipped. */
 static bool claim_member_slot(void)
 {
     for (uint32_t s = 1; s < MEMBERS; s++) {
@@ -70,7 +70,7 @@ static bool claim_member_slot(void)
             continue;
         atomic_store(&m->live, 0);
         const unsigned generation = atomic_fetch_add(&m->gen, 1) + 1;
-        memset(&proc.reg->hold[s], 0, sizeof(proc.reg->hold[s])); /* a dead process holds nothing */
+        memset(&proc.reg->hold[s], 0, sizeof(proc.reg->hold[s])); /* holds of the dead member */
         if (atomic_load(&proc.reg->slots) <= s)
             atomic_store(&proc.reg->slots, s + 1);
         m->pid = proc.pid;
@@ -116,7 +116,7 @@ static bool read_fabric(void)
 bool proc_fabric(void)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static int state; /* 0 unread, 1 good, -1 bad */
+    static int state; /* 0: not read; 1: valid; -1: invalid */
     pthread_mutex_lock(&lock);
     if (!state)
         state = read_fabric() ? 1 : -1;
@@ -158,8 +158,8 @@ static bool join_fabric_locked(void)
     return true;
 }
 
-/* Forgets the membership in a forked child: it has the memory and the descriptors, but no threads. It may join by
- * itself. */
+/* Ends the membership in a forked child, which has the memory and the descriptors, but not the threads. The child may join again as
+ * a member of its own. */
 static void leave_after_fork(void)
 {
     if (!atomic_load(&joined))
@@ -181,9 +181,9 @@ bool proc_has_joined(void)
     return atomic_load(&joined) && proc.pid == getpid();
 }
 
-/* Permits the members to copy from and to this process's memory, which the kernel treats like tracing. Where Yama
- * restricts that to descendants, SOFTIB_PTRACER names the common ancestor of all members, and no other process gets
- * access; without it every process of the user may. */
+/* Permits the members to copy from and to this process's memory, for which the kernel requires the right to trace it. If Yama
+ * restricts tracing to ancestors, access is given to SOFTIB_PTRACER, the common ancestor of all members, and its descendants, or
+ * without that variable to all processes of the user. */
 static void permit_member_access(void)
 {
     const char *v = getenv("SOFTIB_PTRACER");

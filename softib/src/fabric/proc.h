@@ -1,5 +1,6 @@
-/* proc.h: this process as a member of the fabric, and the other members as it sees them. A peer is attached
- * when it is first used: its arena is mapped and its pidfd is watched, so that its death is noticed at once.
+/* proc.h: this process as a member of the fabric, and its records of other members (peers). A peer is
+ * attached when it is first used: its arena is mapped and its pidfd is watched, so that its death is
+ * detected immediately.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_PROC_H
@@ -10,9 +11,10 @@
 #include <pthread.h>
 #include <sys/types.h>
 
-struct mr_map { /* a peer's shared memory region, mapped here */
+/* A mapping of a peer's memory region that is shared memory. */
+struct mr_map {
     uint32_t rkey, serial;
-    char *base; /* where the region's first byte is */
+    char *base; /* address of the region's first byte */
     void *map;
     void (*unmap)(struct mr_map *m); /* NULL: there is no mapping */
     size_t map_len;
@@ -27,64 +29,69 @@ struct peer {
     int pidfd;
     struct watch death;
     bool self;
-    atomic_bool dead, refused; /* refused: the system forbids to copy to or from its memory */
+    atomic_bool dead;
+    atomic_bool refused; /* the system does not permit copies to or from its memory */
     atomic_int refs;
-    int arena_fd;        /* its descriptor, not ours */
-    struct arena *arena; /* the beginning; see peer_arena_address */
+    int arena_fd;        /* number of the arena's descriptor in the peer */
+    struct arena *arena; /* first extent of the arena; see peer_arena_address */
     char *extent[ARENA_EXTENTS];
-    _Atomic uint64_t mapped;           /* so much of it, from the start */
-    atomic_uint unhelped, until_share; /* share.c: copies in a row nobody helped with, how many to do alone */
+    _Atomic uint64_t mapped; /* bytes of the arena that are mapped, from its start */
+    atomic_uint unhelped;    /* consecutive shared copies with which the peer did not help */
+    atomic_uint until_share; /* copies to make alone before the next shared one */
     struct lock map_lock;
-    struct mr_map *maps[MR_MAPS];
-    uint32_t map_count, map_limit; /* mapped regions; number at which stale ones are searched */
+    struct mr_map *maps[MR_MAPS]; /* hash table of mapped regions */
+    uint32_t map_count;           /* mapped regions */
+    uint32_t map_limit; /* value of map_count at which mappings of deregistered regions are removed */
 };
 
 struct proc {
     struct fabric fab;
     struct registry *reg;
     struct arena *arena;
-    uint64_t arena_bytes; /* of it are mapped */
-    int reg_fd, arena_fd, bell_fd, ring_fd;
+    uint64_t arena_bytes; /* of the arena that are mapped */
+    int reg_fd, arena_fd; /* memory files of the registry and of the arena */
+    int bell_fd;          /* socket at which other members ring this one */
+    int ring_fd;          /* socket from which this process rings others */
     uint32_t slot;
     pid_t pid;
-    uint64_t key; /* names of this fabric's sockets */
+    uint64_t key; /* part of the names of this fabric's sockets */
     struct peer *self;
     pthread_mutex_t peers_lock;
     struct peer *peers[MEMBERS];
-    _Atomic uint64_t ud_delivered; /* datagrams that this process brought to a QP: which ones ud_drop takes */
+    _Atomic uint64_t ud_delivered; /* number of datagrams that this process delivered, for ud_drop */
 };
 
 extern struct proc proc;
 
-/* What stands above the fabric and works for this process while it is a member. */
+/* Functions of the modules above the fabric that proc_join calls. */
 struct machine {
-    bool (*ready)(void);           /* before anything else; false after saying what is missing */
-    bool (*listen)(uint32_t slot); /* takes the network's port numbers of that slot; false: they are taken */
-    bool (*start)(void);
-    void (*forget)(void); /* in a forked child, which has the descriptors but not the threads */
+    bool (*ready)(void);           /* first; false: a requirement is missing, which was logged */
+    bool (*listen)(uint32_t slot); /* binds the network ports of the slot; false: they are in use */
+    bool (*start)(void);           /* after the process has joined */
+    void (*forget)(void);          /* in a forked child, which has the descriptors but not the threads */
 };
 
-/* Joins the fabric, once; false after saying why not. Safe to call from several threads. */
+/* Joins the fabric, once. False after a message. Thread-safe. */
 bool proc_join(const struct machine *m);
 bool proc_has_joined(void);
 bool proc_fabric(void); /* reads SOFTIB_FABRIC without joining */
 
-/* The member in that slot, attached and referenced; NULL when there is none or it is dead. */
+/* The member in the slot, attached, with a reference; NULL: there is none, or it is dead. */
 struct peer *peer_get(uint32_t slot);
-/* The same; *why is the errno if the member lives but cannot be accessed (which was logged), else 0. */
+/* Like peer_get. *why: the errno if the member is alive but cannot be accessed (which was logged), else 0. */
 struct peer *peer_find(uint32_t slot, int *why);
 void peer_release(struct peer *p);
 
 uint64_t process_read_start_time(pid_t pid);
 /* A pidfd of the process with this start time. -1 with ESRCH if it has ended (a zombie counts as ended). */
 int process_open_pidfd(pid_t pid, uint64_t born);
-bool process_ended_message(
-    void); /* true if errno means that the process has ended, false if the check failed */
+/* True if errno of process_open_pidfd means that the process has ended; false: the check failed. */
+bool process_ended_message(void);
 
 /* Wakes the member's engine thread to poll its arena. */
 void member_ring(uint32_t slot);
 bool member_is_alive(uint32_t slot);
-bool member_is_running(uint32_t slot); /* its process does, although it may have left */
+bool member_is_running(uint32_t slot); /* the process exists, although it may have left the fabric */
 
 /* Sends a token to a completion channel, so that its descriptor becomes readable. */
 void chan_ring(uint32_t slot, uint32_t chan);
@@ -93,7 +100,7 @@ int chan_open(uint32_t chan);
 /* Queues an event for the owner of `p` and rings it. */
 void peer_post_event(struct peer *p, enum sh_event_kind kind, uint32_t index, uint32_t detail);
 
-/* Allocates memory of the own arena; the offset from its start, or 0 if none is left. */
+/* Allocates memory in this process's arena. Returns its offset in the arena; 0: none is left. */
 uint64_t arena_alloc(size_t bytes);
 void arena_free(uint64_t off, size_t bytes);
 
@@ -103,7 +110,7 @@ static inline unsigned arena_extent(uint64_t off)
     return 64u - (unsigned)__builtin_clzll(off / ARENA_FIRST);
 }
 
-bool peer_map_more(struct peer *p); /* maps what its owner uses by now */
+bool peer_map_more(struct peer *p); /* maps the part of the arena that its owner uses now */
 void *peer_map_address(struct peer *p, uint64_t off);
 
 /* The address of an offset in a member's arena; NULL if that extent cannot be mapped. */
@@ -117,7 +124,7 @@ static inline void port_count(uint32_t linear, enum counter c, uint64_t n)
     atomic_fetch_add_explicit(&proc.reg->tally[proc.slot][linear].count[c], n, memory_order_relaxed);
 }
 
-/* Whether an adapter of our node was taken out (softib ctl hca remove). */
+/* True if the adapter of this node was removed (softib ctl hca remove). */
 static inline bool hca_is_removed(uint32_t hca)
 {
     return atomic_load_explicit(&proc.reg->port[fabric_port_index(&proc.fab, proc.fab.node, hca, 1)].gone,

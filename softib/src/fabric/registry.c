@@ -1,5 +1,5 @@
-/* registry.c: finds the registry of a fabric. The library uses it to join, the softib tool to look. Members
- * are found by the names of their abstract sockets, the registry through /proc.
+/* registry.c: finds the registry of a fabric, for the library and for the softib tool. Members are found by the names of their abstract
+ * sockets, and their registry is opened through /proc.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fabric/registry.h"
@@ -79,10 +79,10 @@ int shared_open_checked(int pid, int fd, uint64_t from, uint64_t length)
 {
     char path[64];
     uint64_t size;
-    struct stat link; /* its permissions are those that the other process has opened the file with */
+    struct stat link; /* its permissions show how the other process has opened the file */
     snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
     const int place =
-        open(path, O_PATH | O_CLOEXEC); /* to open a stranger's file may already have an effect */
+        open(path, O_PATH | O_CLOEXEC); /* without O_PATH, opening a device could have side effects */
     if (place < 0)
         return -1;
     const bool writes = !lstat(path, &link) && (link.st_mode & BOTH) == BOTH;
@@ -113,8 +113,8 @@ static bool is_word_in_range(int fd, size_t at, uint32_t least, uint32_t most)
     return pread(fd, &v, sizeof(v), (off_t)at) == sizeof(v) && v >= least && v <= most;
 }
 
-/* Opens the registry that process `pid` passes. Any process can bind the socket name and pass a file, so the file
- * itself must prove its creator. */
+/* Opens the registry that a socket name designates by process and descriptor. Any process can bind such a name; therefore owner,
+ * size and seals of the file are checked. */
 static int registry_open(int pid, int fd)
 {
     int r = shared_open(pid, fd, sizeof(struct registry));
@@ -129,7 +129,7 @@ static int registry_open(int pid, int fd)
     return -1;
 }
 
-/* Parses a number as softib writes it: at most nine digits. */
+/* Parses a number of at most nine digits. */
 static const char *registry_parse_number(const char *p, int *out)
 {
     const char *from = p;

@@ -1,6 +1,6 @@
-/* shlock.h: a lock in memory that several processes share. The lock stores its owner: the member slot with the slot's generation, since
- * the slot of a process that was killed is given to another one at once. When the owner is killed while it holds the lock, another
- * process takes the lock over.
+/* shlock.h: a lock in memory that several processes share. The lock word contains the owner: its member
+ * slot and the generation of the slot, since the slot of a process that was killed is reused. If a process
+ * is killed while it holds the lock, another process takes the lock over.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_SHLOCK_H
@@ -9,11 +9,11 @@
 #include "base/base.h"
 
 /*
- * What it protects is published by one store at the end of the section, so that a
- * section abandoned half way leaves the old state: taking over from a dead owner is always safe.
+ * A critical section publishes its changes by one store at its end, so that an incomplete section leaves
+ * the former state: another process can always take over the lock of a dead owner.
  */
 struct shlock {
-    atomic_uint owner; /* 0 is free, else a member's shlock_self */
+    atomic_uint owner; /* shlock_self of the owner; 0: free */
 };
 
 void shlock_lock_contended(struct shlock *l);

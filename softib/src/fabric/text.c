@@ -1,7 +1,6 @@
-/* text.c: parses the text of SOFTIB_FABRIC. The text is a list of words: `key=value` sets something for the
- * whole fabric; `node1/hca0/1:` (any tail may be left out) or `hca1/2:` (of every node) limits the settings that
- * follow it to those ports. `without=` takes a list: words after it that are neither settings nor ports are more
- * features.
+/* text.c: parses the text of SOFTIB_FABRIC. The text is a list of words. `key=value` is a setting of the whole fabric. A scope,
+ * `node1/hca0/1:`, `node1/hca0:`, `node1:`, or `hca1/2:` (of every node), restricts the settings after it to its ports. The value of
+ * `without=` is a list: words after it that are neither settings nor scopes are further features.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fabric/fabric.h"
@@ -20,10 +19,10 @@
 
 struct parse {
     struct fabric *f;
-    bool *match; /* ports the current scope names; NULL before the first scope */
+    bool *match; /* ports of the current scope; NULL before the first scope */
     uint32_t scope_node;
-    bool addr_given; /* in this scope: a further one is added to it */
-    bool listing;    /* the last setting was without=: a word alone is one more feature */
+    bool addr_given; /* the scope has an addr=: further ones are added to it */
+    bool listing;    /* the last setting was without=: a single word is a further feature */
     char *err;
     size_t errlen;
 };

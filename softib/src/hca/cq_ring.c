@@ -1,11 +1,10 @@
-/* cq_ring.c: the ring of a completion queue. Every thread that completes work for this process appends to the
- * ring in its arena: the process's own threads, its engine thread, or a peer that sent to it. To append is to
- * take the lock, write the entry and publish the tail. A producer that dies in between has published nothing.
+/* cq_ring.c: the ring of a completion queue in its owner's arena. Threads of the program, the engine thread and peers append to it:
+ * they acquire the lock, write the entry and publish the tail. A producer that dies before that has published nothing.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "hca/hca.h"
 
-/* Errors count as solicited. */
+/* True for completions that notify a CQ armed for solicited events: errors do, too. */
 static bool is_solicited(const struct sh_cqe *e)
 {
     return e->solicited || e->status != IBV_WC_SUCCESS;
@@ -25,10 +24,10 @@ static void cq_notify(struct peer *owner, struct sh_cq *s, uint64_t upto, bool s
     chan_ring(owner->slot, s->chan);
 }
 
-/* Completions that came after the last event and before the queue was armed again raise an event now. Open MPI's
- * connection manager needs it: it polls until the queue is empty and then arms, so a completion in between would
- * wait for the next one, for ever. Completions that the last event covers raise none, polled or not: perftest arms
- * before it polls, and takes each event for one completion. */
+/* Raises an event for completions that arrived after the last event and before the queue was armed again. Open MPI's connection manager
+ * requires it: it polls until the queue is empty and then arms, so that a completion in between would otherwise wait for the next
+ * one. Completions that the last event covers raise none, polled or not: perftest arms before it polls, and counts one completion
+ * for each event. */
 void cq_notify_unreported(struct peer *owner, struct sh_cq *s)
 {
     uint64_t head = atomic_load_explicit(&s->head, memory_order_relaxed);

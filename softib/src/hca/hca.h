@@ -1,5 +1,6 @@
-/* hca.h: the verbs objects of this process. Each has three parts: the public structure of rdma-core that the
- * program holds, data private to the process, and a pointer to its part in the arena, which peers access.
+/* hca.h: the verbs objects of this process. Each has three parts: the public structure of rdma-core, to
+ * which the program has a pointer, private data of the process, and a pointer to a structure in the arena,
+ * which peers access.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_HCA_H
@@ -19,7 +20,7 @@
 #define MAX_RD_ATOM 16
 #define MAX_MSG     (1u << 30)
 #define GRH_BYTES   40u
-#define DM_BYTES    (1u << 20) /* memory of the device that a process may have */
+#define DM_BYTES    (1u << 20) /* limit of device memory of a process */
 #define DM_MAX      1024u
 
 struct ah;
@@ -27,16 +28,16 @@ struct wire;
 
 struct device {
     struct ibv_device ibv;
-    const void *ops; /* where vendor libraries look for their own driver's table */
+    const void *ops; /* vendor libraries read the table of their driver at this offset */
     void *spare[16];
     uint32_t hca;
-    bool wires; /* no HCA, but the end of a barrier network: no ports, queues or memory */
+    bool wires; /* not an HCA but the end of a barrier network: no ports, queues or memory */
 };
 
 struct ctx {
     uint32_t hca;
-    bool wires;
-    uint32_t exporter; /* the slot of the process whose context was imported; ours: none was */
+    bool wires;        /* as in struct device */
+    uint32_t exporter; /* slot of the process whose context was imported; of this process: not imported */
     struct lock ev_lock;
     struct async_node *ev_list;
     struct ctx *next;
@@ -47,22 +48,22 @@ struct pd {
     struct ibv_pd ibv;
     struct pd *parent; /* of a parent domain */
     atomic_int refs;
-    struct pd *next; /* of those this process allocated */
+    struct pd *next; /* in the list of all PDs of this process */
 };
 
 struct mr {
     struct ibv_mr ibv;
     struct sh_mr *sh;
     uint32_t access;
-    struct mr_import *import; /* import.c: it was imported from another process */
-    atomic_int
-        *device_memory; /* dm.c: counts the regions in the device memory of which it is a part; else NULL */
-    void *map;          /* of a dma-buf; NULL: ordinary memory */
+    struct mr_import *import;  /* of a region imported from another process (import.c); else NULL */
+    atomic_int *device_memory; /* of a region in device memory (dm.c): the number of its regions; else NULL */
+    void *map;                 /* of a dma-buf; NULL: ordinary memory */
     size_t map_length;
-    uint64_t gpu_handle; /* of memory of a CUDA device: its struct gpu_handle in the arena; else 0 */
+    uint64_t
+        gpu_handle; /* of a region in a CUDA device: offset of its struct gpu_handle in the arena; else 0 */
 };
 
-/* An XRC domain. Its key is the same in all processes that opened the same file. */
+/* An XRC domain. Its key is equal in all processes that opened the same file. */
 struct xrcd {
     struct ibv_xrcd ibv;
     uint64_t key;
@@ -74,7 +75,7 @@ struct channel {
     uint32_t num;
     struct lock lock;
     struct cq *cqs;
-    struct cq *turn; /* fairness: the last one that had an event */
+    struct cq *turn; /* the CQ of the last event, after which the next search begins */
 };
 
 struct cq {
@@ -83,7 +84,7 @@ struct cq {
     uint32_t idx;
     struct lock poll_lock;
     struct cq *next;    /* on the same channel */
-    uint32_t delivered; /* events given to the program, to be acknowledged */
+    uint32_t delivered; /* events that the program has fetched, including acknowledged ones */
     uint32_t async_delivered;
     uint64_t cursor; /* extended polling */
     struct sh_cqe now;
@@ -103,7 +104,7 @@ struct srq {
     struct cq *cq;
 };
 
-/* Where a packet goes: an address handle, or the path of a connected QP. */
+/* Destination and route of packets: of an address handle, or of a connected QP. */
 struct path {
     uint16_t dlid;
     uint8_t sl, src_path_bits, is_global, port_num, hop_limit, traffic_class;
@@ -114,16 +115,16 @@ struct path {
 
 struct wqe {
     uint64_t wr_id, raddr, compare, swap;
-    uint64_t due;    /* when the wire has carried it, 0: no model */
-    uint64_t ack_at; /* when the acknowledgement is back */
+    uint64_t due;    /* time at which the request arrives; 0: ports have no rate and no latency */
+    uint64_t ack_at; /* time at which the acknowledgement arrives */
     uint32_t length, rkey, imm, seq;
     uint32_t remote_qpn, remote_qkey, srqn;
     uint8_t opcode, flags, nsge, is_inline;
     uint8_t executed;
-    uint8_t settled;      /* a request about a memory window: our table has it already */
-    uint32_t got;         /* of an RDMA READ's answer */
-    struct path path;     /* UD */
-    struct ibv_sge sge[]; /* or the inline bytes */
+    uint8_t settled;      /* a request for a memory window was executed on the local table */
+    uint32_t got;         /* bytes of an RDMA READ's answer received so far */
+    struct path path;     /* of a UD request */
+    struct ibv_sge sge[]; /* or the inline data */
 };
 
 struct qp {
@@ -133,34 +134,37 @@ struct qp {
     struct lock lock; /* the send side */
     const struct wire *wire;
     bool has_ex, sig_all, no_self_mcast;
-    bool opened;    /* a handle made by ibv_open_qp: it has a number and a domain, nothing else */
-    bool alternate; /* an alternate path is loaded and not taken: see migrate.c */
+    bool opened;    /* a handle of ibv_open_qp, which has only a number and a domain */
+    bool alternate; /* an alternate path is loaded, and the QP has not migrated to it: see migrate.c */
     struct ibv_qp_cap cap;
     struct ibv_qp_attr attr; /* as last modified */
     uint64_t send_ops;
-    uint32_t linear; /* our port, as the fabric numbers them */
+    uint32_t linear; /* linear number of the local port */
     struct path path;
     uint32_t async_delivered;
-    struct task task; /* runs the send queue later; its `busy` keeps the QP from going */
+    struct task
+        task; /* runs the send queue at a later time; while its `busy` is not 0, the QP is not freed */
 
     char *sq;
     size_t stride;
-    uint64_t tail;               /* the next free slot: requests from `posted` on are being built */
-    uint64_t posted, next, done; /* posted >= next (to execute) >= done (to complete) */
-    _Atomic uint64_t freed;      /* up to here completions were polled */
-    uint64_t wait_until;         /* RNR or retry timer */
+    uint64_t tail;          /* next free slot; requests from `posted` to `tail` are being built */
+    uint64_t posted;        /* number of posted requests */
+    uint64_t next;          /* next request to execute, <= posted */
+    uint64_t done;          /* next request to complete, <= next */
+    _Atomic uint64_t freed; /* requests whose completions were polled */
+    uint64_t wait_until;    /* end of the RNR or retry timer */
     uint32_t rnr_left, retry_left;
     struct peer *peer;
     struct xrcd *xrcd; /* of an XRC receive QP */
 
-    enum ibv_qp_state posting_in; /* its state when posting began */
-    int build_err;                /* the ibv_wr_* interface */
-    struct wqe *build_wqe;
-    _Atomic(void *) builder; /* the thread between ibv_wr_start and ibv_wr_complete */
+    enum ibv_qp_state posting_in; /* state of the QP when posting began */
+    int build_err;                /* first error between ibv_wr_start and ibv_wr_complete */
+    struct wqe *build_wqe;        /* request that the ibv_wr_* calls are building */
+    _Atomic(void *) builder; /* thread_unique_mark of the thread between ibv_wr_start and ibv_wr_complete */
 
     uint64_t rng;
-    struct held_datagram *held; /* a datagram the fault injection delays */
-    struct remote *remote;      /* net/: the other side of a connected QP */
+    struct held_datagram *held; /* datagram that the fault injection delays */
+    struct remote *remote;      /* of a QP that is connected to another machine: see net/conn.h */
 };
 
 struct ah {
@@ -173,7 +177,7 @@ static inline struct ctx *ctx_from_ibv(struct ibv_context *c)
     return CONTAINER_OF(c, struct ctx, v.context);
 }
 
-/* Whether the adapter has a feature: see without= in fabric.h. */
+/* True if the adapter has the feature: see without= in fabric.h. */
 static inline bool ctx_has_feature(const struct ctx *c, enum fab_feature what)
 {
     return !fabric_lacks_feature(&proc.fab, fabric_port_index(&proc.fab, proc.fab.node, c->hca, 1), what);
@@ -230,8 +234,8 @@ static inline struct wqe *sq_get_wqe(struct qp *q, uint64_t i)
 
 /* cq_ring.c */
 void cq_push(struct peer *owner, uint32_t cq, const struct sh_cqe *e);
-void cq_notify_unreported(struct peer *owner,
-                          struct sh_cq *s); /* event suppressed while the program does not poll */
+/* Raises an event for completions whose event was suppressed, if the program does not poll. */
+void cq_notify_unreported(struct peer *owner, struct sh_cq *s);
 static inline struct sh_cqe *cq_ring(struct peer *owner, const struct sh_cq *s)
 {
     return peer_arena_address(owner, atomic_load_explicit(&s->ring, memory_order_relaxed));
@@ -245,7 +249,7 @@ struct rwqe {
 };
 bool rq_make(struct sh_rq *rq, uint32_t max_wr, uint32_t max_sge);
 void rq_destroy(struct sh_rq *rq);
-int rq_resize(struct sh_rq *rq, uint32_t max_wr); /* what is posted stays in order */
+int rq_resize(struct sh_rq *rq, uint32_t max_wr); /* posted requests keep their order */
 int rq_post(struct sh_rq *rq, const struct ibv_recv_wr *wr);
 bool rq_pop(struct peer *owner, uint32_t rq, bool is_srq, struct rwqe *out);
 
@@ -257,17 +261,19 @@ static inline void *thread_unique_mark(void)
 }
 
 /* qp_table.c */
-uint32_t qp_number_allocate(uint32_t *nth); /* an index, 0: none is left; and the how many-th QP it is */
+uint32_t
+qp_number_allocate(uint32_t *nth); /* returns an index, 0: none is free; *nth: number of QPs created so far */
 void qp_number_free(uint32_t idx);
 void qp_table_add(struct qp *q);
 void qp_table_remove(struct qp *q);
-struct qp *qp_lookup(uint32_t qpn); /* marked busy; drop with qp_release */
-void qp_for_each(void (*fn)(struct qp *q, uint32_t arg), uint32_t arg); /* every QP there is, marked busy */
-void qp_wait_lock_holders(
-    void); /* returns when every request under way has checked its keys again or has ended */
+struct qp *qp_lookup(uint32_t qpn); /* with a reference, which qp_release drops */
+void qp_for_each(void (*fn)(struct qp *q, uint32_t arg), uint32_t arg); /* fn has a reference to each QP */
+/* Returns when every request that was being executed has ended or checks its keys again. */
+void qp_wait_lock_holders(void);
 extern _Atomic(struct qp *) qp_table[QP_MAX];
 
-/* The QP without a reference, for the thread that polls its completions: the QP exists as long as there are some. */
+/* The QP without a reference, for the thread that polls its completions: it exists while it has
+ * completions. */
 static inline struct qp *qp_find_unreferenced(uint32_t qpn)
 {
     struct qp *q = atomic_load_explicit(&qp_table[qpn & (QP_MAX - 1)], memory_order_acquire);
@@ -280,9 +286,8 @@ static inline void qp_release(struct qp *q)
 }
 
 /* qp_error.c; the locks are held unless stated otherwise */
-void qp_wait_deliveries(
-    const struct qp
-        *q); /* its state admits no message: waits for those that are being delivered; needs no lock */
+/* Waits for messages that are being delivered. The state of the QP admits no new ones. Needs no lock. */
+void qp_wait_deliveries(const struct qp *q);
 void qp_to_error(struct qp *q);
 void qp_fail(struct qp *q, enum ibv_event_type why); /* takes the locks */
 void qp_report_drained(struct qp *q);
@@ -297,7 +302,7 @@ void async_wait(uint32_t *completed, uint32_t *delivered, pthread_mutex_t *m, pt
 
 /* path.c */
 bool path_attr_legal(const struct ibv_ah_attr *a, uint32_t hca);
-/* Computes the path of legal attributes. Its LID is 0 if they name no port that can be reached. */
+/* Computes the path of legal attributes. Its LID is 0 if they designate no port that can be reached. */
 void path_from_attr(const struct ibv_ah_attr *a, uint32_t hca, struct path *p);
 
 #endif

@@ -1,10 +1,11 @@
-/* migrate.c: automatic path migration. A connected QP may have an alternate path: another port of its adapter, another
- * of the peer's ports, or other path bits (LMC). Loaded with state REARM on both sides, it becomes ARMED on both with
- * the first request that passes between them. When the requester's retries are used up it takes the alternate path, and
- * its peer follows when the first request arrives there. The state is in the arena, since in shared memory the sender
- * does the receiver's work.
+/* migrate.c: automatic path migration. A connected QP may have an alternate path: another port of its
+ * adapter, another port of the peer, or other path bits (LMC). When both sides have loaded it (state
+ * REARM), the first request between them changes the state of both to ARMED. When the requester's retries
+ * are exhausted, it switches to the alternate path, and its peer follows when the first request arrives by
+ * that path. The state is in the arena, since in shared memory the sender executes the receiver's part.
  *
- * On the wire one bit means "my alternate path is loaded" (the opposite of InfiniBand's MigReq).
+ * A bit of each frame states that the sender has loaded an alternate path (the opposite of InfiniBand's
+ * MigReq).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "hca/migrate.h"
@@ -65,7 +66,7 @@ static void switch_to_alternate(struct qp *q)
 
 bool migrate_to_alternate(struct qp *q)
 {
-    /* Its peer may have migrated it a moment ago: then only this half is left to do. */
+    /* The peer may have migrated it already: only the private state remains to be changed. */
     if (!q->alternate || (!migrate_change_state(q->sh, IBV_MIG_ARMED, IBV_MIG_MIGRATED) &&
                           atomic_load(&q->sh->mig) != IBV_MIG_MIGRATED))
         return false;
@@ -127,9 +128,9 @@ void migrate_set_attrs(struct qp *q, const struct ibv_qp_attr *a, int mask)
     if (mask & IBV_QP_PATH_MIG_STATE && a->path_mig_state == IBV_MIG_REARM) {
         q->alternate = true;
         atomic_store(&q->sh->mig, IBV_MIG_REARM);
-    } else if (mask & IBV_QP_PATH_MIG_STATE && q->alternate) { /* the program moves it by itself */
+    } else if (mask & IBV_QP_PATH_MIG_STATE && q->alternate) { /* the program requests the migration */
         if (migrate_change_state(q->sh, IBV_MIG_REARM, IBV_MIG_MIGRATED))
-            q->alternate = false; /* it was not armed yet: the path stays as it is */
+            q->alternate = false; /* not armed: the path does not change */
         else if (migrate_to_alternate(q))
             q->wire->progress(q, 0);
     }

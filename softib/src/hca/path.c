@@ -1,10 +1,10 @@
-/* path.c: address resolution: from the address attributes of a verbs call to the destination LID. Ports of RoCE have
- * LIDs too, but only in here: programs see GIDs.
+/* path.c: address resolution: computes the destination LID from the address attributes of a verbs call. RoCE ports have LIDs, too, but
+ * only inside softib: programs use GIDs.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "hca/responder.h"
 
-/* 0 for the LID of an Ethernet port: InfiniBand and Ethernet are two networks. Other LIDs are returned as they are. */
+/* Returns the LID, or 0 if it is that of an Ethernet port: InfiniBand and Ethernet are two networks. */
 static uint16_t lid_if_infiniband(uint16_t lid)
 {
     struct fab_place at;

@@ -1,5 +1,5 @@
-/* qp_error.c: how a QP fails: the request that caused the error, the requests after it, the posted receives,
- * and the events that report it.
+/* qp_error.c: errors of a QP: completions of the request that failed, of the requests after it and of the
+ * posted receives, and the events that report the error.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fabric/hold.h"
@@ -17,8 +17,8 @@ void qp_flush_receives(struct qp *q)
     }
 }
 
-/* Waits until no delivery to the QP is in progress. A delivery by another process ends, at the latest with that
- * process; one by our own threads ends because the wire has discarded what was partly received. */
+/* Waits until no delivery to the QP is in progress. A delivery by another process ends at the latest with
+ * that process; a delivery by this process ends because the wire has discarded partly received messages. */
 void qp_wait_deliveries(const struct qp *q)
 {
     for (unsigned turn = 0; atomic_load(&q->sh->users);)
@@ -26,8 +26,8 @@ void qp_wait_deliveries(const struct qp *q)
     hold_wait(HOLD_QP | q->idx);
 }
 
-/* Moves the QP to the error state. A message that is being delivered has taken its receive request and completes
- * before the requests behind it are flushed; nothing arrives after this function. */
+/* Moves the QP to the error state. A message that is being delivered completes before the receive requests
+ * behind its own are flushed; no message is delivered after this function. */
 void qp_to_error(struct qp *q)
 {
     q->attr.qp_state = qp_to_ibv(q)->state = IBV_QPS_ERR;
@@ -41,11 +41,12 @@ void qp_to_error(struct qp *q)
         qp_report(q, IBV_EVENT_QP_LAST_WQE_REACHED);
 }
 
-/* Called by a peer's engine or this one when the QP's responder has detected an error. */
+/* Called by the engine thread of this process or of a peer when the QP's responder has detected an error. */
 void qp_fail(struct qp *q, enum ibv_event_type why)
 {
     sq_lock(q);
-    /* The responder sets the shared state before it reports: if another state is there, the program has reset the QP. */
+    /* The responder sets the shared state before it reports: if the state differs, the program has reset
+     * the QP. */
     if (qp_to_ibv(q)->state != IBV_QPS_ERR && atomic_load(&q->sh->state) == IBV_QPS_ERR) {
         qp_to_error(q);
         qp_report(q, why);
@@ -84,7 +85,7 @@ enum ibv_wc_status sq_handle_nak(struct qp *q, enum answer a, uint32_t arg, uint
         uint64_t timeout = ack_timeout_ns(q->attr.timeout);
         if (timeout && !q->retry_left--)
             return migrate_to_alternate(q) ? IBV_WC_SUCCESS
-                                           : IBV_WC_RETRY_EXC_ERR; /* at once, over the other path */
+                                           : IBV_WC_RETRY_EXC_ERR; /* immediately, by the other path */
         q->wait_until = now + (timeout ? timeout : 100 * NS_MS); /* 0: wait for ever, but poll periodically */
     }
     port_count(q->linear, CNT_RETRIES, 1);

@@ -5,17 +5,17 @@
 #include "base/numbers.h"
 
 _Atomic(struct qp *) qp_table[QP_MAX];
-static _Atomic uint64_t in_table[QP_MAX / 64]; /* which of them there are */
+static _Atomic uint64_t in_table[QP_MAX / 64]; /* bits of the used entries */
 static struct lock table_lock;
 static uint32_t table_hint, created;
-static bool taken[QP_MAX]; /* a number is allocated before its QP can be looked up, and freed after that */
+static bool taken[QP_MAX]; /* allocated numbers, including QPs that are not yet or no longer in the table */
 
-/* Allocates a QP number. Faults that repeat with the seed must not depend on it, so QPs are also counted: *nth. */
+/* Allocates a QP number. *nth: the number of QPs created so far, for faults that must be equal in every run with the same seed. */
 uint32_t qp_number_allocate(uint32_t *nth)
 {
     spinlock_acquire(&table_lock);
     if (!table_hint)
-        table_hint = 2 + (uint32_t)(random_u64() % (QP_MAX - 2)); /* not predictable */
+        table_hint = 2 + (uint32_t)(random_u64() % (QP_MAX - 2)); /* unpredictable start */
     uint32_t found = number_allocate(taken, 2, QP_MAX, &table_hint);
     *nth = created++;
     spinlock_release(&table_lock);

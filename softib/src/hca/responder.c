@@ -1,5 +1,5 @@
-/* responder.c: see responder.h. The checks are made in the order of an HCA: who sends, whether the QP is
- * ready, whether a receive is posted, whether the data fits, whether it may be written.
+/* responder.c: see responder.h. Checks are in the order of an HCA: sender, state of the QP, posted
+ * receive, length of the data, access rights.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fabric/hold.h"
@@ -46,7 +46,8 @@ static bool responder_check_path(struct target *t, const struct request *r)
     return is_from_connected_path(t->qp, r);
 }
 
-/* Marks the receiver in use, before its state is read: the owner changes the state first and then waits for users. */
+/* Marks the receiver in use, before its state is read: the owner changes the state first and then waits
+ * for users. */
 static _Atomic uint64_t *responder_use_begin(const struct peer *owner, uint32_t index, atomic_uint *users)
 {
     if (!owner->self)
@@ -81,8 +82,8 @@ enum answer target_find(struct peer *owner, uint32_t qpn, const struct request *
     return ANS_DROP;
 }
 
-/* Finds the SRQ that an XRC request names. It must belong to the QP's domain, and may belong to another process of the
- * node. */
+/* Finds the SRQ that an XRC request names. It must belong to the QP's domain, and may belong to another
+ * process of the node. */
 static bool xrc_find(struct target *t, const struct request *r)
 {
     int why;
@@ -105,7 +106,8 @@ static bool xrc_find(struct target *t, const struct request *r)
     return false;
 }
 
-/* Finds where received data goes. Returns false if the request names no SRQ of the domain; the QP has failed then. */
+/* Finds the receive queue of a request. Returns false if the request names no SRQ of the domain; the QP
+ * has failed then. */
 static bool find_receive_memory(struct target *t, const struct request *r)
 {
     if (LIKELY(r->type != IBV_QPT_XRC_RECV) || xrc_find(t, r))
@@ -151,7 +153,7 @@ void target_fail(struct target *t, enum ibv_event_type why)
         peer_post_event(t->owner, SHEV_QP_ERROR, atomic_load(&t->qp->qpn), why);
 }
 
-/* The LID that programs see: 0 for ports of RoCE. */
+/* The LID in completions: 0 for RoCE ports. */
 static uint16_t visible_lid(uint16_t lid)
 {
     struct fab_place at;
@@ -193,7 +195,7 @@ static void landing_release(struct landing *l)
     l->nseg = 0;
 }
 
-/* Takes the receive request and finds its memory. UD data begins after the room for a route header. */
+/* Consumes a receive request and finds its memory. UD data begins behind the route header. */
 static enum answer prepare_receive(struct target *t, const struct request *r, struct landing *l,
                                    uint32_t *arg)
 {
@@ -231,7 +233,8 @@ static enum answer prepare_receive(struct target *t, const struct request *r, st
     return ANS_OK;
 }
 
-/* True if the QP's access flags permit the request. If not, it is an invalid request whatever the memory permits. */
+/* True if the QP's access flags permit the request. If not, the request is invalid whatever access the
+ * memory permits. */
 static bool qp_permits_access(const struct sh_qp *q, uint32_t need)
 {
     return atomic_load_explicit(&q->access, memory_order_relaxed) & need;
@@ -275,7 +278,7 @@ enum answer target_prepare(struct target *t, const struct request *r, struct lan
         return ANS_INVALID;
     if (r->opcode == IBV_WR_RDMA_WRITE)
         return prepare_write(t, r, l);
-    /* The sender has executed LOCAL_INV; here it only advances the sequence number. */
+    /* The sender has executed LOCAL_INV; the responder only advances the sequence number. */
     if (UNLIKELY(r->opcode == IBV_WR_LOCAL_INV))
         return ANS_OK;
     if (UNLIKELY(r->opcode == IBV_WR_SEND_WITH_INV && !window_find_by_key(t, r->imm))) {
@@ -288,7 +291,7 @@ enum answer target_prepare(struct target *t, const struct request *r, struct lan
     enum answer a = prepare_write(t, r, l);
     if (a != ANS_OK)
         return a;
-    /* The receive request is taken last: a refused write must not use one up. */
+    /* The receive request is consumed last: a rejected write must not consume one. */
     struct landing taken = {.nseg = 0};
     a = prepare_receive(t, r, &taken, arg);
     l->consumed = taken.consumed;

@@ -1,6 +1,6 @@
-/* responder.h: the target's half of every operation: it checks a request against the QP it names, finds where
- * the data goes, and completes the receive. In shared memory it runs in the sender's process, on the peer's
- * arena; between machines it runs in the target's own process. The code is the same.
+/* responder.h: the target's part of every operation: it checks a request against its QP, finds the memory
+ * for the data, and completes the receive. In shared memory the sender's process executes it on the peer's
+ * arena; between machines the target's process does.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_RESPONDER_H
@@ -13,63 +13,65 @@
 
 enum answer {
     ANS_OK,
-    ANS_DROP, /* no such QP, not ready, or not its peer: no answer, the sender's timer runs */
-    ANS_RNR,  /* arg: the timer code */
+    ANS_DROP, /* no such QP, not ready, or not connected to the sender: no answer, the sender's timer runs */
+    ANS_RNR,  /* receiver not ready; arg: the timer code */
     ANS_INVALID,
     ANS_ACCESS,
-    ANS_OP,      /* the receiver's own buffers were bad */
-    ANS_LOCAL,   /* the sender's own: never on the wire */
-    ANS_LENGTH,  /* longer than the path carries: likewise */
-    ANS_REFUSED, /* the system does not let us reach the peer: likewise */
-    ANS_WINDOW,  /* a memory window cannot be bound or invalidated as requested: likewise */
+    ANS_OP, /* the receiver's buffers are invalid */
+    /* Errors of the sender, which are never sent: */
+    ANS_LOCAL,   /* its buffers are invalid */
+    ANS_LENGTH,  /* the message is longer than the path permits */
+    ANS_REFUSED, /* the system does not permit access to the peer */
+    ANS_WINDOW,  /* a memory window cannot be bound or invalidated as requested */
 };
 
-/* A request as it stands on the wire. */
+/* The header of a request. */
 struct request {
     uint8_t opcode; /* enum ibv_wr_opcode */
     bool solicited, has_grh;
     bool roce_v2;
-    bool arming; /* the sender has an alternate path that it has not taken */
+    bool arming; /* the sender has loaded an alternate path and not migrated */
     uint8_t type, sl;
     uint32_t length, imm, rkey;
     uint64_t raddr;
     uint32_t src_qpn, qkey;
-    uint32_t srqn; /* XRC: which SRQ of the domain takes it */
+    uint32_t srqn; /* XRC: number of the SRQ */
     uint16_t slid, dlid;
     struct ibv_grh grh;
 };
 
-/* The target QP, held for one request. */
+/* The target QP of a request, with a reference. */
 struct target {
     struct peer *owner;
     struct sh_qp *qp;
     struct peer
-        *memory; /* whose receive requests and memory it uses: the owner, or with XRC the owner of the SRQ */
-    struct sh_xrc *xrc;                /* the SRQ that an XRC request names, else NULL */
-    _Atomic uint64_t *hold, *xrc_hold; /* of another process's QP and SRQ; NULL: ours, which `users` counts */
+        *memory; /* owner of the receive requests and of the memory: `owner`, or the owner of the XRC SRQ */
+    struct sh_xrc *xrc;                /* SRQ of an XRC request, else NULL */
+    _Atomic uint64_t *hold, *xrc_hold; /* of a QP and an SRQ of another process; NULL: `users` counts */
 };
 
-/* Where a request's data lands. */
+/* The memory for a request's data. */
 struct landing {
     struct rseg seg[MAX_SGE];
     int nseg;
-    bool consumed; /* a receive request was taken */
+    bool consumed; /* a receive request was consumed */
     uint64_t wr_id;
 };
 
 enum answer target_find(struct peer *owner, uint32_t qpn, const struct request *r, struct target *t);
 void target_release(struct target *t);
 
-/* For SEND, WRITE and their variants. On anything but ANS_OK nothing is held and the QP was failed where it
- * must be. */
+/* For SEND, WRITE and their variants. On an answer other than ANS_OK nothing is held, and the QP has
+ * entered the error state if required. */
 enum answer target_prepare(struct target *t, const struct request *r, struct landing *l, uint32_t *arg);
-/* For READ (need = remote read) and atomics. */
+/* For READ and atomic operations. need: access rights. */
 enum answer target_source(struct target *t, const struct request *r, uint64_t len, uint32_t need,
                           struct rseg *s);
-/* Called when the data has been copied: completes the receive, if one was taken. `ok` false: the copy failed. */
+/* Called when the data was copied: completes the receive if one was consumed. ok: the copy succeeded. */
 enum answer target_finish(struct target *t, const struct request *r, struct landing *l, bool ok);
 
-/* Called when the message will not be completed: releases everything; the receive request is flushed or dropped. */
+/* Called when the message will not be completed: releases all references; the receive request is flushed
+ * or dropped. */
 void target_abandon(struct target *t, const struct request *r, struct landing *l, bool flush);
 
 void target_fail(struct target *t, enum ibv_event_type why);

@@ -1,5 +1,5 @@
-/* ud.c: datagrams, unicast and multicast, with the faults that SOFTIB_FABRIC requests. A datagram that no QP
- * can take is dropped and counted; the sender's request succeeds in any case.
+/* ud.c: datagrams, unicast and multicast, with the faults that SOFTIB_FABRIC sets. A datagram that no QP can receive is dropped and
+ * counted; the sender's request succeeds in any case.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "hca/route_header.h"
@@ -9,7 +9,7 @@
 #include "memory/gpu.h"
 #include <stdlib.h>
 
-/* A copy of a datagram that is to arrive after the next one. */
+/* A copy of a datagram that is delayed until after the next one. */
 struct held_datagram {
     struct request r;
     uint32_t qpn;
@@ -25,7 +25,7 @@ static bool ud_is_dropped(uint32_t qpn, uint64_t number)
     if (LIKELY(!proc.fab.ud_drop))
         return false;
     uint64_t s = ((proc.fab.seed + number) * 0x9E3779B97F4A7C15ull ^ qpn) | 1;
-    rng_next(&s); /* neighbours differ only now */
+    rng_next(&s); /* seeds of consecutive numbers give similar first values */
     return (uint32_t)(rng_next(&s) >> 32) < proc.fab.ud_drop;
 }
 
@@ -93,7 +93,7 @@ static void send_held_datagram(struct qp *q, struct held_datagram *h)
     free(h);
 }
 
-/* Keeps this datagram back until the next one was sent (ud_reorder=). Returns true if it did. */
+/* Delays this datagram until the next one was sent, if ud_reorder= selects it. Returns true if it does. */
 static bool hold_datagram(struct qp *q, struct wqe *w, const struct request *r, bool mc,
                           const struct iovec *iov, int n)
 {

@@ -1,12 +1,12 @@
-/* window.c: see window.h. The entry of a window keeps its protection domain from allocation to deallocation. Its key is
- * written last when it is bound and first when it is unbound, as that of a region.
+/* window.c: see window.h. The entry of a window has a protection domain from allocation to deallocation. Like that of a region, its key
+ * is written last when the window is bound and first when it is unbound.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "hca/window.h"
 #include "fabric/hold.h"
 #include "hca/wire.h"
 
-/* Programs may name local writing, which needs no window. */
+/* Access flags of a bind. IBV_ACCESS_LOCAL_WRITE is accepted and has no effect. */
 #define WINDOW_ACCESS                                                                                       \
     (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | \
      IBV_ACCESS_ZERO_BASED)
@@ -98,7 +98,7 @@ static enum answer window_invalidate(struct qp *q, const struct wqe *w)
 
 enum answer window_execute(struct qp *q, struct wqe *w)
 {
-    if (w->settled) /* it is sent again, since its number was lost */
+    if (w->settled) /* executed before: the request is sent again, because the peer has not counted it */
         return ANS_OK;
     enum answer a = w->opcode == IBV_WR_BIND_MW ? bind_window(q, w) : window_invalidate(q, w);
     w->settled = a == ANS_OK;

@@ -1,6 +1,6 @@
-/* window.h: memory windows. A window has an entry in the table of regions, with its own key; while it is bound the entry
- * describes a part of a region. Binding and invalidating are requests of the send queue that the requester executes
- * alone, and a peer's SEND_WITH_INV invalidates a window of type 2.
+/* window.h: memory windows. A window has an entry in the table of regions, with a key of its own; the
+ * entry of a bound window describes a part of a region. The requester executes the send requests that bind
+ * and invalidate a window. SEND_WITH_INV of a peer invalidates a window of type 2.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_WINDOW_H
@@ -18,20 +18,22 @@ static inline bool window_request(uint8_t opcode)
     return opcode == IBV_WR_BIND_MW || opcode == IBV_WR_LOCAL_INV;
 }
 
-/* Executes the request exactly once; the locks of the QP and of its wire are held. ANS_OK or ANS_WINDOW. */
+/* Executes the request, at its first call. The locks of the QP and of its wire are held. ANS_OK or
+ * ANS_WINDOW. */
 enum answer window_execute(struct qp *q, struct wqe *w);
 
-/* Makes the window unreachable. `wire`: the wire whose lock is held, or NULL. */
+/* Unbinds the window. wire: the wire whose lock is held, or NULL. */
 void window_unbind(struct sh_mr *window, const struct wire *wire);
 
-/* True if the target's QP may access memory by this key: a window of type 2 belongs to the QP that bound it. */
+/* True if the target's QP may access memory by this key: a window of type 2 belongs to the QP that bound
+ * it. */
 static inline bool window_permits_qp(const struct sh_mr *s, const struct target *t)
 {
     return mr_window_type(s) != IBV_MW_TYPE_2 ||
            s->qpn == atomic_load_explicit(&t->qp->qpn, memory_order_relaxed);
 }
 
-/* The window of type 2 that a peer's SEND_WITH_INV names, bound to this QP; NULL: there is none. */
+/* The window of type 2 with the key of a peer's SEND_WITH_INV, if it is bound to this QP; else NULL. */
 struct sh_mr *window_find_by_key(const struct target *t, uint32_t key);
 
 #endif

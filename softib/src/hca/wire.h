@@ -1,7 +1,7 @@
-/* wire.h: a wire carries requests between queue pairs. There are two: shared memory between the processes of
- * one machine (local/), and TCP and UDP between machines (net/). With wire=tcp a process uses both, and
- * local/ connects it to processes of its own node. All other code calls the wire through this table of
- * operations, so that only the two folders know which wire it is.
+/* wire.h: a wire carries requests between queue pairs. There are two: shared memory between the processes
+ * of one machine (local/), and TCP and UDP between machines (net/). With wire=tcp a process uses both;
+ * local/ is for processes of its own node. Other modules call a wire through this table of operations
+ * only.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_WIRE_H
@@ -11,39 +11,40 @@
 #include <sys/uio.h>
 
 struct wire {
-    /* The lock of the wire's own state, taken after a queue pair's; NULL: it has none. */
+    /* The lock of the wire's state, acquired after that of a queue pair; NULL: it has none. */
     void (*lock)(void);
     void (*unlock)(void);
 
-    /* Connected queue pairs; attach and detach need the QP's lock, as quiet and reserve do. */
-    bool (*attach)(
-        struct qp *q,
-        uint32_t node); /* called when the node of its peer is known: sets q->wire; false: no memory */
+    /* Connected queue pairs. The QP's lock is held in attach, detach, quiet and reserve. */
+    /* Called when the node of the peer is known: sets q->wire. False: no memory. */
+    bool (*attach)(struct qp *q, uint32_t node);
     void (*detach)(struct qp *q);
-    void (*progress)(struct qp *q,
-                     uint64_t now); /* runs the send queue; both locks held; now 0: read the clock */
-    void (*reserve)(struct qp *q,
-                    struct wqe *w); /* rate and latency of the ports decide when it may arrive */
-    void (*moved)(struct qp *q);    /* its path has changed; both locks held */
-    /* The queue pair has failed: returns when none of its requests touches its memory any more. */
+    /* Runs the send queue; both locks are held. now 0: the wire reads the clock. */
+    void (*progress)(struct qp *q, uint64_t now);
+    /* Computes the times at which the request and its acknowledgement arrive, from rate and latency of the
+     * ports. */
+    void (*reserve)(struct qp *q, struct wqe *w);
+    /* Called when the path of the QP has changed; both locks are held. */
+    void (*moved)(struct qp *q);
+    /* The queue pair has failed: returns when none of its requests accesses its memory any more. */
     void (*quiet)(struct qp *q);
-    /* The region is deregistered: returns when nothing touches it any more. The wire's lock is held. */
+    /* The region is deregistered: returns when no request accesses it any more. The wire's lock is held. */
     void (*retract)(struct sh_mr *s);
 
-    /* Datagrams. */
-    /* ANS_OK, also when it was lost; ANS_REFUSED: the system does not let us reach a process that lives. */
+    /* Sends a datagram. ANS_OK, also if it was lost; ANS_REFUSED: the system does not permit access to the
+     * target process. */
     enum answer (*datagram)(uint32_t node, uint32_t qpn, const struct request *r, const struct iovec *iov,
                             int n);
     void (*multicast)(struct qp *q, const struct path *to, const struct request *r, const struct iovec *iov,
                       int n);
     void (*group)(const uint8_t gid[16], bool join);
 
-    /* Packets of the switch's barrier unit, to it and from it to the process at a port of it. */
+    /* Packets to the barrier unit of the switch, and from it to the process at one of its ports. */
     void (*to_switch)(const struct softib_packet *p);
     void (*from_switch)(const struct softib_packet *p);
 };
 
-/* Set when the process joins its fabric. Far is NULL unless wire=tcp. */
+/* Set when the process joins its fabric. wire_far is NULL unless wire=tcp. */
 extern const struct wire *wire_near, *wire_far;
 
 static inline const struct wire *wire_to_node(uint32_t node)

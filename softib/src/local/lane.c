@@ -1,9 +1,12 @@
-/* lane.c: see lane.h. Who delivers to a member, itself or another, holds its lock; so does who changes its bits in `asleep` and `dozing`.
+/* lane.c: see lane.h. A thread that delivers to a member, of the member's process or of another one, holds
+ * the member's lock, and so does a thread that changes the member's bits in `asleep` and `dozing`.
  *
- * Nobody is forgotten: a program that is about to sleep sets its bit and then looks for packets; a sender publishes its packet
- * and then looks for bits. Who delivers to a sleeper clears the bit only when the sleeper has an event (its CQ is no
- * longer armed), and looks for packets again after it gave back the lock. One that fetched an event of another CQ since it armed this one
- * is most likely awake, and its bit is in `dozing`: only a sender that looks again after a while delivers to it.
+ * No sleeping member misses a packet: a program that is about to sleep sets its bit and then checks for
+ * packets; a sender publishes its packet and then checks the bits. A thread that delivers to a sleeping
+ * member clears the bit only if the member has an event (its CQ is not armed any more), and checks for
+ * packets again after it has released the lock. A member that fetched an event of another CQ since it
+ * armed this one is probably awake, and its bit is in `dozing`: only a sender that checks again after a
+ * while delivers to it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "local/lane.h"
@@ -12,14 +15,14 @@
 #include "memory/gpu.h"
 #include <stdlib.h>
 
-#define PATIENCE 10000 /* failed attempts after which the lock owner is checked to be alive */
-#define LATE     NS_MS /* age after which a sender wakes sleeping members itself */
-#define STUCK    NS_S  /* time that a sender waits for a process that is delivering */
+#define PATIENCE 10000 /* failed attempts after which a thread checks whether the lock owner is alive */
+#define LATE     NS_MS /* age of a packet after which its sender wakes sleeping members itself */
+#define STUCK    NS_S  /* limit of a sender's wait for a process that is delivering */
 
 _Static_assert(sizeof(struct request) <= LANE_HEAD, "a packet has room for its request");
 _Static_assert(GROUP_QPS <= 64 * LANE_WORDS, "a bit for each member");
 
-/* One of our QPs in a group. */
+/* A QP of this process in a group. */
 struct membership {
     struct membership *next;
     int row, i;
@@ -32,7 +35,7 @@ _Atomic uint64_t lane_delivered;
 atomic_uint lane_memberships;
 static struct lock mine_lock;
 static struct membership *mine;
-static _Atomic uint64_t sent[GROUPS];             /* packets of the lane after our last one */
+static _Atomic uint64_t sent[GROUPS]; /* number behind the last packet of this process in each lane */
 static _Atomic uint64_t sleepers_of[GROUPS / 64]; /* lanes to poll again when `later` runs */
 static void run_lane_task(struct task *t);
 static struct task later = {.run = run_lane_task};
@@ -73,7 +76,8 @@ static void lane_deliver(const struct reg_packet *p, struct peer *owner, uint32_
         ud_deliver_numbered(owner, qpn, &r, &iov, 1, number);
 }
 
-/* Delivers all that has arrived at member i, whose lock is held. Returns when the next packet arrives, NEVER: there is none. */
+/* Delivers the packets that have arrived at member i, whose lock is held. Returns the time at which the
+ * next packet arrives; NEVER: there is none. */
 static uint64_t lane_deliver_to_member(int row, int i, struct peer *owner, uint32_t qpn)
 {
     struct reg_lane *l = &proc.reg->lane[row];
@@ -132,7 +136,8 @@ static void lane_skip_to_tail(struct reg_lane *l, int i)
     set_sleep_state(l, i, AWAKE);
 }
 
-/* Skips undelivered packets of a slow member before number `must`, to make room for newer ones. Its lock is held. */
+/* Skips undelivered packets of a slow member before number `must`, to make room for newer ones. Its lock
+ * is held. */
 static void lane_skip_packets(int row, int i, uint64_t must)
 {
     struct reg_taker *m = &proc.reg->lane[row].taker[i];
@@ -142,7 +147,8 @@ static void lane_skip_packets(int row, int i, uint64_t must)
     }
 }
 
-/* Delivers packets on behalf of another process's member. Returns false if another thread is delivering to it. */
+/* Delivers packets on behalf of another process's member. Returns false if another thread is delivering to
+ * it. */
 static bool lane_deliver_for_other(int row, int i, uint64_t must, uint64_t *next)
 {
     struct reg_lane *l = &proc.reg->lane[row];
@@ -180,8 +186,8 @@ static bool has_sleepers(struct reg_lane *l, bool dozing)
     return any != 0;
 }
 
-/* Delivers to at most `most` sleeping members with pending packets. *met: set if there were some. Returns true if
- * there may be more. */
+/* Delivers to at most `most` sleeping members with pending packets. *met: set if there were some. Returns
+ * true if there may be more. */
 static bool lane_deliver_to_sleepers(int row, int most, bool dozing, bool *met)
 {
     struct reg_lane *l = &proc.reg->lane[row];
@@ -208,10 +214,10 @@ static bool lane_deliver_to_sleepers(int row, int most, bool dozing, bool *met)
     return more;
 }
 
-/* Wakes sleeping members with pending packets. While a woken process has not yet searched for further sleepers,
- * `waking` is 1 and senders wake nobody: otherwise the sender of many packets would wake all of them. `waking` is set
- * before a process is woken, which may clear it; the process that clears it searches once more, because a sender may have found
- * it set. */
+/* Wakes sleeping members with pending packets. While a woken process has not yet searched for further
+ * sleeping members, `waking` is 1 and senders wake no member: otherwise the sender of many packets would
+ * wake all of them. `waking` is set before a process is woken, which may clear it; the process that clears
+ * it searches once more, because a sender may have found it set. */
 static bool lane_wake_members(int row, int most, bool dozing)
 {
     struct reg_lane *l = &proc.reg->lane[row];
@@ -227,8 +233,8 @@ static bool lane_wake_members(int row, int most, bool dozing)
 
 /* ---- sending ---- */
 
-/* Delivers to a member that has not taken the packets before `must`. Returns false if the delivering thread makes no
- * progress; its process may be stopped. */
+/* Delivers to a member that has not taken the packets before `must`. Returns false if the delivering
+ * thread makes no progress; its process may be stopped. */
 static bool deliver_until(int row, int i, uint64_t must)
 {
     uint64_t next, give_up = 0;
@@ -252,7 +258,7 @@ static bool make_room(int row, uint64_t tail)
     const uint64_t must = tail - LANE_PACKETS + 1;
     const int top = (int)atomic_load(&g->top);
     uint64_t floor = tail;
-    /* Members that have left count too: another process may still deliver to them. */
+    /* Members that have left are included: another process may still deliver to them. */
     for (int i = 0; i < top; i++) {
         if (atomic_load(&l->taker[i].taken) < must && !deliver_until(row, i, must))
             return false;
@@ -355,7 +361,8 @@ void lane_take_all(void)
     }
 }
 
-/* Runs when a packet is due to arrive, or when a member that should have woken others was slow, stopped or killed. */
+/* Runs when a packet is due to arrive, or when a member that should have woken others was slow, stopped or
+ * killed. */
 static void run_lane_task(struct task *t)
 {
     (void)t;
@@ -382,7 +389,8 @@ void lane_check_armed(void)
         shlock_lock(&l->taker[m->i].lock);
         set_sleep_state(l, m->i, ASLEEP);
         shlock_unlock(&l->taker[m->i].lock);
-        lane_deliver_own(m); /* refused: the delivering thread polls once more and knows that we sleep */
+        lane_deliver_own(
+            m); /* refused: the delivering thread checks for packets once more, and the bit is set */
     }
     spinlock_release(&mine_lock);
 }
@@ -403,8 +411,9 @@ void lane_mark_awake(void)
 
 /* ---- members ---- */
 
-/* The lane's lock is held from the choice of the first packet until the member's number is in the registry: a sender that did not see
- * the number in between would overwrite packets that the member has not taken. */
+/* The lane's lock is held from the choice of the first packet until the member's number is in the
+ * registry: a sender that did not see the number in between would overwrite packets that the member has
+ * not taken. */
 bool lane_open(int row, int i, struct ibv_qp *v)
 {
     struct reg_lane *l = &proc.reg->lane[row];
@@ -446,7 +455,7 @@ void lane_close(int row, int i)
             break;
         }
     spinlock_release(&mine_lock);
-    /* Who delivers to it holds its lock; who takes the lock later finds no number. */
+    /* A thread that delivers to the member holds its lock; a later one finds no number. */
     shlock_lock(&l->taker[i].lock);
     lane_skip_to_tail(l, i);
     shlock_unlock(&l->taker[i].lock);
@@ -476,7 +485,7 @@ void lane_renumber_members(int row)
 void lane_rename(int row, const uint8_t gid[16])
 {
     struct reg_lane *l = &proc.reg->lane[row];
-    shlock_lock(&l->lock); /* a sender may still mean the old group */
+    shlock_lock(&l->lock); /* waits for senders to the former group */
     memcpy(proc.reg->group[row].gid, gid, 16);
     for (int w = 0; w < LANE_WORDS; w++) {
         atomic_store(&l->asleep[w], 0);

@@ -1,10 +1,10 @@
-/* lane.h: multicast within a machine. The sender writes a packet once, into the lane of its group: memory of the registry that stands
- * for the switch. Each member takes its copies from there when it polls, so a packet costs its sender the same for any number of
- * members. A member whose program sleeps until an event comes does not poll. Others deliver to it: the sender to
- * one such member, and everybody who takes a packet to two more.
+/* lane.h: multicast within a machine. The sender writes a packet once, to the lane of its group in the
+ * registry. Each member copies packets from there when it polls, so that the cost for the sender does not
+ * depend on the number of members. A member whose program sleeps until an event does not poll. Other
+ * processes deliver to it: the sender to one such member, and each member that takes a packet to two more.
  *
- * A lane holds LANE_PACKETS. Before the sender overwrites a packet that a member has not taken (its program computes, or is
- * stopped), it delivers to that member, as an adapter would.
+ * A lane contains LANE_PACKETS packets. Before the sender overwrites a packet that a member has not taken
+ * (its program computes, or is stopped), the sender delivers to that member, as an adapter would.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_LANE_H
@@ -12,12 +12,13 @@
 
 #include "hca/wire.h"
 
-/* A QP of ours becomes member i of a group, and its number is stored in the registry; or ceases to be, after its number was removed. The
- * registry's lock is held. False: no memory. */
+/* lane_open: a QP of this process, whose number is stored in the registry, becomes member i of the group
+ * in that row. False: no memory. lane_close: the QP, whose number was removed, leaves the group. The
+ * registry's lock is held. */
 bool lane_open(int row, int i, struct ibv_qp *v);
 void lane_close(int row, int i);
-void lane_renumber_members(int row);              /* members have come or gone */
-void lane_rename(int row, const uint8_t gid[16]); /* the row is for another group from now on */
+void lane_renumber_members(int row);              /* called when members have joined or left */
+void lane_rename(int row, const uint8_t gid[16]); /* called when the row is reused for another group */
 void lane_reset_after_fork(void);                 /* in a forked child */
 
 void lane_send(uint32_t from, const uint8_t gid[16], const struct request *r, const struct iovec *iov, int n,
@@ -34,7 +35,7 @@ static inline void lane_poll(void)
                      atomic_load_explicit(&lane_delivered, memory_order_relaxed)))
         lane_take_all();
 }
-void lane_check_armed(void); /* a CQ was armed: the program may sleep until an event comes */
-void lane_mark_awake(void);  /* it fetched an event */
+void lane_check_armed(void); /* called when a CQ was armed: the program may sleep until its event */
+void lane_mark_awake(void);  /* called when the program fetched an event */
 
 #endif

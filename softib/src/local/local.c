@@ -1,5 +1,4 @@
-/* local.c: the table of operations of the shared-memory wire. It has no state of its own: the queue pair's
- * lock and the locks in the arenas are enough.
+/* local.c: the table of operations of the shared-memory wire, which has no state and no lock of its own.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "local/local.h"
@@ -43,7 +42,7 @@ static void local_send_multicast(struct qp *q, const struct path *to, const stru
 
 static void local_join_group(const uint8_t gid[16], bool join)
 {
-    (void)gid, (void)join; /* the registry holds all there is to know */
+    (void)gid, (void)join; /* the registry contains the members */
 }
 
 static void send_to_switch(const struct softib_packet *p)

@@ -6,8 +6,7 @@
 #include "hca/responder.h"
 #include "hca/send_queue.h"
 
-/* Books time on a port's wire: one direction is a token bucket whose level is the time it will next be idle.
- */
+/* Reserves time on one direction of a link: a token bucket whose level is the time at which the link is next idle. */
 static uint64_t pace_reserve_time(_Atomic uint64_t *free_at, uint64_t rate, uint64_t bytes, uint64_t now)
 {
     if (!rate)
@@ -20,7 +19,7 @@ static uint64_t pace_reserve_time(_Atomic uint64_t *free_at, uint64_t rate, uint
     return end;
 }
 
-/* Books one direction of a port, and the adapter's bus, which carries both. */
+/* Reserves time on one direction of a port, and on the adapter's bus, which carries both directions. */
 static uint64_t book_port_time(uint32_t linear, bool out, uint64_t bytes, uint64_t now)
 {
     const struct fab_port *f = &proc.fab.port[linear];
@@ -29,9 +28,9 @@ static uint64_t book_port_time(uint32_t linear, bool out, uint64_t bytes, uint64
     return f->bus ? max_u64(end, pace_reserve_time(&bus->bus_free, f->bus, bytes, now)) : end;
 }
 
-/* One packet leaves our port and the switch makes the copies. It must not send more than the slowest port of the group takes, from all
- * senders together. What else those ports receive is reckoned when a member takes the packet, so that the sender
- * does the same work for any number of members. With wire=tcp what the ports of other nodes are busy with is not known here. */
+/* A packet leaves the sender's port once, and the switch copies it. All senders together are limited to the rate of the slowest port of
+ * the group. Other traffic of the members' ports is accounted for when a member takes the packet, so that the work of the sender does
+ * not depend on the number of members. With wire=tcp the traffic of ports of other nodes is not known. */
 static void reserve_multicast(struct qp *q, struct wqe *w)
 {
     uint64_t now = now_ns(), bytes = w->length + 30ull;
@@ -72,7 +71,7 @@ void local_reserve_bandwidth(struct qp *q, struct wqe *w)
         return;
     uint64_t now = now_ns();
     uint64_t latency = fabric_latency(&proc.fab, q->linear, at.linear);
-    bool read = w->opcode == IBV_WR_RDMA_READ; /* a request goes there, the data comes back */
+    bool read = w->opcode == IBV_WR_RDMA_READ; /* the data is transferred in the other direction */
     uint32_t from = read ? at.linear : q->linear, to = read ? q->linear : at.linear;
     uint64_t bytes =
         w->length + 30ull * count_packets(w->length, (uint32_t)q->attr.path_mtu); /* headers and CRCs */

@@ -1,7 +1,6 @@
-/* requester.c: the sender's half in shared memory. It runs the send queue in order, each request from the
- * check of its buffers to its completion. The thread that posted the request does this when nothing prevents
- * it. Otherwise (no receive posted, peer not there, limit of rate or latency) the engine thread or a polling
- * thread does it later.
+/* requester.c: the sender's part in shared memory. It executes the send queue in order, each request from the check of its buffers to
+ * its completion. Usually the posting thread executes a request. If that is not possible (no receive posted, peer not ready, limit of
+ * rate or latency), the engine thread or a polling thread executes it later.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "local/local.h"
@@ -66,7 +65,7 @@ static void count_traffic(struct qp *q, struct wqe *w, uint32_t to, enum answer 
     uint32_t from = q->linear;
     if (a == ANS_RNR)
         port_count(to, CNT_RNR_NAKS, 1);
-    if (w->opcode == IBV_WR_RDMA_READ) { /* reversed direction of data */
+    if (w->opcode == IBV_WR_RDMA_READ) { /* data is transferred from the target */
         from = to;
         to = q->linear;
     }

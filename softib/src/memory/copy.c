@@ -1,7 +1,7 @@
-/* copy.c: copies between two processes of this machine: by direct stores when the other side's memory is
- * mapped here, else by process_vm_writev and process_vm_readv. The tail of a copy must become visible last: a
- * direct copy ends with a release store; a cross-memory copy puts the tail into an iovec of its own, because
- * the kernel takes and releases the target's memory lock between two iovecs.
+/* copy.c: copies between two processes of this machine: by direct stores if the other process's memory is mapped, else by
+ * process_vm_writev and process_vm_readv. The last byte of a copy must become visible last: a direct copy ends with a release store;
+ * a cross-memory copy has the last byte in a separate iovec, because the kernel acquires and releases the target's memory lock
+ * between two iovecs.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "memory/copy.h"
@@ -16,13 +16,13 @@ static void store_last_byte_last(char *dst, const char *src, size_t n)
 {
     if (!n)
         return;
-    if (n == 8 && !((uintptr_t)dst & 7)) { /* one store carries it all */
+    if (n == 8 && !((uintptr_t)dst & 7)) { /* one store for all bytes */
         uint64_t v;
         memcpy(&v, src, 8);
         __atomic_store_n((uint64_t *)(void *)dst, v, __ATOMIC_RELEASE);
         return;
     }
-    char last = src[n - 1]; /* a program may send to itself, onto the same bytes */
+    char last = src[n - 1]; /* read first: a program may send a buffer to itself */
     if (n > 1)
         memmove(dst, src, n - 1);
     __atomic_store_n(dst + n - 1, last, __ATOMIC_RELEASE);
@@ -36,7 +36,7 @@ static bool copy_is_all_mapped(const struct rseg *s, int n)
     return true;
 }
 
-/* A copy by a driver, which stores the bytes in any order, its last byte last. */
+/* Copies by the driver, which stores bytes in any order, all but the last byte and then the last byte. */
 static bool gpu_move_last_last(char *to, const char *from, size_t n)
 {
     char last;
@@ -50,7 +50,7 @@ static bool gpu_move_last_last(char *to, const char *from, size_t n)
     return true;
 }
 
-/* As memmove, or as store_last_byte_last for the `last` piece. False: the driver of a device refused. */
+/* memmove or, for the last piece, store_last_byte_last. False: the driver of a device reported an error. */
 static bool move_piece(char *to, const char *from, size_t n, bool last)
 {
     if (UNLIKELY(atomic_load_explicit(&gpu_used, memory_order_relaxed)) && n && gpu_involved(to, from))
@@ -105,7 +105,7 @@ static bool copy_direct_from_remote(const struct rseg *src, const struct iovec *
     return true;
 }
 
-/* The first n bytes of a segment list as iovecs, the tail split off. */
+/* Fills `out` with the first n bytes of a segment list. split: the last byte is a separate iovec. */
 static unsigned long remote_iov(const struct rseg *s, uint64_t n, bool split, struct iovec *out)
 {
     unsigned long k = 0;
@@ -146,8 +146,8 @@ static bool copy_cross_process_out(struct peer *to, const struct iovec *src, uns
     return check_cross_copy(to, share_move(to->pid, false, src, ns, dst, nd), n);
 }
 
-/* Device memory of this process, and memory of another one that is not mapped here: the kernel cannot copy between them, so that the
- * bytes go through a buffer. */
+/* Copies through a buffer between device memory of this process and memory of another process that is not mapped: the kernel cannot
+ * copy between them directly. */
 static bool cross_staged(struct peer *p, bool inward, const struct iovec *far, int nfar,
                          const struct iovec *near, int nnear, uint64_t n)
 {
@@ -175,7 +175,7 @@ static bool cross_staged(struct peer *p, bool inward, const struct iovec *far, i
     return good;
 }
 
-/* The pieces are device memory, which only gpu_move reaches. */
+/* True if a piece is device memory, which only gpu_move can access. */
 static bool needs_stage(const struct iovec *near, int n)
 {
     return UNLIKELY(atomic_load_explicit(&gpu_used, memory_order_relaxed)) &&
@@ -199,7 +199,7 @@ bool copy_to_peer(struct peer *to, struct rseg *dst, int nd, const struct iovec 
         return cross_staged(to, false, riov, (int)k, src, ns, n);
     }
     if (n >= SHARE_MIN && share_is_worthwhile(to)) {
-        /* All but the last byte, by two processes at once; the last one when the others are there. */
+        /* Two processes copy all bytes but the last one in parallel; the last byte follows. */
         k = remote_iov(dst, n - 1, false, riov);
         if (share_copy(to, false, riov, (int)k, src, ns, n - 1)) {
             struct iovec last, end;
@@ -219,7 +219,7 @@ bool copy_from_peer(struct peer *from, const struct rseg *src, int nsrc, const s
     if (!n)
         return true;
     if (copy_is_all_mapped(src, nsrc)) {
-        /* An RDMA read is carried out behind the writes before it on its connection. */
+        /* An RDMA READ is executed after the writes before it on its connection. */
         atomic_thread_fence(memory_order_seq_cst);
         dma_begin();
         const bool good = copy_direct_from_remote(src, dst, n);

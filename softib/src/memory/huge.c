@@ -1,12 +1,11 @@
-/* huge.c: requests huge pages from the kernel under registered private memory, where a mapping contains whole
- * ones. The kernel looks up the pages of a cross-memory copy one by one, and with huge pages the copy is
- * twice as fast. Collapsing small pages into huge ones costs as much as twenty such copies, which pays only if
- * the memory is used again. Therefore a region gets huge pages when it is used again. Each one that is earns credit, on
- * which new regions get theirs at once; a program that sends every message from new memory has none, and pays
- * nothing.
+/* huge.c: requests huge pages from the kernel for registered private memory that covers whole huge pages. The kernel looks up the
+ * pages of a cross-memory copy one by one; with huge pages the copy is twice as fast. Collapsing small pages into huge ones costs as
+ * much as twenty such copies, which is worthwhile only if the memory is used repeatedly. Therefore a region is moved to huge pages
+ * when it is used again. Each reused region adds to a credit, with which new regions are moved at registration; a program that sends
+ * every message from new memory has no credit and no cost.
  *
- * The program only notices slightly more memory in use, where a huge page extends beyond the registered
- * range. All pages of the region are present afterwards, as they are when an HCA pins them.
+ * The program uses slightly more memory if a huge page extends beyond the registered range. All pages of the region are present
+ * afterwards, like pages that an HCA has pinned.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "memory/huge.h"
@@ -23,11 +22,11 @@
 #define MADV_COLLAPSE 25
 #endif
 
-#define SHARE    4   /* the part of a huge page that must be registered, unless the rest is in use too */
-#define CREDIT   256 /* huge pages, at most */
+#define SHARE    4   /* 1 / SHARE of a huge page must be registered, unless the rest is in use, too */
+#define CREDIT   256 /* limit of the credit, in huge pages */
 #define PAUSE_NS (1 * NS_S)
 
-static uint64_t huge_bytes; /* 0: none to be had */
+static uint64_t huge_bytes; /* size of a huge page; 0: not available */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static bool read_line(const char *path, char *buf, size_t n)
@@ -40,7 +39,7 @@ static bool read_line(const char *path, char *buf, size_t n)
     return got > 0;
 }
 
-/* A user who disabled huge pages for the whole machine is not overruled. */
+/* If huge pages are disabled for the whole machine, none are requested. */
 static void find_huge_page_size(void)
 {
     char buf[128];
@@ -53,7 +52,7 @@ static void find_huge_page_size(void)
 
 static void prepare_heap(void)
 {
-    static void *volatile room; /* never touched, so no memory: the heap's first huge page begins in it */
+    static void *volatile room; /* padding before the heap's first huge page; never accessed, so it takes no memory */
     const char *wish = getenv("SOFTIB_MALLOC");
     pthread_once(&once, find_huge_page_size);
     if (!huge_bytes || (wish && !strcmp(wish, "leave")) || !keepheap_set_thresholds())
@@ -116,9 +115,9 @@ bool huge_pages(uint64_t addr, uint64_t len, uint64_t map_start, uint64_t map_en
             !madvise((void *)(uintptr_t)at, huge_bytes, MADV_COLLAPSE))
             continue;
         all = false;
-        if (errno == EAGAIN) /* a page is being copied just now */
+        if (errno == EAGAIN) /* a copy is using a page */
             continue;
-        /* No huge page left: looking for one again would cost each registration time. */
+        /* No huge page is free: further attempts would make every registration slower. */
         atomic_store(&not_before, now_ns() + PAUSE_NS);
         break;
     }

@@ -7,17 +7,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Makes malloc take large blocks from the heap, where they cover whole huge pages; separately mapped blocks
- * mostly do not. Affects buffers allocated after this. */
+/* Configures malloc to allocate large blocks from the heap, where they cover whole huge pages; separately
+ * mapped blocks usually do not. Affects later allocations. */
 void huge_heap(void);
-/* Messages shorter than this are not worth it. */
+/* Bytes of the shortest message that is counted as a use of its region. */
 #define HUGE_LEAST (64ull << 10)
-/* huge_take_credit: true if a region of this length gets huge pages at registration; others get them when they are used
- * again. */
+/* huge_take_credit: true if a region of this length is moved to huge pages at registration; other regions
+ * are moved when large messages use them repeatedly. */
 bool huge_take_credit(uint64_t len);
 void huge_renew_credit(uint64_t len);
-/* Moves a region, which lies in one private mapping [map_start, map_end), to huge pages. Returns false if part of it
- * was in use and another attempt is worthwhile. */
+/* Moves a region in the private mapping [map_start, map_end) to huge pages. Returns false if a part of it
+ * was in use, so that a later attempt may succeed. */
 bool huge_pages(uint64_t addr, uint64_t len, uint64_t map_start, uint64_t map_end);
 
 #endif

@@ -7,7 +7,7 @@
 #include "base/base.h"
 #include <sys/uio.h>
 
-/* Bytes [off, off+len) of a list, as a list; returns its length. */
+/* Fills `out` with the pieces of bytes [off, off + len) of a list; returns their number. */
 static inline int iov_slice(const struct iovec *iov, int n, uint64_t off, uint64_t len, struct iovec *out)
 {
     int k = 0;

@@ -1,5 +1,5 @@
-/* mapping.c: see mapping.h. From Linux 6.11 on PROCMAP_QUERY returns a single mapping. Older kernels only have the text of all mappings, whose
- * length grows with their number: reading it was the largest part of the cost of registering memory.
+/* mapping.c: see mapping.h. Since Linux 6.11 PROCMAP_QUERY returns a single mapping. Older kernels offer only the text of all mappings,
+ * which took most of the time of a registration.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "memory/mapping.h"
@@ -13,7 +13,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* As in linux/fs.h of Linux 6.11, which Debian 12 does not have. */
+/* From linux/fs.h of Linux 6.11, which Debian 12 does not have. */
 struct query {
     uint64_t size, flags, addr;
     uint64_t start, end, vma_flags, page_size, offset, inode;
@@ -27,7 +27,7 @@ struct query {
 
 static enum kind mapping_kind(bool shared, uint64_t ino, const char *name)
 {
-    bool plain = !*name || !strcmp(name, "[heap]"); /* no stack */
+    bool plain = !*name || !strcmp(name, "[heap]"); /* not a stack */
     return shared && ino ? MAP_SHARED_FILE : !shared && !ino && plain ? MAP_PRIVATE_ANON : MAP_OTHER;
 }
 
@@ -41,7 +41,7 @@ int mapping_query(uint64_t addr, uint64_t len, struct mapping *m)
     if (fd < 0)
         return -1;
     int rc = ioctl(fd, QUERY, &q);
-    const bool known = !rc || errno == ENOENT; /* the latter: nothing is mapped there */
+    const bool known = !rc || errno == ENOENT; /* ENOENT: the address is not mapped */
     if (!rc && !q.inode && !(q.vma_flags & QUERY_SHARED)) {
         struct query named = {
             .size = sizeof(named), .addr = addr, .name_size = sizeof(name), .name = (uintptr_t)name};
@@ -99,6 +99,6 @@ bool mapping_is_present(uint64_t addr, uint64_t len)
     char byte;
     const struct iovec here = {&byte, 1}, there = {(void *)(uintptr_t)addr, 1};
     return !len || ((!msync((void *)(uintptr_t)start, addr + len - start, MS_ASYNC) || errno != ENOMEM) &&
-                    /* without access: memory of a GPU */
+                    /* a mapping without access rights: memory of a GPU */
                     (process_vm_readv(getpid(), &here, 1, &there, 1, 0) == 1 || errno != EFAULT));
 }

@@ -1,4 +1,4 @@
-/* mapping.h: what kind of memory a region is: which mapping of this process holds it.
+/* mapping.h: finds the mapping of this process that contains a region, and its kind.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_MEMORY_MAPPING_H
@@ -12,11 +12,11 @@ enum kind { MAP_OTHER, MAP_PRIVATE_ANON, MAP_SHARED_FILE };
 
 struct mapping {
     uint64_t start, end, offset, ino;
-    dev_t dev; /* an inode's number is unique on its device only */
+    dev_t dev; /* with `ino`, identifies the file */
     enum kind kind;
 };
 
-/* Finds the mapping that contains all of [addr, addr+len) and is writable; false if there is none. */
+/* Finds the writable mapping that contains [addr, addr+len); false if there is none. */
 bool mapping_find(uint64_t addr, uint64_t len, struct mapping *m);
 
 /* True if every page of [addr, addr+len) is mapped. */

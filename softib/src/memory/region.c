@@ -11,8 +11,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define PAGE_SHIFT 12 /* of what is counted */
-#define STALE_MAX  16 /* mappings of regions that are gone, besides as many as there are of others */
+#define PAGE_SHIFT 12 /* transferred bytes are counted in pages of 4 KiB */
+#define STALE_MAX  16 /* limit of stale mappings, in addition to the number of valid ones */
 
 /* Unmaps regions that were deregistered, except those that another thread of this process uses: the owner clears the key before it waits
  * for transfers. */
@@ -47,8 +47,8 @@ static void unmap_device_memory(struct mr_map *m)
     gpu_unmap(m->map);
 }
 
-/* Other mappings of the owner's device memory that are stale go first: each keeps memory of the device from being freed, which is
- * scarcer than that of processors. */
+/* Maps device memory of the owner. Stale mappings of the owner's device memory are unmapped first: they prevent that the memory, which
+ * is scarcer than host memory, is freed. */
 static void map_device_memory(struct mr_map *m, struct peer *owner, const struct sh_mr *s)
 {
     const struct gpu_handle *handle = peer_arena_address(owner, s->file_off);
@@ -79,7 +79,7 @@ static void map_file(struct mr_map *m, struct peer *owner, const struct sh_mr *s
     m->unmap = unmap_file;
 }
 
-/* Maps a peer's shared region here; NULL if that is impossible, which is recorded as well. */
+/* Maps a peer's shared region. NULL: not possible, which is recorded, too. */
 static char *map_region(struct peer *owner, const struct sh_mr *s, uint32_t key)
 {
     struct mr_map **bucket = &owner->maps[(key >> MR_SHIFT) % MR_MAPS];
@@ -116,8 +116,8 @@ static bool region_has_lost_pages(const struct sh_mr *s, uint64_t addr, uint64_t
     return UNLIKELY(s->access & MR_ON_DEMAND) && !mapping_is_present(s->addr + (addr - s->iova), len);
 }
 
-/* Counts the bytes moved. Private memory that has moved twice its length will probably move more, so its owner gets
- * the request to move it to huge pages. */
+/* Counts the bytes transferred. When twice the length of a private region was transferred, more transfers are likely, and its owner
+ * is requested to move the region to huge pages. */
 static void count_region_use(struct peer *owner, struct sh_mr *s, uint32_t key, uint64_t len)
 {
     if (LIKELY(len < HUGE_LEAST) || s->fd >= 0 || mr_window_type(s) || s->access & (MR_ON_DEMAND | MR_GPU))

@@ -1,7 +1,6 @@
-/* share.c: see share.h. The sender opens a shared copy in the target's arena. Both sides claim pieces by
- * advancing one word, `next`. Each piece costs a system call, so the first pieces are large: half of what is
- * left, or a third for the side that writes into the other's memory, which is slower. Pieces get smaller
- * towards the end, so that neither side waits long for the other's last piece.
+/* share.c: see share.h. The sender opens a shared copy in the target's arena. Both sides claim pieces by advancing the word `next`. Each
+ * piece costs a system call, so the first pieces are large: half of the remaining bytes, or a third for the side that writes to the
+ * other process's memory, which is slower. Later pieces are smaller, so that neither side waits long for the last piece of the other.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "memory/share.h"
@@ -9,22 +8,22 @@
 #include <stdlib.h>
 
 #define PIECE_MIN   (32u << 10)
-#define PIECE_WORTH (64u << 10) /* ... of a copy that is long enough to have several */
+#define PIECE_WORTH (64u << 10) /* smallest piece of a copy that is long enough for several pieces */
 #define PIECE_MAX   (2u << 20)
-#define RING_MIN    (32u << 10) /* left to do */
+#define RING_MIN    (32u << 10) /* remaining bytes from which the other side is rung */
 #define ALONE_MAX   32u
 #define LATE_NS     (20 * NS_US)
 #define CLOSED      0xffffffffull
 #define ATTEND_NS   (200 * NS_US)
 #define ATTEND_LONG (2 * NS_MS)
 
-/* One side's part in one copy. */
+/* State of one side of a copy. */
 struct part {
     struct sh_copy *c;
     uint64_t number, total;
     uint64_t expect, got;
-    bool receiving; /* into our own memory */
-    unsigned turns; /* how often the other side took pieces between two of ours */
+    bool receiving; /* this side writes to its own memory */
+    unsigned turns; /* number of times that the other side claimed pieces between two of this side */
 };
 
 static uint64_t share_word_offset(uint64_t word)
@@ -102,9 +101,8 @@ static void share_encode_pieces(struct sh_piece *out, const struct iovec *iov, i
         out[i] = (struct sh_piece){(uintptr_t)iov[i].iov_base, iov[i].iov_len};
 }
 
-/* Waits for the pieces that the other side has taken. Its process may have lost the processor in the middle of one;
- * help that takes several times as long as our own copy would have is recorded as late. `began`: when our own part
- * began. */
+/* Waits for the pieces that the other side has claimed. Its process may have been preempted in the middle of a piece; help that takes
+ * several times as long as a copy by this process alone is recorded as late. began: start of this side's part. */
 static bool share_wait_helpers(struct peer *p, const struct part *part, uint64_t end, uint64_t began,
                                bool *late)
 {
@@ -119,7 +117,7 @@ static bool share_wait_helpers(struct peer *p, const struct part *part, uint64_t
         *late = *late || (turn % 16 == 15 && now_ns() > limit);
         if (turn < 4096) {
             spin_wait(&turn);
-        } else { /* a yield is not enough for a helper of lower priority */
+        } else { /* a helper of lower priority does not run after a yield */
             struct timespec t = {0, 50000};
             *late = true;
             nanosleep(&t, NULL);
@@ -154,7 +152,8 @@ bool share_copy(struct peer *p, bool inward, const struct iovec *far, int nfar, 
     bool ok = true, rung = atomic_load(&p->arena->attentive);
     while (ok && claim_piece(&part, &at, &len)) {
         ok = share_move_vector(p->pid, inward, near, nnear, far, nfar, at, len);
-        /* A polling program has come by now; if none has, and none will after a copy of its own, the engine is to. */
+        /* A polling program would have claimed a piece by now. If none has, the engine thread is woken, unless the target is making a
+         * copy of its own and will poll after it. */
         if (!rung && share_word_offset(atomic_load(&c->next)) == part.expect && n - part.expect >= RING_MIN &&
             atomic_load_explicit(&p->arena->copying, memory_order_relaxed) == 0) {
             atomic_store(&p->arena->help_requested, 1);
@@ -173,8 +172,8 @@ bool share_copy(struct peer *p, bool inward, const struct iovec *far, int nfar, 
 
 /* --- the helper --- */
 
-static atomic_uint helping;   /* threads of ours that move a piece now */
-static atomic_bool by_poller; /* a polling thread helped: the engine need not stay awake */
+static atomic_uint helping;   /* threads of this process that copy a piece */
+static atomic_bool by_poller; /* a polling thread helped: the engine thread need not stay awake */
 
 struct job {
     struct part part;
@@ -215,7 +214,7 @@ static void share_report_done(struct sh_copy *c, uint64_t number, uint64_t len)
         ;
 }
 
-/* Copies at most `most` pieces. Returns true if both sides alternated, that is, worked at the same time. */
+/* Copies at most `most` pieces. Returns true if both sides claimed pieces alternately, that is, worked in parallel. */
 static bool share_help_copy(struct sh_copy *c, unsigned most, uint64_t *got)
 {
     struct job j;
@@ -247,7 +246,7 @@ static bool share_help_all(unsigned most, uint64_t *got)
 void share_help(void)
 {
     uint64_t got = 0;
-    share_help_all(1, &got); /* one piece: what the program polls for may be there by then */
+    share_help_all(1, &got); /* one piece: the completion for which the program polls may have arrived then */
     if (got)
         atomic_store_explicit(&by_poller, true, memory_order_relaxed);
 }
@@ -280,14 +279,14 @@ static bool has_unclaimed_pieces(void)
 
 bool share_help_or_sleep(uint64_t due)
 {
-    static uint64_t until; /* the engine thread's own */
+    static uint64_t until; /* used by the engine thread only */
     bool requested = atomic_load_explicit(&proc.arena->help_requested, memory_order_relaxed) &&
                      atomic_exchange(&proc.arena->help_requested, 0);
     uint64_t now = until || requested ? now_ns() : 0, leave = min_u64(now + ATTEND_LONG, due), got = 0;
     unsigned turn = 0;
     if (!now)
         return false;
-    if (requested) /* too late perhaps for that copy, but the next one may follow it */
+    if (requested) /* that copy may have ended, but another one may follow */
         until = now + ATTEND_NS;
     atomic_store(&proc.arena->attentive, 1);
     atomic_store(&by_poller, false);
@@ -301,6 +300,6 @@ bool share_help_or_sleep(uint64_t due)
     if (now < until && !atomic_load(&by_poller))
         return true;
     atomic_store(&proc.arena->attentive, 0);
-    until = has_unclaimed_pieces() ? now : 0; /* opened by a process that still saw us polling */
+    until = has_unclaimed_pieces() ? now : 0; /* of a sender that did not ring because this thread was polling */
     return until;
 }

@@ -1,9 +1,10 @@
 /* share.h: large copies between the private memories of two processes. The kernel copies page by page and
- * spends more time on looking up pages than on copying, so that one processor reaches a third of the speed of
- * memcpy. With two processors it is faster: the copy is cut into pieces, and the sender and the target's
- * process (its engine thread or a polling thread) each take the next piece until none is left. If nobody
- * helps, the sender completes the copy alone and does not ask again for a while. The engine thread of a process that
- * copies itself is not woken: it would take the processor from that thread, which helps when it polls again.
+ * needs more time to look up pages than to copy them, so that one processor reaches a third of the speed
+ * of memcpy. Two processors are faster: the copy is divided into pieces, and the sender and a thread of
+ * the target's process (its engine thread or a polling thread) copy piece after piece until none is left.
+ * If no thread of the target helps, the sender completes the copy alone and requests no help for the next
+ * copies. The engine thread of a process is not woken while another thread of the process copies: it would
+ * compete for the processor with that thread, which helps at its next poll.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_SHARE_H
@@ -13,9 +14,10 @@
 #include "fabric/proc.h"
 #include <sys/uio.h>
 
-#define SHARE_MIN (64u << 10) /* below this the sender is done before help comes */
+#define SHARE_MIN (64u << 10) /* the sender completes shorter copies before help arrives */
 
-/* Copies by the kernel between `mine` and the other process's memory, and announces the copy to the other processes. */
+/* Copies between `mine` and the other process's memory by the kernel. arena->copying shows other processes
+ * that this process copies. */
 static inline ssize_t share_move(pid_t pid, bool read, const struct iovec *mine, unsigned long nm,
                                  const struct iovec *theirs, unsigned long nt)
 {
@@ -29,8 +31,8 @@ static inline ssize_t share_move(pid_t pid, bool read, const struct iovec *mine,
 }
 
 bool share_is_worthwhile(struct peer *p);
-/* Copies n bytes from near (this process) to far (process p), or back if `inward`. False: nothing was copied;
- * the caller copies alone. */
+/* Copies n bytes from `near` (this process) to `far` (process p), or in the other direction if `inward`.
+ * False: nothing was copied, and the caller copies alone. */
 bool share_copy(struct peer *p, bool inward, const struct iovec *far, int nfar, const struct iovec *near,
                 int nnear, uint64_t n);
 
@@ -39,10 +41,10 @@ static inline bool share_open(void)
     return atomic_load_explicit(&proc.arena->copies_open, memory_order_relaxed) != 0;
 }
 
-/* Called by threads that poll: copies one piece of each open shared copy. */
+/* Called by polling threads: copies one piece of each open shared copy. */
 void share_help(void);
-/* Called by the engine thread before it sleeps: helps while copies keep coming, but not beyond `due`, when it has
- * other work. Returns true if it should call again instead of sleeping. */
+/* Called by the engine thread before it sleeps: helps with copies until `due`, when the thread has other
+ * work. Returns true if the thread should call this function again instead of sleeping. */
 bool share_help_or_sleep(uint64_t due);
 /* Stops helping with copies whose sender has died. */
 void share_release_dead(void);

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/address.h"
 
-/* Which address of each port was taken; 0: none yet, else its number + 1. */
+/* Index of the address of each port that answered last, + 1; 0: none. */
 static _Atomic uint8_t taken[FAB_MAX_PORTS];
 
 struct in_addr address_of_port(uint32_t linear)

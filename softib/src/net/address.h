@@ -1,5 +1,4 @@
-/* address.h: remembers which address of a port reaches it, as connections have found out. It may be read
- * without a lock.
+/* address.h: records the addresses at which connections have reached a port. Readers need no lock.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_ADDRESS_H
@@ -10,7 +9,7 @@
 /* The address for a datagram to that port: the one that answered last, else the first. */
 struct in_addr address_of_port(uint32_t linear);
 bool address_is_known(uint32_t linear);
-bool address_is_registered(uint32_t linear, unsigned *n); /* the n-th answered last */
+bool address_is_registered(uint32_t linear, unsigned *n); /* *n: index of the address that answered last */
 void address_register(uint32_t linear, unsigned n);
 void address_drop(uint32_t linear);
 

@@ -1,5 +1,4 @@
-/* conn.c: what every part of a connection needs: the list of connections, how a connection breaks, the events
- * it waits for, the rate of its port.
+/* conn.c: common functions of connections: the list of connections, broken connections, events to wait for, the rate of ports.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/conn.h"
@@ -28,7 +27,7 @@ bool conn_any_broken(void)
     return any;
 }
 
-/* Books time on a token bucket that holds half a millisecond, so that a late wake-up costs no bandwidth. */
+/* Reserves time in a token bucket of half a millisecond, so that a late wake-up costs no bandwidth. */
 static uint64_t conn_reserve_time(_Atomic uint64_t *free_at, uint64_t rate, uint64_t bytes, uint64_t now)
 {
     uint64_t need = (uint64_t)((__uint128_t)bytes * NS_S / rate), old = atomic_load(free_at), end;

@@ -1,5 +1,5 @@
-/* conn_in.c: the receiving half of a connection: turns bytes into frames and stores payloads. The number of
- * unanswered requests is limited: while too many answers wait to be sent, nothing is read.
+/* conn_in.c: input of a connection: decodes frames and stores payloads. The number of unanswered requests
+ * is limited: while too many answers wait to be sent, no input is read.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/conn.h"
@@ -10,7 +10,7 @@
 
 static bool conn_read_some(struct conn *c, void *buf, size_t n, size_t *got)
 {
-    dma_begin(); /* `buf` may be the program's */
+    dma_begin(); /* `buf` may be memory of the program */
     ssize_t r = recv(c->fd, buf, n, MSG_DONTWAIT);
     dma_end();
     *got = r > 0 ? (size_t)r : 0;
@@ -21,7 +21,8 @@ static bool conn_read_some(struct conn *c, void *buf, size_t n, size_t *got)
     return false;
 }
 
-/* Stores received bytes at their destination. `last`: they include the final byte of a message, which is stored last. */
+/* Stores received bytes at their destination. `last`: they include the final byte of a message, which is
+ * stored last. */
 static void sink_store_bytes(struct sink *s, const uint8_t *p, size_t n, bool last)
 {
     while (n) {
@@ -48,7 +49,8 @@ static void sink_store_bytes(struct sink *s, const uint8_t *p, size_t n, bool la
     }
 }
 
-/* Reads the bulk of a large payload directly to its destination; its very last byte goes through the buffer. */
+/* Reads the bulk of a large payload directly to its destination; its very last byte goes through the
+ * buffer. */
 static bool read_direct(struct conn *c)
 {
     size_t want = c->in_left - 1, got;
@@ -142,8 +144,9 @@ static void stop_reading(struct conn *c)
 
 void conn_receive(struct conn *c)
 {
-    /* Bounded: a busy connection must not keep the lock from the others. Bytes already read are parsed before
-     * returning, since no further event reports them; only the port's rate and pending replies stop parsing. */
+    /* Limited, so that a busy connection does not hold the lock for long. Bytes already read are parsed
+     * before returning, since no further event reports them; only the port's rate and pending replies stop
+     * parsing. */
     for (int rounds = 0; rounds < 64 && !c->broken && !c->rx_pause && !conn_is_congested(c); rounds++) {
         size_t got;
         if (c->in_payload && c->rx_at == c->rx_end && read_direct(c))
@@ -157,10 +160,10 @@ void conn_receive(struct conn *c)
         bool drained = c->rx_end < CONN_BUFFER;
         conn_parse(c);
         if (drained && !c->in_payload)
-            break; /* the socket had no more */
+            break; /* the socket is empty */
     }
-    /* A polling program is about to see the message and will poll or answer at once: the acknowledgement can
-     * wait for that, and often leaves with the answer. */
+    /* A polling program will receive the message soon and then poll or answer: the acknowledgement waits
+     * for that and is often sent with the answer. */
     if (UNLIKELY(conn_is_congested(c)))
         stop_reading(c);
     if (c->ack_q && !c->ack_lazy && net_loop_is_aside() && !c->ctrl_len && !c->jobs)

@@ -1,6 +1,5 @@
-/* conn_open.c: opens, finds, wakes and closes connections. A connection that this process opens is tried at
- * all addresses of the peer (reach.c); an incoming one has proved its identity first (greet.c). In both cases
- * the node and member slot at the other end are known.
+/* conn_open.c: opens, finds, wakes and closes connections. For a connection that this process opens, all addresses of the peer are tried
+ * (reach.c); the caller of an incoming one has authenticated (greet.c). In both cases node and member slot of the peer are known.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/conn.h"
@@ -27,7 +26,7 @@ static void conn_free(struct conn *c)
     free(c);
 }
 
-/* Frees closed connections. While in use they are only marked; here no thread uses one. */
+/* Frees closed connections, which were only marked before. No thread uses a connection when this is called. */
 void conn_free_closed(void)
 {
     if (LIKELY(!conn_any_broken()))
@@ -73,7 +72,7 @@ static void conn_adopt(struct conn *c, int fd)
     c->fd = fd;
 }
 
-/* Called when the search for an address has ended: with a connected socket and our address on it, or with fd below 0. */
+/* Called when the search for an address has ended. fd: a connected socket, with the local address *me; < 0: there is none. */
 static void conn_open_on_reached(struct conn *c, int fd, const struct in_addr *me)
 {
     conn_user->routed(c->to, me);
@@ -83,7 +82,7 @@ static void conn_open_on_reached(struct conn *c, int fd, const struct in_addr *m
     }
     c->connecting = false;
     conn_adopt(c, fd);
-    conn_update_watch(c); /* its events were the attempt's until now */
+    conn_update_watch(c); /* the socket had the watch of the attempt */
     conn_send(c);
 }
 
@@ -113,7 +112,7 @@ bool conn_accepted(int fd, uint32_t node, uint32_t slot, uint32_t linear, uint32
     c->linear = linear;
     c->to = from;
     conn_adopt(c, fd);
-    conn_update_watch(c); /* its events were the caller's until now */
+    conn_update_watch(c); /* the socket had the watch of the caller */
     return true;
 }
 
@@ -153,5 +152,5 @@ void conn_reset_after_fork(void)
         if (c->fd >= 0)
             close(c->fd);
     }
-    conns = conn_hot = NULL; /* their memory stays: a child may not be able to free it */
+    conns = conn_hot = NULL; /* not freed: another thread of the parent may have held a lock of the allocator */
 }

@@ -1,6 +1,5 @@
-/* conn_out.c: the sending half of a connection: small frames that wait, answers to RDMA READs in pieces, and
- * the requests of the QPs in turn. An acknowledgement may be delayed for a moment, so that it leaves together
- * with the program's next message.
+/* conn_out.c: output of a connection: small frames, answers to RDMA READs in pieces, and the requests of the QPs in turn. An
+ * acknowledgement may be delayed for a short time, so that it is sent together with the program's next message.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/conn.h"
@@ -9,7 +8,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-static unsigned lazy; /* connections with an acknowledgement that waits */
+static unsigned lazy; /* connections with a delayed acknowledgement */
 
 void conn_delay_ack(struct conn *c)
 {
@@ -26,8 +25,8 @@ void conn_drop_ack(struct conn *c)
 
 void conn_flush_ack(struct conn *c)
 {
-    /* On the connection our own requests to that peer take: there it stays ahead of the program's answer, as
-     * an acknowledgement does on InfiniBand. */
+    /* On the connection for requests to that peer, so that the acknowledgement is received before the program's answer, as on
+     * InfiniBand. */
     struct remote *r = c->ack_q ? c->ack_q->remote : NULL;
     struct conn *with =
         r && r->conn && !r->conn->broken && !r->conn->connecting && !conn_is_congested(r->conn) ? r->conn : c;
@@ -106,7 +105,7 @@ static bool start_next_read_job(struct conn *c)
     if (c->tx_pause)
         return false;
     if ((c->tx_pause = port_book_time(j->q->linear, true, f.length)))
-        net_schedule_tick(c->tx_pause); /* this piece may go: the bucket was not empty before it */
+        net_schedule_tick(c->tx_pause); /* this piece is sent: the bucket was not empty before it */
     frame_encode(&f, net_fabric(), c->head);
     c->out[c->out_n++] = (struct iovec){c->head, FRAME_BYTES};
     if (f.length)
@@ -116,7 +115,7 @@ static bool start_next_read_job(struct conn *c)
     if (j->off == f.total) {
         c->jobs = j->next;
         c->njobs--;
-        c->out_copy = j->copy; /* until the piece is out */
+        c->out_copy = j->copy; /* freed when the piece was sent */
         free(j);
     }
     return true;
@@ -190,7 +189,7 @@ void conn_send(struct conn *c)
         return;
     bool all = false;
     while (!all && push_frame(c)) {
-        /* Answers keep the order of their requests: READ data first, then what was acknowledged after it. */
+        /* Answers are sent in the order of their requests: READ data before later acknowledgements. */
         if (!c->jobs)
             prepend_control_frames(c);
         if (!start_next_read_job(c))

@@ -1,6 +1,5 @@
-/* frame.h: the frames between machines: a header of 64 bytes in network byte order, then the payload.
- * Decoding is a pure function that trusts no sender: its fields agree with each other in every header that it
- * accepts.
+/* frame.h: the frames between machines: a header of 64 bytes in network byte order, and the payload.
+ * Decoding is a pure function that rejects headers with inconsistent members.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_FRAME_H
@@ -16,30 +15,30 @@
 
 enum frame_type {
     FRAME_DATA = 1,      /* SEND or RDMA WRITE: a piece of the message */
-    FRAME_READ,          /* requests total bytes at raddr */
+    FRAME_READ,          /* request for `total` bytes at raddr */
     FRAME_ATOMIC,        /* payload: operand, swap */
-    FRAME_ACK,           /* everything up to seq is done */
-    FRAME_NAK,           /* seq was refused: arg is an enum answer, imm the RNR timer */
+    FRAME_ACK,           /* requests up to seq are complete */
+    FRAME_NAK,           /* request seq was rejected; arg: an enum answer, imm: the RNR timer */
     FRAME_READ_DATA,     /* a piece of the answer to the READ seq */
     FRAME_ATOMIC_RESULT, /* payload: the old value */
     FRAME_DATAGRAM_DATA, /* UDP only; payload: route header, data */
-    FRAME_HELLO,         /* first on a connection: is it you? payload: a challenge */
-    FRAME_HELLO_ACK,     /* it is; payload: a challenge, and the answer to the caller's */
-    FRAME_PROOF,         /* payload: the caller's answer; after it everything else may come */
-    FRAME_PING,          /* are you still there? */
-    FRAME_PONG,          /* seq as in the question */
+    FRAME_HELLO,         /* first frame of a connection; payload: the caller's challenge */
+    FRAME_HELLO_ACK,     /* payload: a challenge, and the answer to the caller's challenge */
+    FRAME_PROOF,         /* payload: the caller's answer; other frames follow it */
+    FRAME_PING,          /* requests a PONG */
+    FRAME_PONG,          /* seq as in the PING */
     FRAME_SWITCH,        /* UDP only: a packet to or from the switch's barrier unit */
     FRAME_TYPES
 };
 
-/* Payloads of the greeting. */
+/* Payloads of the handshake (hello.h). */
 #define FRAME_HELLO_BYTES     16u
 #define FRAME_HELLO_ACK_BYTES 48u
 #define FRAME_PROOF_BYTES     32u
 
 #define FRAME_SOLICITED 1u
 #define FRAME_GRH       2u
-#define FRAME_ARMING    4u /* an alternate path is loaded and not taken */
+#define FRAME_ARMING    4u /* the sender has loaded an alternate path and not migrated */
 #define FRAME_ROCE_V2   8u
 
 struct frame {

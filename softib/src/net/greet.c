@@ -1,6 +1,6 @@
-/* greet.c: who may connect. A caller follows the handshake of hello.h, and becomes a connection, bound to its
- * node and member slot, only after it has proved that it knows the key. Until then a caller costs a few
- * hundred bytes for at most some seconds, and the number of such callers is limited.
+/* greet.c: accepts connections. After the handshake of hello.h, in which a caller proves that it knows the key, it becomes a connection
+ * of its node and member slot. Before that a caller takes a few hundred bytes for some seconds at most, and the number of such callers
+ * is limited.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/greet.h"
@@ -12,14 +12,14 @@
 #include <unistd.h>
 
 #define CALLERS     128u
-#define PATIENCE_NS (10 * NS_S) /* with a caller that has not proved itself */
-#define CROWDED_NS  (1 * NS_S)  /* ... while others wait for its place */
+#define PATIENCE_NS (10 * NS_S) /* time limit for a caller to authenticate */
+#define CROWDED_NS  (1 * NS_S)  /* time limit while other callers wait */
 #define PAUSE_NS    (100 * NS_MS)
 
 struct caller {
     struct watch w;
     int fd;
-    bool greeted; /* its HELLO has come */
+    bool greeted; /* its HELLO was received */
     uint64_t since;
     size_t have;
     uint8_t hello[HELLO_BYTES], ack[HELLO_ACK_BYTES], proof[PROOF_BYTES];
@@ -32,7 +32,7 @@ static struct listener {
 } listeners[FAB_NODE_ADDRS];
 static unsigned nlisteners, ncallers;
 static struct caller *callers;
-static int spare = -1;  /* a descriptor to give up when there are no others */
+static int spare = -1;  /* a descriptor that is closed if no other is free */
 static uint64_t paused; /* no caller is accepted until then; 0: not paused */
 static bool said_full, any_done;
 
@@ -130,7 +130,7 @@ static void greet_on_caller(struct watch *w, uint32_t ev)
         return;
     uint8_t *in = k->greeted ? k->proof : k->hello;
     size_t want = k->greeted ? sizeof(k->proof) : sizeof(k->hello);
-    /* Not a byte more than belongs to the greeting: what follows is the connection's. */
+    /* Reads only bytes of the handshake: the connection reads later ones. */
     ssize_t n = recv(k->fd, in + k->have, want - k->have, MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR) && !(ev & (EPOLLERR | EPOLLHUP)))
         return;
@@ -167,8 +167,8 @@ static void greet_reject_caller(int listen_fd)
         pause_listening_until(now_ns() + PAUSE_NS);
 }
 
-/* Makes room for one more pending connection. Returns false unless there is a free place or the oldest one has
- * exceeded its time limit. */
+/* Makes sure that one more pending connection is within the limit: rejects the oldest one if its time limit has passed. Returns false
+ * if that is not possible. */
 static bool greet_make_room(uint64_t now)
 {
     struct caller *oldest = NULL;
@@ -269,7 +269,7 @@ bool greet_listen(uint16_t port)
             return false;
         }
     }
-    static bool said; /* every slot is tried */
+    static bool said; /* printed once, although every slot is tried */
     if (!nlisteners && !said)
         softib_log("none of the addresses of node%u (addr= in SOFTIB_FABRIC) belongs to this machine",
                    proc.fab.node);
@@ -292,7 +292,7 @@ void greet_reset_after_fork(void)
         close(listeners[i].fd);
     nlisteners = 0;
     for (struct caller *k = callers; k;
-         k = k->next) /* their memory stays: a child may not be able to free it */
+         k = k->next) /* not freed: another thread of the parent may have held a lock of the allocator */
         if (k->fd >= 0)
             close(k->fd);
     callers = NULL;

@@ -7,11 +7,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Listens on the addresses of this machine that the fabric names. Returns false if the port number is in use. */
+/* Listens on the addresses of this node. Returns false if the port number is in use. */
 bool greet_listen(uint16_t port);
 bool greet_start(void);
 void greet_tick(uint64_t now);
-void greet_free_finished(void); /* no event is being handled: frees closed callers */
+void greet_free_finished(void); /* frees closed callers; called when no event is being handled */
 void greet_reset_after_fork(void);
 
 #endif

@@ -33,7 +33,7 @@ enum greet_answer greet_check(const uint8_t hello[HELLO_BYTES], const uint8_t ac
     if (!frame_decode(hello, net_fabric(), &h) || !frame_decode(ack, net_fabric(), &f) ||
         f.type != FRAME_HELLO_ACK || f.src_qpn != h.dst_qpn || f.dst_qpn != h.src_qpn || f.slid != h.dlid ||
         f.dlid != h.slid)
-        return GREET_SOMEBODY_ELSE;
+        return GREET_OTHER_PROCESS;
     hello_compute_proof(KEY_CALLED, hello, ack, want);
     return secret_equal(want, ack + FRAME_BYTES + NONCE_BYTES, SHA256_SIZE) ? GREET_GOOD : GREET_WRONG_KEY;
 }

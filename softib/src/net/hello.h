@@ -1,7 +1,7 @@
-/* hello.h: the bytes of the handshake. The caller names itself and the process it wants to reach, and both sides
- * prove that they know the key of the fabric:
+/* hello.h: the bytes of the handshake. The caller sends its name and that of the process that it calls,
+ * and both sides prove that they know the key of the fabric:
  *     caller                                    called
- *     HELLO       who, whom, challenge  ------>
+ *     HELLO       names, challenge      ------>
  *               <------  challenge, proof over both challenges       HELLO_ACK
  *     PROOF       proof over both challenges -->
  *
@@ -19,8 +19,8 @@ struct conn;
 #define PROOF_BYTES     (FRAME_BYTES + FRAME_PROOF_BYTES)
 
 void greet_hello(const struct conn *c, uint8_t out[HELLO_BYTES]);
-/* What an answer to that HELLO is worth. */
-enum greet_answer { GREET_GOOD, GREET_SOMEBODY_ELSE, GREET_WRONG_KEY };
+/* Result of a check of the answer to a HELLO. */
+enum greet_answer { GREET_GOOD, GREET_OTHER_PROCESS, GREET_WRONG_KEY };
 enum greet_answer greet_check(const uint8_t hello[HELLO_BYTES], const uint8_t ack[HELLO_ACK_BYTES]);
 void greet_proof(const uint8_t hello[HELLO_BYTES], const uint8_t ack[HELLO_ACK_BYTES],
                  uint8_t out[PROOF_BYTES]);

@@ -79,7 +79,7 @@ static void run_clock_task(struct task *t)
 bool loop_start(void (*ready)(struct watch *w, uint32_t events), void (*tick)(uint64_t now))
 {
     pthread_mutex_init(&mutex,
-                       NULL); /* a forked child may have the parent's in the hands of another thread */
+                       NULL); /* in a forked child, another thread of the parent may have held the lock */
     clock_task = (struct task){.run = run_clock_task};
     on_tick = tick;
     set_watch.ready = ready;

@@ -1,6 +1,6 @@
-/* loop.h: the basis of this wire: its lock, the set of its sockets, its clock. The lock protects all state of
- * net/ unless a comment states otherwise; it is taken after a QP's lock. A polling program thread and the
- * engine thread run the same code; the one that holds the lock drains the sockets.
+/* loop.h: the lock of this wire, the set of its sockets, and its timer. The lock protects all state of
+ * net/ unless a comment states otherwise; it is acquired after a QP's lock. Polling threads of the program
+ * and the engine thread execute the same code; the one that holds the lock reads the sockets.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_LOOP_H
@@ -12,18 +12,20 @@ void net_lock(void);
 bool net_try_lock(void);
 void net_unlock(void);
 
-/* `ready`: a socket has something, called by the engine thread without the lock; `tick`: see net_schedule_tick. */
+/* ready: called by the engine thread, without the lock, when a socket is ready. tick: see
+ * net_schedule_tick. */
 bool loop_start(void (*ready)(struct watch *w, uint32_t events), void (*tick)(uint64_t now));
 void loop_reset_after_fork(void);
 
 bool net_watch(int fd, struct watch *w, uint32_t events);
 void net_watch_change(int fd, struct watch *w, uint32_t events);
-int loop_run(void); /* runs the watches of sockets that have something, without waiting; returns how many */
-bool loop_pending(void);              /* some socket has something */
-void loop_set_watching(bool on);      /* whether the engine thread watches the sockets */
-void net_schedule_tick(uint64_t due); /* the clock ticks then or soon after, under the lock */
+int loop_run(void); /* calls the watches of sockets that are ready, without waiting; returns their number */
+bool loop_pending(void);              /* a socket is ready */
+void loop_set_watching(bool on);      /* the engine thread watches the sockets, or does not */
+void net_schedule_tick(uint64_t due); /* calls `tick` at that time or soon after, under the lock */
 
-/* The engine thread leaves the sockets to a polling program, and looks again in a millisecond. */
+/* True while the engine thread leaves the sockets to polling threads of the program; it checks again after
+ * a millisecond. */
 extern atomic_bool loop_aside;
 
 static inline bool net_loop_is_aside(void)

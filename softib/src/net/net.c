@@ -1,4 +1,4 @@
-/* net.c: see net.h: the table of operations of the TCP/UDP wire, its start and its end.
+/* net.c: see net.h: start, end and table of operations of the TCP/UDP wire.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/net.h"

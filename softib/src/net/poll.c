@@ -1,12 +1,12 @@
-/* poll.c: which thread reads the sockets: a program thread that polls, or else the engine thread.
+/* poll.c: reads the sockets, in a polling thread of the program or else in the engine thread.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/poll.h"
 #include "net/conn.h"
 #include "net/greet.h"
 
-static _Atomic uint64_t drains; /* how often a call found something to receive */
-static _Atomic uint64_t polls;  /* pollers' visits */
+static _Atomic uint64_t drains; /* number of polls that received data */
+static _Atomic uint64_t polls;  /* number of polls of the program */
 static atomic_uint armed_wakes;
 
 static void poll_free_closed(void)
@@ -24,8 +24,8 @@ static void poll_drain(void)
     poll_free_closed();
 }
 
-/* The same for a thread that polls again soon. Frames usually come from the socket of the last one: it is read once,
- * instead of querying all sockets first. */
+/* Reads input for a thread that will poll again soon. A frame usually arrives at the socket of the last one: that socket is read first,
+ * without querying all sockets. */
 static void poll_last_connection(void)
 {
     static unsigned turn;
@@ -71,8 +71,8 @@ void net_on_cq_armed(void)
 }
 
 /*
- * A program that polls drains the sockets itself: while it keeps polling and arms no completion queue, the
- * engine thread only checks every millisecond that it still does.
+ * A polling program reads the sockets itself. While it polls and arms no completion queue, the engine thread only checks every
+ * millisecond whether it still polls.
  */
 int net_sleep(uint64_t until)
 {
@@ -84,14 +84,14 @@ int net_sleep(uint64_t until)
     uint64_t p = atomic_load(&polls);
     unsigned a = atomic_load(&armed_wakes);
     uint64_t now = now_ns();
-    /* The polling program left bytes in the sockets: it polls its memory, not a completion queue. Then the engine thread
-     * drains the sockets for 200 ms. */
+    /* The program polls its memory, not a completion queue: sockets have unread input. The engine thread reads the sockets for the
+     * next 200 ms. */
     uint64_t drained = atomic_load_explicit(&drains, memory_order_relaxed);
     if (!watching && drained - last_drained < 16 && loop_pending())
         distrust_until = now + 200 * NS_MS;
     bool polled = p != last_polls && a == last_armed && now >= distrust_until;
     atomic_store(&loop_aside, polled);
-    if (polled && atomic_load(&armed_wakes) != a) /* armed just now: it may not have seen us step aside */
+    if (polled && atomic_load(&armed_wakes) != a) /* the program has armed a queue meanwhile and may expect the engine thread to read */
         polled = false;
     if (watching == polled)
         loop_set_watching(watching = !polled);

@@ -11,7 +11,7 @@
 
 #define GRACE_NS (10 * NS_MS)
 #define LIMIT_NS (3 * NS_S)
-#define PATIENCE (30 * NS_S) /* with one that took the connection but has not answered yet */
+#define PATIENCE (30 * NS_S) /* time limit for an answer after the connection was accepted */
 
 static void close_attempt(struct attempt *a, bool failed)
 {
@@ -75,7 +75,7 @@ static void reach_receive_reply(struct attempt *a, uint32_t ev)
     if (a->good)
         net_watch_change(a->fd, &a->w, 0);
     else if (n <= 0 || a->have == sizeof(a->in))
-        close_attempt(a, true); /* hung up, or somebody else */
+        close_attempt(a, true); /* closed, or another process */
 }
 
 static void reach_on_attempt(struct watch *w, uint32_t ev)
@@ -84,7 +84,7 @@ static void reach_on_attempt(struct watch *w, uint32_t ev)
     if (a->fd < 0 || a->c->broken)
         return;
     if (a->good)
-        close_attempt(a, true); /* nothing but bad news can come now */
+        close_attempt(a, true); /* the only remaining event is an error */
     else if (a->connected)
         reach_receive_reply(a, ev);
     else
@@ -92,8 +92,8 @@ static void reach_on_attempt(struct watch *w, uint32_t ev)
     reach_tick(a->c, now_ns());
 }
 
-/* True if the socket may be bound to our address: a port with one address sends from it; with several the kernel's
- * routes choose. */
+/* True if the socket is bound to the port's address. A port with one address sends from it; with several, the kernel's routing
+ * table selects one. */
 static bool reach_is_local(int fd, uint32_t linear)
 {
     struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr = proc.fab.port[linear].addr[0]};
@@ -141,7 +141,7 @@ static bool reach_check_proof(const struct attempt *a)
     return send(a->fd, out, sizeof(out), MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)sizeof(out);
 }
 
-/* The rail-th of those that answered. */
+/* The address with the index `rail` among those that answered. */
 static void reach_choose_connection(struct conn *c, unsigned good)
 {
     unsigned skip = proc.fab.port[c->to].rail % good, i = 0;
@@ -179,7 +179,7 @@ void reach_tick(struct conn *c, uint64_t now)
         reach_choose_connection(c, good);
     } else if (open && now - r->since < limit) {
         net_schedule_tick(good ? r->decide_at : r->since + limit);
-    } else if (r->remembered) { /* it is no longer there: are the others? */
+    } else if (r->remembered) { /* it does not answer any more: the other addresses are tried */
         reach_cancel_attempts(c);
         address_drop(c->to);
         reach_begin_attempts(c);

@@ -1,8 +1,8 @@
 /* reach.h: finds an address that reaches a port of another node. A port may have several addresses. From
- * here, some lead nowhere (a container bridge, another network) and some to the wrong machine (many machines
- * have a 172.17.0.1 of their own). Therefore none is trusted: all are tried at once and must prove who
- * answers. Among the addresses that belong to the wanted process, the first port of a node takes the first,
- * the second port the second, and so on.
+ * this machine some are unreachable (a container bridge, another network) and some belong to another
+ * machine (many machines have the address 172.17.0.1). Therefore all are tried at the same time, and the
+ * process that answers must authenticate. Of the addresses at which the right process answers, the first
+ * port of a node uses the first one, the second port the second one, and so on.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_REACH_H
@@ -19,22 +19,23 @@ struct attempt {
     struct conn *c;
     int fd; /* -1: not tried, or ended */
     bool connected, good;
-    uint8_t hello[HELLO_BYTES], in[HELLO_ACK_BYTES]; /* what we said, and the answer */
+    uint8_t hello[HELLO_BYTES], in[HELLO_ACK_BYTES]; /* the HELLO that was sent, and the answer */
     size_t have;
 };
 
 struct reach {
-    void (*done)(struct conn *c, int fd, const struct in_addr *me); /* fd below 0: there is no way */
+    void (*done)(struct conn *c, int fd, const struct in_addr *me); /* fd < 0: the port cannot be reached */
     struct attempt a[FAB_ADDRS];                                    /* one for each address of the port */
-    uint64_t since, decide_at; /* the others have so long after the first answer */
-    bool remembered;           /* only the address that answered last time is tried */
+    uint64_t since;                                                 /* start of the attempts */
+    uint64_t decide_at; /* time until which other addresses may answer after the first one */
+    bool remembered;    /* only the address that answered last time is tried */
 };
 
-/* Calls `done` once, perhaps before it returns. False: the connection is broken already. */
+/* Calls `done` once, possibly before it returns. False: the connection is broken already. */
 bool reach_begin(struct conn *c, void (*done)(struct conn *c, int fd, const struct in_addr *me));
 void reach_tick(struct conn *c, uint64_t now);
 void reach_cancel_attempts(struct conn *c);
 
-bool reach_has_connection(const struct conn *c); /* somebody took the connection, if only its kernel so far */
+bool reach_has_connection(const struct conn *c); /* the kernel of a machine has accepted a connection */
 
 #endif

@@ -1,5 +1,5 @@
-/* remote.c: connected QPs between machines: their list, which half a frame belongs to, and what happens to
- * them when a connection breaks or the QP fails. See remote.h.
+/* remote.c: connected QPs between machines: their list, dispatch of frames to requester and responder, and the end of transfers when a
+ * connection breaks or a QP fails. See remote.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/remote.h"
@@ -16,7 +16,7 @@ static bool remote_is_destination(uint16_t dlid)
     return fabric_find_lid(&proc.fab, dlid, &at) && at.node == proc.fab.node && port_up(at.linear);
 }
 
-/* The QP a frame is for, if it is connected to one of the process at the other end. */
+/* The destination QP of a frame, if it is connected to a QP of the peer of this connection. */
 static struct remote *remote_find_target(const struct conn *c, const struct frame *f)
 {
     struct remote *r = by_index[f->dst_qpn & (QP_MAX - 1)];
@@ -98,8 +98,7 @@ static void drop_jobs(struct conn *c, const struct qp *q)
     }
 }
 
-/* Detaches a connection: a partly sent frame points to memory that the program gets back now, so the rest is sent from
- * a copy. */
+/* Detaches a QP from a connection. The rest of a partly sent frame is sent from a copy, since the program may reuse the memory. */
 static void remote_detach_conn(struct conn *c)
 {
     size_t left = 0;
@@ -153,7 +152,7 @@ static bool sends_from_region(const struct conn *c, const struct sh_mr *s)
     return false;
 }
 
-/* Refuses pending answers to RDMA READs of the region, as if they had been requested now. */
+/* Rejects pending answers to RDMA READs of the region, like requests after the deregistration. */
 static void refuse_pending_reads(struct conn *c, const struct sh_mr *s)
 {
     for (struct read_job **p = &c->jobs, *j; (j = *p);) {
@@ -174,7 +173,7 @@ static void refuse_pending_reads(struct conn *c, const struct sh_mr *s)
     }
 }
 
-/* Ends all transfers to and from the region; nothing touches its memory afterwards. */
+/* Ends all transfers to and from the region. Its memory is not accessed afterwards. */
 void remote_end_region_transfers(struct sh_mr *s)
 {
     for (struct conn *c = conns; c; c = c->next) {

@@ -1,7 +1,7 @@
-/* remote.h: connected QPs between machines, as a requester and a responder half. TCP keeps the order, so
- * sequence numbers are needed only for what TCP cannot know: a request that is refused because no receive is
- * posted is sent again with all requests after it (go back N), and after a broken connection the responder
- * recognises requests that it has already executed.
+/* remote.h: connected QPs between machines: requester and responder. TCP preserves the order, so that
+ * sequence numbers are needed in two cases only: a request that is rejected because no receive is posted
+ * is sent again with all requests after it (go back N), and after a broken connection the responder
+ * detects requests that it has executed before.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_REMOTE_H
@@ -23,27 +23,27 @@ static inline bool is_reliable(struct qp *q)
     return qp_reliable(q);
 }
 
-/* remote.c: what connections and the wire's table call */
+/* remote.c: called by connections and through struct wire */
 void remote_handle_frame(struct conn *c);
 void remote_payload(struct conn *c);
 void remote_connection_lost(struct conn *c);
-bool remote_attach(struct qp *q, uint32_t node); /* these take the lock */
+bool remote_attach(struct qp *q, uint32_t node); /* remote_attach and remote_detach acquire the lock */
 void remote_detach(struct qp *q);
 void remote_end_region_transfers(struct sh_mr *s);
 void remote_stop_transfers(struct qp *q); /* lock held */
-void remote_path_changed(struct qp *q);   /* likewise */
+void remote_path_changed(struct qp *q);   /* lock held */
 
 /* remote_send.c: the requester */
 void remote_progress(struct qp *q, uint64_t unused);
 void remote_reserve(struct qp *q, struct wqe *w);
 void remote_go_back(struct remote *r);
 bool remote_build_next_segment(struct remote *r, struct conn *c);
-void remote_arm_ack_timer(struct remote *r, uint64_t now); /* its timer */
+void remote_arm_ack_timer(struct remote *r, uint64_t now);
 void remote_on_ack(struct remote *r, const struct frame *f);
 void remote_on_nak(struct remote *r, const struct frame *f);
 void remote_answer_frame(struct conn *c, struct remote *r, const struct frame *f);
 void remote_answer_done(struct conn *c, struct remote *r);
-void remote_answer_retract(struct conn *c, struct remote *r); /* perhaps the READ's own buffer is gone */
+void remote_answer_retract(struct conn *c, struct remote *r); /* the READ's buffer may be deregistered */
 
 /* remote_receive.c: the responder */
 void remote_request_frame(struct conn *c, struct remote *r, const struct frame *f);

@@ -1,6 +1,5 @@
-/* remote_receive.c: the responder of a connected QP between machines: decides whether a request is the next
- * one, one already executed, or one behind a gap, and answers it. What a request does to the QP is in
- * hca/responder.c, as for shared memory.
+/* remote_receive.c: the responder of a connected QP between machines: checks whether a request is the next one, a repeated one, or behind
+ * a gap, and answers it. hca/responder.c executes requests, as for shared memory.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/remote.h"
@@ -135,7 +134,7 @@ void remote_abandon(struct remote *r, bool flush)
     target_release(&r->t);
 }
 
-/* True if the sender repeats a message from its start after the connection broke; its landing place is still valid. */
+/* True if the sender repeats a message from its start after the connection broke; its destination is still valid. */
 static bool remote_is_restart(const struct remote *r, const struct frame *f)
 {
     return r->open && is_reliable(r->q) && f->total == r->r.length && f->opcode == r->r.opcode;
@@ -367,7 +366,7 @@ void remote_request_frame(struct conn *c, struct remote *r, const struct frame *
 {
     uint32_t ahead = seq_diff(f->seq, r->expect);
     bool old = ahead > SEQ_MASK / 2;
-    if (!is_reliable(r->q)) { /* UC: a gap is lost messages; carry on with the next beginning */
+    if (!is_reliable(r->q)) { /* UC: messages were lost; continues with the next message */
         if (f->type == FRAME_DATA)
             data_frame(c, r, f);
         return;

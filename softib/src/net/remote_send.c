@@ -1,6 +1,6 @@
-/* remote_send.c: the requester of a connected QP between machines: sends requests in pieces, waits for
- * acknowledgements, refusals and answers, and repeats requests that were refused temporarily or never
- * answered. See remote.h.
+/* remote_send.c: the requester of a connected QP between machines: sends requests in pieces, handles
+ * acknowledgements, NAKs and answers, and repeats requests that were rejected temporarily or not answered.
+ * See remote.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "hca/migrate.h"
@@ -30,8 +30,8 @@ static uint64_t remote_latency(const struct qp *q)
     return fabric_latency(&proc.fab, q->linear, at.linear);
 }
 
-/* Completes acknowledged requests in order, and no earlier than their acknowledgement would have arrived at the
- * configured latency; with `now` NEVER that is ignored. */
+/* Completes acknowledged requests in order, and no earlier than their acknowledgement would have arrived
+ * at the configured latency; with `now` NEVER that is ignored. */
 static void remote_complete_acked(struct remote *r, uint64_t now)
 {
     struct qp *q = r->q;
@@ -84,14 +84,15 @@ static bool may_start_request(struct remote *r, struct wqe *w)
     uint64_t due = max_u64(q->wait_until, w->due), now;
     if (due && due > (now = now_ns())) {
         engine_defer(&q->task, due);
-        r->progress_at = due; /* this wait is our own */
+        r->progress_at = due; /* the peer is not responsible for this wait */
         return false;
     }
     q->wait_until = 0;
     return true;
 }
 
-/* The rate of our port. A piece may start while the port owes nothing; its own time is booked then. */
+/* Applies the rate of the local port: a piece may start when the port is idle, and its time is reserved
+ * then. */
 static bool remote_is_paced(struct remote *r, uint32_t bytes)
 {
     const struct fab_port *port = &proc.fab.port[r->q->linear];
@@ -100,7 +101,7 @@ static bool remote_is_paced(struct remote *r, uint32_t bytes)
     uint64_t now = now_ns();
     if (r->tx_pause > now) {
         engine_defer(&r->q->task, r->tx_pause);
-        r->progress_at = now; /* waiting for our own port is no silence of the peer */
+        r->progress_at = now; /* the peer is not responsible for a wait for the local port */
         return false;
     }
     r->tx_pause = port_book_time(r->q->linear, true, bytes);
@@ -133,7 +134,7 @@ static void fill_head(struct qp *q, struct wqe *w, struct frame *f)
 
 static void fail_next_request(struct remote *r, enum ibv_wc_status st)
 {
-    /* What was sent before completes first; then this one fails. */
+    /* Requests that were sent before complete first; then this one fails. */
     if (r->q->done == r->q->next)
         sq_fail_request(r->q, st);
 }
@@ -149,7 +150,7 @@ static void remote_mark_sent(struct remote *r, struct wqe *w)
     r->progress_at = now;
     r->outq = -1;
     if (!is_reliable(q)) {
-        r->acked = q->next; /* nobody answers; the data is in the socket's hands once the frame is out */
+        r->acked = q->next; /* UC: the request is complete when the socket has its last frame */
         r->reap_after = true;
     }
 }
@@ -200,8 +201,8 @@ bool remote_build_next_segment(struct remote *r, struct conn *c)
     struct iovec iov[MAX_SGE];
     for (; q->next != q->posted && !port_up(q->linear); remote_mark_sent(r, sq_get_wqe(q, q->next)))
         port_count(q->linear, CNT_TX_DROPS,
-                   1);   /* the wire swallows it: RC's timer runs, UC's request is done */
-    if (r->reap_after) { /* UC: the frame before this call is out */
+                   1);   /* dropped: the timer of RC runs, a request of UC is complete */
+    if (r->reap_after) { /* UC: the frame of the last call was sent */
         r->reap_after = false;
         remote_complete_acked(r, NEVER);
     }
@@ -222,9 +223,9 @@ bool remote_build_next_segment(struct remote *r, struct conn *c)
     return remote_build_frame(r, c, w, iov, n);
 }
 
-/* True if the peer is silent. A process that has lost its processor answers late but exists: as long as the network
- * accepts our bytes it is waited for, and then it is probed. Frames keep their order, so an answer to the probe
- * without one to the request means that the request was dropped. */
+/* True if the peer does not answer. A process that does not get a processor answers late: as long as the
+ * network accepts data, this process waits, and then it sends a probe. Frames are ordered, so that an
+ * answer to the probe without an answer to the request means that the request was dropped. */
 static bool remote_is_silent(struct remote *r, uint64_t now)
 {
     struct conn *c = r->conn;
@@ -237,7 +238,7 @@ static bool remote_is_silent(struct remote *r, uint64_t now)
         r->progress_at = now;
         return false;
     }
-    bool probed = r->probe && r->progress_at == r->probed_at; /* nothing came since */
+    bool probed = r->probe && r->progress_at == r->probed_at; /* no answer since */
     if (probed && (outq || seq_diff(c->pong, r->probe) < SEQ_MASK / 2)) {
         r->probe = 0;
         return true;
@@ -259,7 +260,7 @@ static void check_timer(struct remote *r, uint64_t now)
     struct qp *q = r->q;
     if (!is_reliable(q) || q->done == q->posted)
         return;
-    bool idle = q->next == q->posted && !r->rd_out && r->acked >= q->next; /* the peer owes us nothing */
+    bool idle = q->next == q->posted && !r->rd_out && r->acked >= q->next; /* no answer is expected */
     if (!r->busy || idle || q->wait_until > now) {
         r->busy = true;
         r->progress_at = now;
@@ -270,7 +271,7 @@ static void check_timer(struct remote *r, uint64_t now)
             sq_fail_request(q, st);
             return;
         }
-        q->wait_until = 0; /* the wait is over already */
+        q->wait_until = 0; /* the timer has expired */
         r->progress_at = now;
         remote_go_back(r);
     }
@@ -280,7 +281,7 @@ static void check_timer(struct remote *r, uint64_t now)
 void remote_progress(struct qp *q, uint64_t unused)
 {
     struct remote *r = q->remote;
-    (void)unused; /* the lock was waited for meanwhile */
+    (void)unused; /* the time is read again: acquiring the lock may have taken long */
     if (qp_to_ibv(q)->state == IBV_QPS_RTS) {
         uint64_t now = now_ns();
         if (UNLIKELY(proc.fab.paced))
@@ -293,7 +294,7 @@ void remote_progress(struct qp *q, uint64_t unused)
                 conn_piggyback_ack(q, r->conn);
                 conn_add_active(r->conn, r);
                 conn_send(r->conn);
-            } /* else RC's timer decides */
+            } /* else the timer of RC handles it */
         }
     }
 }
@@ -330,7 +331,7 @@ void remote_on_nak(struct remote *r, const struct frame *f)
     r->acked = max_u64(r->acked, q->done + ahead);
     remote_complete_acked(r, NEVER);
     if (q->done != q->next && remote_sequence(q, q->done) != f->seq)
-        return; /* an RDMA READ before it is still arriving; the timer will bring the refusal again */
+        return; /* the answer to an earlier RDMA READ is arriving; the peer repeats the NAK */
     enum ibv_wc_status st =
         f->arg == ANS_RNR ? sq_handle_nak(q, ANS_RNR, f->imm, now_ns()) : nak_status(f->arg);
     if (st != IBV_WC_SUCCESS) {
@@ -380,7 +381,8 @@ void remote_answer_retract(struct conn *c, struct remote *r)
         return;
     c->sink.kind = SINK_DROP;
     if (w && w == sq_get_wqe(r->q, r->q->done))
-        sq_fail_request(r->q, IBV_WC_LOC_PROT_ERR); /* else the timer finds it, when its turn has come */
+        sq_fail_request(r->q,
+                        IBV_WC_LOC_PROT_ERR); /* else the timer handles it when it is the oldest request */
 }
 
 void remote_answer_done(struct conn *c, struct remote *r)

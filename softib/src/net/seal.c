@@ -15,7 +15,7 @@
 #define WINDOW 8192u
 
 struct sender {
-    uint32_t id; /* node << 16 | slot, 0: free; there is no slot 0 */
+    uint32_t id; /* node << 16 | slot; 0: free (slot 0 does not exist) */
     uint64_t instance;
     uint64_t newest;
     uint64_t seen[WINDOW / 64]; /* bit n % WINDOW: number n, of the newest WINDOW ones */

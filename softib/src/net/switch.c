@@ -11,8 +11,8 @@
 
 #define TICKS 64
 
-static unsigned ticks;           /* how often the switch still looks whether it has to repeat something */
-static struct in_addr switch_at; /* from where the switch answered last */
+static unsigned ticks;           /* remaining timer ticks of the switch */
+static struct in_addr switch_at; /* address from which the switch answered last */
 
 static void switch_build_frame(const struct softib_packet *p, struct frame *f)
 {

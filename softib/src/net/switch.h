@@ -8,9 +8,10 @@
 #include "softib/barrier.h"
 #include <netinet/in.h>
 
-void net_to_switch(const struct softib_packet *p); /* takes the lock of this wire */
+void net_to_switch(const struct softib_packet *p); /* acquires the lock of this wire */
 void net_from_switch(const struct softib_packet *p);
-void switch_frame(const struct frame *f, const struct sockaddr_in *from); /* one arrived; lock held */
+void switch_frame(const struct frame *f,
+                  const struct sockaddr_in *from); /* handles a received frame; lock held */
 void switch_net_tick(uint64_t now);
 
 #endif

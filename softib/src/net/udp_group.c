@@ -16,9 +16,9 @@ struct joined {
     int count;
     struct joined *next;
 };
-static struct joined *joined; /* those that are left stay in the list: an event may still name them */
+static struct joined *joined; /* includes groups that were left, since a pending event may refer to them */
 static struct lock join_lock;
-static _Atomic uint32_t route; /* our address that leads to the other nodes, as far as we know */
+static _Atomic uint32_t route; /* local address from which other nodes were reached last; 0: none */
 static atomic_int route_fd = -1;
 
 void group_route(struct in_addr me)
@@ -68,7 +68,7 @@ static bool join_on_all_networks(int fd, struct in_addr group)
     bool ok = false;
     for (unsigned i = 0; i < n; i++) {
         struct ip_mreq m = {.imr_multiaddr = group, .imr_interface = addrs[i]};
-        /* EADDRINUSE: another of our addresses on the same interface has joined */
+        /* EADDRINUSE: another local address on the same interface has joined */
         ok |= !setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &m, sizeof(m)) || errno == EADDRINUSE;
     }
     return ok;

@@ -1,5 +1,4 @@
-/* udp_in.c: incoming datagrams: checks them, then hands them to the QP, the multicast group or the switch
- * that they are for.
+/* udp_in.c: received datagrams: checks them and delivers them to their QP, to their multicast group or to the switch.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/conn.h"

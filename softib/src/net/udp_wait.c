@@ -1,5 +1,4 @@
-/* udp_wait.c: datagrams to a port none of whose addresses has answered yet. They wait until a connection has
- * found one.
+/* udp_wait.c: datagrams to a port of which no address has answered yet. They wait until a connection has found one.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/address.h"
@@ -104,5 +103,5 @@ void udp_tick(void)
         return;
     if (address_is_known(port) || !conn_open(node, slot, from, port))
         udp_release(port);
-    net_schedule_tick(now_ns() + NS_MS); /* for the next in the list */
+    net_schedule_tick(now_ns() + NS_MS); /* for the next destination */
 }

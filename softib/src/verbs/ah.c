@@ -17,7 +17,8 @@ SOFTIB_API struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *a
     if (!h)
         return NULL;
     path_from_attr(a, hca, &h->path);
-    if (!h->path.dlid && h->path.gid_type != GID_INFINIBAND) { /* its MAC address cannot be resolved */
+    if (!h->path.dlid &&
+        h->path.gid_type != GID_INFINIBAND) { /* as if its MAC address could not be resolved */
         free(h);
         errno = EHOSTUNREACH;
         return NULL;
@@ -35,7 +36,7 @@ SOFTIB_API int ibv_destroy_ah(struct ibv_ah *ah)
     return 0;
 }
 
-/* The entry of the port's GID table to which a datagram was addressed. */
+/* The index in the port's GID table of the destination of a datagram. */
 static bool find_index(uint32_t linear, const struct gid *gid, uint8_t *index)
 {
     struct gid e;
@@ -59,7 +60,8 @@ static int fill_grh_attributes(uint32_t linear, struct ibv_grh *grh, struct ibv_
     a->grh.hop_limit = 0xff;
     a->grh.traffic_class = (uint8_t)(flow >> 20);
     a->grh.flow_label = flow & 0xfffff;
-    /* A datagram to a group names no entry of ours: answers leave from the first one of the type. */
+    /* The destination of a multicast datagram is not in the table: answers use the first entry of the
+     * type. */
     if (ethernet && !find_index(linear, &mine, &a->grh.sgid_index))
         a->grh.sgid_index = mine.type == GID_ROCE_V2;
     return 0;

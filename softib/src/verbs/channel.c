@@ -1,7 +1,7 @@
-/* channel.c: completion channels. The descriptor is a datagram socket into which any process can put a token;
- * the events themselves are counted in the arena. Notification is level-triggered: while an event is pending
- * there is at least one token. Tokens may be lost to a full queue, or there may be too many; neither loses an
- * event.
+/* channel.c: completion channels. The descriptor is a datagram socket to which any process can send a
+ * token; the arena contains the number of events. Notification is level-triggered: while an event is
+ * pending, the socket has at least one token. A token that is dropped because the socket is full, or
+ * superfluous tokens, lose no event.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "local/lane.h"
@@ -67,7 +67,7 @@ static bool take_event(struct cq *cq)
     return n > 0;
 }
 
-/* One pending event, and whether there are more. */
+/* Returns a CQ with a pending event. *more: there are further ones. */
 static struct cq *channel_fetch_cq(struct channel *ch, bool *more)
 {
     struct cq *hit = NULL, *start = ch->turn && ch->turn->next ? ch->turn->next : ch->cqs;

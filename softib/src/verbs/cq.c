@@ -10,10 +10,10 @@
 static struct lock table_lock;
 static uint32_t table_hint = 1;
 static _Atomic(struct cq *) table[CQ_MAX];
-static bool taken[CQ_MAX]; /* a number is taken before, and given back after, events can find its CQ */
+static bool taken[CQ_MAX]; /* allocated numbers, including CQs that are not yet or no longer in the table */
 
-/* Frees the send-queue slots up to a polled completion: as in hardware, a slot is free once its completion, or a later
- * one, was polled. */
+/* Frees the send-queue slots up to a polled completion: as in hardware, a slot is free once its
+ * completion, or a later one, was polled. */
 void cq_free_send_slots(const struct sh_cqe *e)
 {
     struct qp *q = qp_find_unreferenced(e->qp_num);
@@ -42,7 +42,8 @@ static void cqe_to_wc(const struct sh_cqe *e, struct ibv_wc *wc)
     wc->dlid_path_bits = e->path_bits;
 }
 
-/* A program that spins on an empty queue may be keeping the one it waits for off the processor. */
+/* Yields now and then: a program that polls an empty queue may prevent the process that it waits for from
+ * running. */
 static _Thread_local unsigned empty_polls;
 
 static void yield_after_empty_polls(void)
@@ -63,7 +64,7 @@ int cq_poll(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
     struct sh_cq *s = cq->sh;
     int got = 0;
     if (is_cq_empty(s)) {
-        engine_poll(); /* only now: a caller with completions to fetch need not wait for the wire */
+        engine_poll(); /* not before: a caller with completions need not wait for the wire */
         if (is_cq_empty(s)) {
             yield_after_empty_polls();
             return 0;
@@ -83,18 +84,19 @@ int cq_poll(struct ibv_cq *ibv, int n, struct ibv_wc *wc)
     }
     atomic_store_explicit(&s->head, head, memory_order_release);
     spinlock_release(&cq->poll_lock);
-    lane_poll(); /* others may sleep until we look */
+    lane_poll(); /* other processes do not deliver to a polling member */
     return got;
 }
 
 int cq_arm(struct ibv_cq *ibv, int solicited_only)
 {
     struct cq *cq = cq_from_ibv(ibv);
-    lane_poll(); /* what is here already needs no event */
+    lane_poll(); /* packets that have arrived need no event */
     unsigned want = solicited_only ? 2 : 1, old = atomic_load(&cq->sh->armed);
     while (old != 1 && !atomic_compare_exchange_weak(&cq->sh->armed, &old, want))
         ;
-    atomic_thread_fence(memory_order_seq_cst); /* armed before anyone reads the tail */
+    atomic_thread_fence(
+        memory_order_seq_cst); /* `armed` is stored before the tail is read; pairs with cq_push */
     if (!is_cq_empty(cq->sh)) {
         spinlock_acquire(&cq->poll_lock);
         cq_notify_unreported(proc.self, cq->sh);
@@ -268,7 +270,7 @@ SOFTIB_API int ibv_destroy_cq(struct ibv_cq *ibv)
     shlock_unlock(&s->lock);
     if (ibv->channel)
         channel_unlink(CONTAINER_OF(ibv->channel, struct channel, ibv), cq);
-    spinlock_acquire(&table_lock); /* no new asynchronous event can name it after this */
+    spinlock_acquire(&table_lock); /* after it no new asynchronous event refers to the CQ */
     atomic_store(&table[cq->idx], NULL);
     spinlock_release(&table_lock);
     async_purge(ctx_from_ibv(ibv->context), &cq->async_delivered);

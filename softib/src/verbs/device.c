@@ -1,5 +1,5 @@
-/* device.c: the devices that a program sees, one per HCA of this process's node and one more where the fabric has a barrier
- * network, and the queries about them.
+/* device.c: the devices of this process: one for each HCA of its node, and one more if the fabric has a
+ * barrier network; and queries about them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "verbs/verbs.h"
@@ -12,8 +12,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* A program's memory-region cache and its tools want a sysfs; the library brings an empty one next to itself.
- */
+/* Programs read files in the sysfs folder of a device: the library is installed with an empty folder for
+ * them. */
 SOFTIB_API const char *ibv_get_sysfs_path(void)
 {
     static char path[IBV_SYSFS_PATH_MAX];
@@ -28,7 +28,7 @@ SOFTIB_API const char *ibv_get_sysfs_path(void)
     return path;
 }
 
-/* Makes the device of an HCA; the number after the last HCA is the port to the barrier network. */
+/* Creates the device of an HCA. The number behind the last HCA is the device of the barrier network. */
 static struct device *device_make(uint32_t hca)
 {
     struct device *d = calloc(1, sizeof(*d));
@@ -42,7 +42,7 @@ static struct device *device_make(uint32_t hca)
         snprintf(d->ibv.name, sizeof(d->ibv.name), "softwire0");
     else
         snprintf(d->ibv.name, sizeof(d->ibv.name), "softib%u", hca);
-    /* Some programs insist on a character device /dev/infiniband/<dev_name>. */
+    /* Some programs require a character device /dev/infiniband/<dev_name>. */
     snprintf(d->ibv.dev_name, sizeof(d->ibv.dev_name), "../null");
     snprintf(d->ibv.dev_path, sizeof(d->ibv.dev_path), "%.200s/class/infiniband_verbs/uverbs%u",
              ibv_get_sysfs_path(), hca);
@@ -51,7 +51,7 @@ static struct device *device_make(uint32_t hca)
     return d;
 }
 
-/* Devices live for ever: programs keep the pointers after freeing the list. */
+/* Devices are never freed: programs use the pointers after they have freed the list. */
 SOFTIB_API struct ibv_device **ibv_get_device_list(int *num)
 {
     static struct device *devices[FAB_MAX_HCAS + 1];
@@ -104,7 +104,7 @@ static void fill_device(struct ctx *c, struct ibv_device_attr *a)
     a->node_guid = a->sys_image_guid = htobe64(fabric_node_guid(proc.fab.node, c->hca));
     a->max_mr_size = UINT64_MAX >> 1;
     a->page_size_cap = 0xfffff000;
-    a->vendor_id = 0x02c9; /* programs with a table of devices know this pair, and the defaults fit */
+    a->vendor_id = 0x02c9; /* a device in the tables of programs, whose defaults suit softib */
     a->vendor_part_id = 4099;
     a->hw_ver = 1;
     if (c->wires)
@@ -156,7 +156,7 @@ static int query_device_ex(struct ibv_context *ctx, const struct ibv_query_devic
     memset(&full, 0, sizeof(full));
     fill_device(ctx_from_ibv(ctx), &full.orig_attr);
     full.completion_timestamp_mask = UINT64_MAX;
-    full.hca_core_clock = 1000000; /* kHz: stamps are in ns */
+    full.hca_core_clock = 1000000; /* kHz: time stamps are in ns */
     full.device_cap_flags_ex = full.orig_attr.device_cap_flags;
     full.phys_port_cnt_ex = full.orig_attr.phys_port_cnt;
     if (!ctx_from_ibv(ctx)->wires && ctx_has_feature(ctx_from_ibv(ctx), FEATURE_ODP))
@@ -168,7 +168,7 @@ static int query_device_ex(struct ibv_context *ctx, const struct ibv_query_devic
     return 0;
 }
 
-/* The link speed that comes nearest to the configured rate: programs derive their expectations from it. */
+/* The link speed nearest to the configured rate, from which programs compute the expected bandwidth. */
 static void fill_speed(uint64_t rate, struct ibv_port_attr *a)
 {
     static const struct {
@@ -271,7 +271,7 @@ static int query_clock_values(struct ibv_context *ctx, struct ibv_values_ex *v)
 static int modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *a)
 {
     (void)cq;
-    /* Moderation may delay events but must not have to: none is a legal answer to any. */
+    /* Event moderation is optional: not moderating events is valid for all values. */
     return a->attr_mask & ~(uint32_t)IBV_CQ_ATTR_MODERATE ? EINVAL : 0;
 }
 

@@ -1,5 +1,5 @@
-/* dm.c: memory of the device: ordinary memory of this process, reached through its handle and, once it is registered, by
- * offsets, as on an adapter whose memory the processor does not address.
+/* dm.c: device memory: ordinary memory of this process, accessed through its handle and, after
+ * registration, by offsets, like the memory of an adapter that the processor cannot address.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "verbs/mr.h"
@@ -15,13 +15,13 @@
 
 struct dm {
     struct ibv_dm ibv;
-    struct dm *origin; /* whose memory it is: its own, or with ibv_import_dm that of another handle */
+    struct dm *origin; /* handle that owns the memory: this one or, after ibv_import_dm, another one */
     char *memory;
     size_t length;
-    atomic_int refs; /* of an origin: its regions, and the handles imported from it */
+    atomic_int refs; /* of an origin: number of its regions and of handles imported from it */
 };
 
-static _Atomic uint64_t used; /* by all devices of this process */
+static _Atomic uint64_t used; /* bytes, by all devices of this process */
 static struct lock table_lock;
 static struct dm *table[DM_MAX]; /* by handle - 1 */
 
@@ -35,7 +35,7 @@ static bool dm_contains(const struct dm *dm, uint64_t offset, size_t length)
     return offset <= dm->length && length <= dm->length - offset;
 }
 
-/* Checks a copy: like adapters, only 4-byte words are accepted. */
+/* Checks a copy. Like adapters, accepts whole 4-byte words only. */
 static int copy_check(const struct dm *dm, uint64_t offset, size_t length)
 {
     if ((offset | length) % DM_WORD)
@@ -82,7 +82,7 @@ static uint32_t dm_number(struct dm *dm)
     return handle;
 }
 
-/* Allocates whole pages: aligned for every request, and mappable as a region like others. */
+/* Allocates whole pages, which are aligned for every request and can be mapped by peers. */
 static bool dm_fill(struct dm *dm, struct ibv_context *c, size_t length)
 {
     dm->memory = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -148,7 +148,7 @@ struct ibv_mr *dm_register(struct ibv_pd *pd, struct ibv_dm *ibv, uint64_t offse
     return mr;
 }
 
-/* Of this process alone: memory of another one's device is not mapped here. */
+/* Imports device memory of this process. That of another process is not supported. */
 SOFTIB_API struct ibv_dm *ibv_import_dm(struct ibv_context *c, uint32_t handle)
 {
     struct dm *dm = ctx_from_ibv(c)->exporter == proc.slot ? calloc(1, sizeof(*dm)) : NULL;

@@ -1,4 +1,4 @@
-/* event.c: asynchronous events as the program fetches and acknowledges them. Their queue is in hca/async.c.
+/* event.c: the calls that fetch and acknowledge asynchronous events. Their queue is in hca/async.c.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "verbs/verbs.h"

@@ -1,5 +1,6 @@
-/* export.c: the command descriptor of a context: a sealed memfd that names the process and the adapter. Another process gets
- * it as any descriptor, and must be a member of the same fabric on the same node to import the device.
+/* export.c: the command descriptor of a context: a sealed memfd that contains process and adapter. Another
+ * process that receives the descriptor can import the device if it is a member of the same fabric on the
+ * same node.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "verbs/verbs.h"
@@ -12,7 +13,7 @@
 struct export
 {
     uint32_t magic, slot, generation, hca;
-    uint64_t fabric, nonce; /* nobody can make one up */
+    uint64_t fabric, nonce; /* the nonce proves that the owner created the descriptor */
 };
 
 int export_device(uint32_t hca)

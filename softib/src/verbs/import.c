@@ -1,7 +1,8 @@
-/* import.c: devices and memory regions of another context or process, imported by file descriptor (export.c) and handle.
- * A domain's number names its process (pd.c), so
- * that a domain is imported by its number alone. A region of the same process is imported as it is. One of another process
- * is mapped here, under its own key where that is free; so its memory must be a shared mapping of a file (or of a memfd).
+/* import.c: devices and memory regions of another context or process, imported by file descriptor
+ * (export.c) and handle. The number of a protection domain contains its process (pd.c), so that the number
+ * is sufficient to import it. A region of the same process needs no mapping. A region of another process
+ * is mapped, with the same key if that is free; its memory must be a shared mapping of a file or of a
+ * memfd.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fabric/registry.h"
@@ -55,11 +56,11 @@ static bool read_region(struct peer *owner, uint32_t idx, struct sh_mr *out)
     out->addr = s->addr;
     out->file_off = s->file_off;
     out->fd = s->fd;
-    atomic_thread_fence(memory_order_acquire); /* nothing above is read after the key has been seen again */
+    atomic_thread_fence(memory_order_acquire); /* the description is read before the key is checked again */
     return key && atomic_load(&s->rkey) == key;
 }
 
-/* Imports a region of this process: the same region, seen through another context. */
+/* Imports a region of this process: the same region in another context. */
 static struct ibv_mr *import_own_region(struct ibv_pd *pd, const struct sh_mr *s, uint32_t idx)
 {
     struct mr *mr = calloc(1, sizeof(*mr));
@@ -72,7 +73,7 @@ static struct ibv_mr *import_own_region(struct ibv_pd *pd, const struct sh_mr *s
     return &mr->ibv;
 }
 
-/* Maps the owner's memory here. */
+/* Maps the owner's memory. */
 static bool map_owner_memory(const struct peer *owner, const struct sh_mr *s, struct mr_import *at,
                              char **addr)
 {
@@ -139,7 +140,7 @@ SOFTIB_API void ibv_unimport_mr(struct ibv_mr *ibv)
         free(mr);
         return;
     }
-    ibv_dereg_mr(ibv); /* our entry; the owner's stays */
+    ibv_dereg_mr(ibv); /* frees the entry of this process, not that of the owner */
     munmap(at->map, at->length);
     free(at);
 }

@@ -1,6 +1,5 @@
-/* machine.c: assembles the software adapter when the process joins its fabric: the wires, the engine, and
- * what the engine does when a peer rings the doorbell: events that peers left in the arena, and ports whose
- * state changed.
+/* machine.c: starts the wires and the engine when the process joins its fabric, and handles the doorbell:
+ * events that peers have queued in the arena, and changes of port states.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fabric/ports.h"
@@ -12,7 +11,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-static struct task plan; /* of the ports */
+static struct task plan; /* runs at the next planned change of a port */
 
 static void handle_event(const struct sh_event *e)
 {

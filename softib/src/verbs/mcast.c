@@ -1,5 +1,5 @@
-/* mcast.c: the multicast groups of this machine. A group is a row of the registry. Attaching a QP writes its
- * number into the row; packets are in the row's lane (local/lane.h).
+/* mcast.c: the multicast groups of this machine. A group is a row of the registry, which contains the
+ * numbers of its QPs. The lane of the row contains packets (local/lane.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "verbs/verbs.h"

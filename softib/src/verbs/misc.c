@@ -1,5 +1,6 @@
-/* misc.c: the rest of the public library: strings for enumerations, rates, conversions from kernel structures
- * for connection managers, and calls that have nothing to do in user space or that softib does not support.
+/* misc.c: other functions of the public library: strings of enumerations, rates, conversions of kernel
+ * structures for connection managers, and calls that have no effect in user space or that softib does not
+ * support.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "hca/hca.h"
@@ -96,7 +97,7 @@ SOFTIB_API const char *ibv_wc_status_str(enum ibv_wc_status s)
     return (unsigned)s < ARRAY_LEN(names) ? names[s] : "unknown";
 }
 
-/* One row per rate: its code, in units of 2.5 Gbit/s (0: not a multiple), in Mbit/s. */
+/* For each rate: its code, units of 2.5 Gbit/s (0: not a multiple), Mbit/s. */
 static const struct {
     enum ibv_rate rate;
     int mult, mbps;
@@ -143,7 +144,8 @@ SOFTIB_API enum ibv_rate mbps_to_ibv_rate(int mbps)
     return IBV_RATE_MAX;
 }
 
-/* Memory is reached by address space, not by physical page: a fork changes nothing for the parent. */
+/* No effect: softib accesses memory by address space, not by physical page, so that a fork does not affect
+ * the parent. */
 SOFTIB_API int ibv_fork_init(void)
 {
     return 0;
@@ -198,7 +200,7 @@ SOFTIB_API int ibv_set_ece(struct ibv_qp *q, struct ibv_ece *e)
     return e->vendor_id ? EINVAL : EOPNOTSUPP;
 }
 
-/* RDMA data lands with the last byte last, but not byte by byte in order. */
+/* The last byte of RDMA data is stored last; other bytes are stored in any order. */
 SOFTIB_API int ibv_query_qp_data_in_order(struct ibv_qp *q, enum ibv_wr_opcode op, uint32_t flags)
 {
     (void)q, (void)op, (void)flags;

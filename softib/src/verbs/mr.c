@@ -1,8 +1,8 @@
-/* mr.c: registers and deregisters memory. The table in the arena lets a peer check key, bounds, protection
- * domain and access rights by itself. Memory that is already shared (a memfd, a file in /dev/shm) is
- * recognised at registration: a peer maps it and stores directly, which is the fast path. All other memory is
- * reached by cross-memory copy. After a region was deregistered nothing touches its memory, as with a
- * hardware adapter.
+/* mr.c: registers and deregisters memory. With the table in the arena a peer checks key, bounds,
+ * protection domain and access rights. Memory that is shared already (a memfd, a file in /dev/shm) is
+ * detected at registration: a peer maps it and accesses it directly, which is the fastest method.
+ * Cross-memory copies access all other memory. As with a hardware adapter, memory of a region is not
+ * accessed after its deregistration.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "verbs/mr.h"
@@ -20,14 +20,14 @@
 
 #define PIN_PAGE 4096u
 
-/* Entries of the table are used one after another, so that a stale key finds no region, but within a window: an entry that
- * was used once stays in memory, in every process that reached it. The window has at least twice as many entries as there are
- * regions. */
+/* Entries of the table are allocated in turn, so that a stale key finds no region. Entries that were used
+ * once take memory in every process that has accessed them; therefore only a window of the table is used,
+ * with at least twice as many entries as regions. */
 #define WINDOW_LEAST 1024u
 
 static struct lock table_lock;
 static uint32_t window_start, window = WINDOW_LEAST, window_hint, regions;
-static uint16_t variant[MR_MAX]; /* low bits of the key: a stale key of a reused entry does not fit */
+static uint16_t variant[MR_MAX]; /* low bits of the key, different for each use of an entry */
 static bool taken[MR_MAX];
 
 /* Unpredictable bits for keys, requested from the kernel in bulk. The table's lock is held. */
@@ -61,7 +61,7 @@ uint32_t mr_number_allocate(void)
 {
     spinlock_acquire(&table_lock);
     if (!window_start)
-        window_start = 1 + (uint32_t)(random_u64() % (MR_MAX - 1)); /* the first key is nobody's guess */
+        window_start = 1 + (uint32_t)(random_u64() % (MR_MAX - 1)); /* the first key is unpredictable */
     if (2 * regions >= window && window < MR_MAX)
         window *= 2;
     uint32_t found = mr_window_allocate();
@@ -109,7 +109,7 @@ static void mr_publish(struct mr *mr, uint32_t key, uint32_t pd, uint64_t iova, 
     s->pd = pd;
     s->access = access;
     s->iova = iova;
-    spinlock_acquire(&table_lock); /* mr_advise_huge_pages may look */
+    spinlock_acquire(&table_lock); /* mr_advise_huge_pages may use the entry */
     s->addr = (uintptr_t)mr->ibv.addr;
     s->length = mr->ibv.length;
     spinlock_release(&table_lock);
@@ -128,8 +128,8 @@ static void mr_publish(struct mr *mr, uint32_t key, uint32_t pd, uint64_t iova, 
     atomic_store_explicit(&s->rkey, key, memory_order_release);
 }
 
-/* Called when a region was used repeatedly: moves it to huge pages. The memory may be unmapped or reused at any time;
- * the program cannot observe the change. */
+/* Called when a region was used repeatedly: moves it to huge pages. The memory may be unmapped or reused
+ * at any time; the program cannot observe the change. */
 void mr_advise_huge_pages(uint32_t idx, uint32_t key)
 {
     if (!idx || idx >= MR_MAX)
@@ -146,8 +146,8 @@ void mr_advise_huge_pages(uint32_t idx, uint32_t key)
         atomic_store_explicit(&s->moved, 0, memory_order_relaxed);
 }
 
-/* Makes the region unreachable and waits for its users. The key is invalidated first, so that no new access finds it.
- * Then earlier users are waited for: frames between machines, requests of our own queue pairs, other processes. */
+/* Invalidates the key, so that no new access finds the region, and waits for the end of earlier accesses:
+ * frames between machines, requests of queue pairs of this process, other processes. */
 void mr_retract(struct sh_mr *s)
 {
     uint32_t idx = (uint32_t)(s - proc.arena->mr);
@@ -179,8 +179,8 @@ static bool access_legal(uint64_t access)
     return !(access & remote_write) || (access & IBV_ACCESS_LOCAL_WRITE);
 }
 
-/* An adapter's driver pins every page and writes its address into the adapter's table; softib does neither. With `pin=` the
- * processor is busy for the time that a driver would take. */
+/* Waits for the time of `pin=`. The driver of an adapter pins every page and writes its address to the
+ * adapter's table, which softib need not do. */
 static void pin_pages(const void *addr, size_t length)
 {
     const uint64_t pages = ((uintptr_t)addr % PIN_PAGE + length + PIN_PAGE - 1) / PIN_PAGE;
@@ -216,7 +216,7 @@ struct ibv_mr *mr_make(struct ibv_pd *pd, void *addr, size_t length, uint64_t io
     return &mr->ibv;
 }
 
-/* Device memory, which its driver shares by IPC handle. Members on other machines cannot reach it. */
+/* Registers memory of a CUDA device, which the driver shares by an IPC handle. */
 static struct ibv_mr *register_gpu(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
                                    uint64_t access)
 {
@@ -257,7 +257,7 @@ static struct ibv_mr *mr_register(struct ibv_pd *pd, void *addr, size_t length, 
     if (length && gpu_is_device_memory((uintptr_t)addr))
         return register_gpu(pd, addr, length, iova, access);
     const bool on_demand = access & IBV_ACCESS_ON_DEMAND;
-    if (!on_demand && !mapping_is_present((uintptr_t)addr, length)) { /* as pinning would fail */
+    if (!on_demand && !mapping_is_present((uintptr_t)addr, length)) { /* pages cannot be pinned */
         errno = EFAULT;
         return NULL;
     }
@@ -285,8 +285,8 @@ SOFTIB_API struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t
     return mr_register(pd, addr, length, iova, access);
 }
 
-/* Memory of another device, by the descriptor of a dma-buf that processors can map; else memory of a CUDA device at address `iova`, which
- * is the address of the memory in programs that register GPU memory. Others are refused. */
+/* Registers a dma-buf: by a mapping if processors can map it, else as memory of a CUDA device at address
+ * `iova`, which programs set to the address of the memory. Other dma-bufs are rejected. */
 SOFTIB_API struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t off, size_t length, uint64_t iova,
                                             int fd, int access)
 {
@@ -295,7 +295,7 @@ SOFTIB_API struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t off, siz
         return NULL;
     }
     const off_t begin =
-        lseek(fd, 0, SEEK_CUR); /* a stand-in for a GPU driver shares one file; others are at 0 */
+        lseek(fd, 0, SEEK_CUR); /* the GPU driver of tests shares one file; the position of others is 0 */
     off += begin > 0 ? (uint64_t)begin : 0;
     const uint64_t skip = off & ((uint64_t)sysconf(_SC_PAGESIZE) - 1);
     if (!access_legal((unsigned)access) || !length || length + skip < length) {
@@ -336,7 +336,7 @@ SOFTIB_API int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, vo
         errno = EBUSY;
         return IBV_REREG_MR_ERR_INPUT;
     }
-    const uint32_t key = ibv->rkey; /* peers that know it need not learn another one */
+    const uint32_t key = ibv->rkey; /* unchanged for peers that have the key */
     uint64_t iova = mr->sh->iova;
     mr_retract(mr->sh);
     if (flags & IBV_REREG_MR_CHANGE_PD) {

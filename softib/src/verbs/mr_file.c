@@ -1,4 +1,4 @@
-/* mr_file.c: finds a descriptor of the file that is mapped where memory is registered, so that peers can map it too.
+/* mr_file.c: finds a descriptor of the file whose mapping is registered, so that peers can map it, too.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "verbs/mr.h"
@@ -10,16 +10,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* True if the descriptor is that of the mapped file. Some file systems (overlayfs, btrfs) show different devices in
- * fstat and maps; there the answer is always no, and the memory is accessed like private memory. */
+/* True if the descriptor refers to the mapped file. Some file systems (overlayfs, btrfs) report different
+ * devices in fstat and maps: the result is then false, and the memory is accessed like private memory. */
 static bool same_file(int fd, const struct mapping *m)
 {
     struct stat st;
     return !fstat(fd, &st) && st.st_ino == m->ino && st.st_dev == m->dev && S_ISREG(st.st_mode);
 }
 
-/* Keeps a descriptor for a region. A quarter of the permitted descriptors are left to the program; regions beyond that
- * are accessed like private memory. */
+/* Returns the descriptor for a region, or closes it if fewer than a quarter of the permitted descriptors
+ * would remain for the program; the region is then accessed like private memory. */
 static int mr_file_store(int fd)
 {
     struct rlimit most;
@@ -38,8 +38,8 @@ static int copy_if_mapped(int n, const struct mapping *m)
 
 #define OPENED_LAST 8
 
-/* Searches the descriptors just below `free`, the lowest unused one: memory is usually registered soon after its file
- * was opened. */
+/* Searches the descriptors just below `free`, the lowest unused one: memory is usually registered soon
+ * after its file was opened. */
 static int find_recent_descriptor(const struct mapping *m, int free)
 {
     int fd = -1;

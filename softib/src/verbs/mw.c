@@ -1,4 +1,5 @@
-/* mw.c: memory windows: allocation, deallocation, and the verb that binds a window of type 1. See hca/window.h.
+/* mw.c: memory windows: allocation, deallocation, and the verb that binds a window of type 1. See
+ * hca/window.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "hca/window.h"
@@ -38,7 +39,7 @@ int mw_dealloc(struct ibv_mw *ibv)
     struct mw *mw = CONTAINER_OF(ibv, struct mw, ibv);
     struct sh_mr *s = mw->sh;
     window_unbind(s, NULL);
-    s->fd = -1; /* its region's */
+    s->fd = -1; /* the region has the descriptor */
     mr_retract(s);
     s->access = s->qpn = 0;
     mr_table_release(ibv->handle);

@@ -1,6 +1,6 @@
-/* odp.c: on-demand paging: regions whose pages are not pinned, implicit regions (the whole address space), prefetching.
- * Registration pins nothing in softib anyway. A request that names a page which is not mapped at that time fails; see
- * region.c.
+/* odp.c: on-demand paging: regions whose pages are not pinned, implicit regions (the whole address space),
+ * prefetching. softib never pins pages. A request for a page that is not mapped at that time fails
+ * (memory/region.c).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "verbs/verbs.h"
@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ  22 /* Linux 5.14; older kernels refuse it, and pages come when they are used */
+#define MADV_POPULATE_READ  22 /* Linux 5.14; on older kernels pages are populated when they are used */
 #define MADV_POPULATE_WRITE 23
 #endif
 

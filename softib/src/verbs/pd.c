@@ -1,14 +1,14 @@
-/* pd.c: protection domains: a number that a QP and the memory it accesses must have in common. A parent
- * domain has the number of the domain it was made from; thread domains have no effect.
+/* pd.c: protection domains: a number that is equal for a QP and the memory that it accesses. A parent
+ * domain has the number of its domain; thread domains have no effect.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "verbs/verbs.h"
 #include <stdlib.h>
 
-#define COUNT_BITS 22 /* of a number, below the slot of the process: domains are imported by their number */
+#define COUNT_BITS 22 /* low bits of a number; the high bits are the slot of the process, for imports */
 
 static struct lock lock;
-static struct pd *domains; /* that this process allocated */
+static struct pd *domains; /* allocated by this process */
 
 static struct ibv_pd *pd_create(struct ibv_context *c, uint32_t handle, struct pd *parent)
 {
@@ -26,7 +26,7 @@ static struct ibv_pd *pd_create(struct ibv_context *c, uint32_t handle, struct p
 SOFTIB_API struct ibv_pd *ibv_alloc_pd(struct ibv_context *c)
 {
     static atomic_uint next;
-    if (ctx_from_ibv(c)->wires) { /* nor any memory or queue pair then */
+    if (ctx_from_ibv(c)->wires) { /* a barrier network has no memory and no queue pairs */
         errno = EOPNOTSUPP;
         return NULL;
     }
@@ -52,7 +52,8 @@ static bool is_handle_allocated(uint32_t handle)
     return p != NULL;
 }
 
-/* Of this process, or of the one whose context was imported: there only the program knows which domains exist. */
+/* Imports a domain of this process, or of the process whose context was imported: then the program
+ * guarantees that it exists. */
 SOFTIB_API struct ibv_pd *ibv_import_pd(struct ibv_context *c, uint32_t handle)
 {
     const uint32_t slot = handle >> COUNT_BITS;

@@ -1,5 +1,5 @@
-/* qp.c: queue pairs: creation, modification, errors and destruction. A sender in another process reads what
- * it must know of a QP from the QP's arena entry, which this file keeps up to date.
+/* qp.c: queue pairs: creation, modification, errors and destruction. This file updates the QP's entry in
+ * the arena, which senders in other processes read.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "verbs/verbs.h"
@@ -15,7 +15,7 @@ static int check_caps(struct ibv_qp_cap *c, enum ibv_qp_type t, const struct ibv
     if (t != IBV_QPT_RC && t != IBV_QPT_UC && t != IBV_QPT_UD && t != IBV_QPT_XRC_SEND &&
         t != IBV_QPT_XRC_RECV)
         return EOPNOTSUPP;
-    /* A ring has a power of two of entries, and programs count on the slack. */
+    /* The number of entries of a ring is a power of two; programs use the additional ones. */
     uint32_t ring = 16;
     while (ring < c->max_send_wr)
         ring *= 2;
@@ -34,7 +34,8 @@ static struct ibv_context *init_context(const struct ibv_qp_init_attr_ex *a)
     return a->qp_type == IBV_QPT_XRC_RECV ? a->xrcd->context : a->pd->context;
 }
 
-/* Checks the objects passed for a type of QP: an XRC receive QP needs only a domain, an XRC send QP no receive queue. */
+/* Checks the objects passed for a type of QP: an XRC receive QP needs only a domain, an XRC send QP no
+ * receive queue. */
 static int check_objects(const struct ibv_qp_init_attr_ex *a)
 {
     if (a->qp_type == IBV_QPT_XRC_RECV)
@@ -84,7 +85,7 @@ static struct ibv_qp *qp_create(struct ibv_qp_init_attr_ex *a)
         !ctx_has_feature(ctx_from_ibv(init_context(a)), FEATURE_XRC))
         err = EOPNOTSUPP;
     if (!err && a->cap.max_inline_data && !ctx_has_feature(ctx_from_ibv(init_context(a)), FEATURE_INLINE))
-        err = EINVAL; /* as an adapter refuses more than its limit, which is 0 */
+        err = EINVAL; /* the limit of the adapter is 0 */
     struct qp *q = err ? NULL : slab_new(sizeof(*q));
     if (!q) {
         errno = err ? err : ENOMEM;
@@ -95,7 +96,7 @@ static struct ibv_qp *qp_create(struct ibv_qp_init_attr_ex *a)
     if (room < a->cap.max_inline_data)
         room = a->cap.max_inline_data;
     q->stride = (sizeof(struct wqe) + room + CACHELINE - 1) & ~(size_t)(CACHELINE - 1);
-    /* Adapters grant as much inline data as their requests have room for, and programs that ask for none use it. */
+    /* Adapters grant as much inline data as fits in their requests, and programs that request none use it. */
     if (ctx_has_feature(ctx_from_ibv(init_context(a)), FEATURE_INLINE))
         a->cap.max_inline_data = (uint32_t)min_u64(q->stride - sizeof(struct wqe), MAX_INLINE);
     q->sq = slab_new(q->stride * a->cap.max_send_wr);
@@ -195,7 +196,7 @@ static void qp_reset(struct qp *q)
     q->tail = q->posted = q->next = q->done = 0;
     spinlock_release(&q->lock);
     qp_wait_deliveries(q);
-    engine_cancel_task(&q->task); /* again: its wire may have deferred it meanwhile */
+    engine_cancel_task(&q->task); /* a second time: the wire may have deferred the task meanwhile */
     spinlock_acquire(&q->lock);
     atomic_store(&q->freed, 0);
     q->wait_until = 0;
@@ -296,7 +297,7 @@ static void qp_set_attrs(struct qp *q, const struct ibv_qp_attr *a, int mask)
         migrate_set_attrs(q, a, mask);
 }
 
-/* Attaches the wire that leads to the QP's peer, which is known now. */
+/* Attaches the wire to the QP's peer. */
 static int attach_peer_wire(struct qp *q)
 {
     struct fab_place at;
@@ -328,7 +329,7 @@ static int change_state(struct qp *q, enum ibv_qp_state from, enum ibv_qp_state 
     return 0;
 }
 
-/* Only the process that created an XRC queue pair changes it, also through handles of ibv_open_qp. */
+/* Only the process that created an XRC queue pair can modify it, also through handles of ibv_open_qp. */
 static int modify_opened(struct qp *q, struct ibv_qp_attr *a, int mask)
 {
     if (qp_to_ibv(q)->qp_num >> QP_BITS != proc.slot)
@@ -380,9 +381,9 @@ SOFTIB_API int ibv_query_qp(struct ibv_qp *v, struct ibv_qp_attr *a, int mask, s
     struct qp *q = qp_from_ibv(v);
     if (q->opened)
         return query_opened(q, a, mask, init);
-    sq_lock(q); /* the engine may be failing it just now */
+    sq_lock(q); /* the engine thread may be moving the QP to the error state */
     *a = q->attr;
-    unsigned s = atomic_load(&q->sh->state); /* a peer may have failed it a moment ago */
+    unsigned s = atomic_load(&q->sh->state); /* a peer may have moved it to the error state */
     a->qp_state = a->cur_qp_state = s == IBV_QPS_ERR ? IBV_QPS_ERR : v->state;
     a->path_mig_state = (enum ibv_mig_state)atomic_load(&q->sh->mig);
     a->cap = q->cap;
@@ -441,8 +442,7 @@ int qp_post_recv(struct ibv_qp *v, struct ibv_recv_wr *wr, struct ibv_recv_wr **
         r = refuse ? EINVAL : rq_post(&proc.arena->rq[q->idx], wr);
     if (r)
         *bad = wr;
-    atomic_thread_fence(
-        memory_order_seq_cst); /* posted, then looked: who fails the QP looks in the other order */
+    atomic_thread_fence(memory_order_seq_cst); /* pairs with qp_to_error: state first, then flush */
     if (UNLIKELY(atomic_load(&q->sh->state) == IBV_QPS_ERR))
         qp_flush_receives(q);
     return r;

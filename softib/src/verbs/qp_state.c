@@ -1,6 +1,5 @@
-/* qp_state.c: the QP state machine as a table: which transitions exist for which kind of QP, which attributes
- * each requires and which it may take in addition. A transition that is not in the table is refused with
- * EINVAL.
+/* qp_state.c: the QP state machine as a table: transitions for each QP type, with required and optional
+ * attributes. Transitions that are not in the table return EINVAL.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "verbs/verbs.h"
@@ -8,8 +7,8 @@
 #define RC        1u
 #define UC        2u
 #define UD        4u
-#define XS        8u  /* XRC: the sending QP */
-#define XR        16u /* and the receiving one */
+#define XS        8u  /* XRC send QP */
+#define XR        16u /* XRC receive QP */
 #define RELIABLE  (RC | XS | XR)
 #define MIGRATION (IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE)
 

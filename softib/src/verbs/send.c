@@ -1,5 +1,5 @@
-/* send.c: posting sends: checks what can be checked at once, writes the request into the send queue, and runs
- * the queue. Errors that only the HCA could find (keys, the peer) are reported by a completion instead.
+/* send.c: posts send requests: checks a request, writes it to the send queue, and runs the queue.
+ * Completions report errors that only an HCA can detect (keys, errors of the peer).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "verbs/send.h"
@@ -108,7 +108,7 @@ int sq_set_bind(struct qp *q, struct wqe *w, struct ibv_mw *mw, uint32_t rkey,
     return 0;
 }
 
-/* The checks that need the whole request; a message too long for the HCA completes in error, as there. */
+/* Checks that need the whole request. As with an HCA, a message that is too long completes with an error. */
 int sq_commit_request(struct qp *q, struct wqe *w)
 {
     enum ibv_wr_opcode op = w->opcode;

@@ -6,10 +6,11 @@
 
 #include "hca/hca.h"
 
-void sq_begin_posting(struct qp *q); /* takes the locks: requests may be built now */
-void sq_end_posting(struct qp *q);   /* posts what was built, runs the queue and drops the locks */
+void sq_begin_posting(struct qp *q); /* acquires the locks, under which requests are built */
+void sq_end_posting(
+    struct qp *q); /* posts the requests that were built, runs the queue, releases the locks */
 
-struct wqe *sq_begin_request(struct qp *q, int *err); /* NULL: full, or the QP does not send in this state */
+struct wqe *sq_begin_request(struct qp *q, int *err); /* NULL with *err: queue full, or wrong state */
 void sq_set_path(struct wqe *w, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey);
 int sq_set_sge_list(struct qp *q, struct wqe *w, const struct ibv_sge *sge, size_t n);
 int sq_set_inline(struct qp *q, struct wqe *w, const struct ibv_data_buf *buf, size_t n);

@@ -1,4 +1,4 @@
-/* srq.c: shared receive queues. The ring itself, which a QP's own queue has too, is in hca/rq_ring.c.
+/* srq.c: shared receive queues. Their ring, like that of a QP's own receive queue, is in hca/rq_ring.c.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fabric/hold.h"
@@ -25,7 +25,7 @@ static uint32_t srq_number_allocate(void)
     return found;
 }
 
-/* Adds the queue to the table by which events find it, or removes it. */
+/* Adds the queue to the table in which events search for it, or removes it. */
 static void set_table_entry(uint32_t idx, struct srq *s)
 {
     spinlock_acquire(&table_lock);
@@ -154,7 +154,7 @@ SOFTIB_API int ibv_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *a, int m
     if (a->srq_limit > s->sh->limit_wr)
         return EINVAL;
     atomic_store(&s->sh->srq_limit, a->srq_limit);
-    /* Armed below the limit already: the event comes at once. */
+    /* If fewer requests than the limit are posted already, the event is raised now. */
     if (a->srq_limit && atomic_load(&s->sh->tail) - atomic_load(&s->sh->head) < a->srq_limit &&
         atomic_exchange(&s->sh->srq_limit, 0))
         peer_post_event(proc.self, SHEV_SRQ_LIMIT, s->idx, 0);
@@ -176,7 +176,7 @@ SOFTIB_API int ibv_destroy_srq(struct ibv_srq *ibv)
     if (atomic_load(&s->refs))
         return EBUSY;
     spinlock_acquire(&table_lock);
-    table[s->idx] = NULL; /* the number stays taken until the ring is gone */
+    table[s->idx] = NULL; /* the number is freed after the ring */
     spinlock_release(&table_lock);
     async_purge(ctx_from_ibv(ibv->context), &s->async_delivered);
     async_wait(&ibv->events_completed, &s->async_delivered, &ibv->mutex, &ibv->cond);

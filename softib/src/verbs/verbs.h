@@ -15,7 +15,7 @@ int cq_poll(struct ibv_cq *ibv, int n, struct ibv_wc *wc);
 int cq_arm(struct ibv_cq *ibv, int solicited_only);
 struct cq *cq_make(struct ibv_context *c, uint32_t cqe, void *user, struct ibv_comp_channel *ch);
 struct ibv_cq_ex *cq_create_ex(struct ibv_context *c, struct ibv_cq_init_attr_ex *a);
-void cq_free_send_slots(const struct sh_cqe *e); /* a send's completion was polled */
+void cq_free_send_slots(const struct sh_cqe *e); /* called when a send's completion was polled */
 void cq_note_overrun(uint32_t idx);
 
 /* srq.c */
@@ -53,23 +53,24 @@ int odp_advise(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t fla
 struct ibv_xrcd *xrc_open_domain(struct ibv_context *c, struct ibv_xrcd_init_attr *a);
 int xrc_close_domain(struct ibv_xrcd *x);
 struct ibv_qp *xrc_open_qp(struct ibv_context *c, struct ibv_qp_open_attr *a);
-/* The queue pair that the opened handle q stands for if this process created it (released with qp_release), else NULL. */
+/* The queue pair of the opened handle q, with a reference (qp_release), if this process created it; else
+ * NULL. */
 struct qp *xrc_find_local_qp(struct qp *q);
 int xrc_query_remote(struct qp *q, struct ibv_qp_attr *a, struct ibv_qp_init_attr *init);
 int xrc_release(struct qp *q);
 
 /* event.c */
-extern struct ctx *contexts; /* the devices that are open */
+extern struct ctx *contexts; /* open devices */
 extern struct lock contexts_lock;
 void port_changed(uint32_t linear, bool up);
 void hca_removed(uint32_t hca);
 
 /* device.c, export.c */
 bool ctx_has_port(struct ibv_context *ctx, uint32_t port);
-struct ctx *ctx_open(struct device *d, int cmd_fd); /* takes the descriptor, except when it fails */
-int export_device(uint32_t hca); /* a descriptor that names the device, for ibv_import_device */
-bool export_read(int fd, uint32_t *slot,
-                 uint32_t *hca); /* false: it names no device of a living process of our node */
+struct ctx *ctx_open(struct device *d, int cmd_fd); /* owns the descriptor unless it fails */
+int export_device(uint32_t hca);                    /* creates a descriptor for ibv_import_device */
+/* Reads such a descriptor. False: it belongs to no device of a live process of this node. */
+bool export_read(int fd, uint32_t *slot, uint32_t *hca);
 
 /* pd.c */
 struct ibv_pd *pd_parent(struct ibv_context *c, struct ibv_parent_domain_init_attr *a);

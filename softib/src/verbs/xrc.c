@@ -1,6 +1,6 @@
-/* xrc.c: XRC domains, and receive QPs that are opened by their number. Processes of a node that open the same file
- * share a domain: a receive QP of one process delivers into the SRQs of all of them. A receive QP lives as long as the
- * process that created it; handles that others opened name it and keep nothing alive.
+/* xrc.c: XRC domains, and receive QPs that are opened by their number. Processes of a node that open the
+ * same file share a domain: a receive QP of one process delivers to the SRQs of all of them. A receive QP
+ * ends with the process that created it; handles that other processes opened do not keep it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "verbs/verbs.h"
@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-/* True if a live process has the domain open: the registry counts the open handles of each process. Its lock is held. */
+/* True if a live process has the domain open: the registry counts the open handles of each process. Its
+ * lock is held. */
 static bool is_domain_open(const struct reg_xrcd *r)
 {
     return r->key && atomic_load(&proc.reg->member[r->slot].gen) == r->gen && member_is_alive(r->slot);
@@ -45,7 +46,7 @@ static int row_open(uint64_t key, int oflags)
         return 0;
     }
     for (struct reg_xrcd *r = proc.reg->xrcd; !free && r < proc.reg->xrcd + XRCDS; r++)
-        if (!is_domain_open(r)) /* its process has died */
+        if (!is_domain_open(r)) /* of a process that has died */
             free = r;
     if (!free)
         return ENOMEM;
@@ -60,7 +61,7 @@ static void row_close(uint64_t key)
             r->key = 0;
 }
 
-/* The key of the domain of a file on this adapter, or of a domain that nobody shares (fd -1). 0: no such file. */
+/* The key of the domain of a file on this adapter, or of an unshared domain (fd -1). 0: no such file. */
 static uint64_t domain_key(struct ibv_context *c, int fd)
 {
     struct stat st;
@@ -112,7 +113,7 @@ int xrc_close_domain(struct ibv_xrcd *ibv)
 
 /* --- receive QPs opened by number --- */
 
-/* The QP in its owner's arena, if it is a receive QP of that domain; *owner is to be put back. */
+/* The QP in its owner's arena, if it is a receive QP of that domain. The caller releases *owner. */
 static struct sh_qp *xrc_find_qp(uint32_t qpn, uint64_t key, struct peer **owner)
 {
     *owner = peer_get(qpn >> QP_BITS);
@@ -154,7 +155,7 @@ struct ibv_qp *xrc_open_qp(struct ibv_context *c, struct ibv_qp_open_attr *a)
     v->qp_context = a->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT ? a->qp_context : NULL;
     v->qp_num = a->qp_num;
     v->qp_type = IBV_QPT_XRC_RECV;
-    v->state = IBV_QPS_UNKNOWN; /* nothing can be posted */
+    v->state = IBV_QPS_UNKNOWN; /* requests cannot be posted */
     pthread_mutex_init(&v->mutex, NULL);
     pthread_cond_init(&v->cond, NULL);
     atomic_fetch_add(&x->refs, 1);
