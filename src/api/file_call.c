@@ -8,7 +8,7 @@
 #include "io/access.h"
 #include "io/agree.h"
 #include "io/datarep.h"
-#include "io/op.h"
+#include "io/file_op.h"
 #include "io/pointer.h"
 #include "obj/handle.h"
 

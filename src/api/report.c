@@ -10,7 +10,7 @@
 #include "api/enter.h"
 #include "api/init.h"
 #include "base/log.h"
-#include "io/op.h"
+#include "io/file_op.h"
 #include "obj/session.h"
 #include "rma/win.h"
 

@@ -19,7 +19,7 @@
 #include "io/datarep.h"
 #include "io/mapped.h"
 #include "io/posix.h"
-#include "io/remote.h"
+#include "io/nfs.h"
 
 /* Pieces of memory of at least this size are transferred by an entry in a list; smaller pieces are copied
  * into a buffer. */
@@ -441,8 +441,7 @@ static int write_batch(struct transfer *t, const struct batch *b)
 {
     struct file *f = t->a->file;
     const bool rewrites = batch_should_rewrite_gaps(t, b);
-    const bool whole =
-        !rewrites && b->pieces > 1 && remote_locks_whole_file(f, b->bytes / (uint64_t)b->pieces);
+    const bool whole = !rewrites && b->pieces > 1 && nfs_locks_whole_file(f, b->bytes / (uint64_t)b->pieces);
     const int64_t from = whole ? 0 : b->from, length = whole ? 0 : b->to - b->from;
     bool held = false;
     int rc = rewrites ? need_buffer(t) : 0;
@@ -534,7 +533,7 @@ static void lock_range(const struct access *a, int64_t *from, int64_t *length)
     view_walk_open(&w, &a->view, a->start, a->start + a->length);
     const uint64_t first = view_walk_next(&w, a->length, &to);
     *from = *length = 0;
-    if (a->write && first < a->length && remote_locks_whole_file(a->file, first))
+    if (a->write && first < a->length && nfs_locks_whole_file(a->file, first))
         return;
     view_file_range(&a->view, a->start, a->length, from, &to);
     *length = to - *from;

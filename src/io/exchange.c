@@ -138,7 +138,7 @@ static void buffers_free(struct io_buffers *b)
     free(b);
 }
 
-void collective_forget(struct file *f)
+void exchange_free_spare(struct file *f)
 {
     buffers_free(f->spare);
     f->spare = NULL;

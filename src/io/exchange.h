@@ -12,7 +12,7 @@
 #ifndef FP_IO_EXCHANGE_H
 #define FP_IO_EXCHANGE_H
 
-#include "io/collective.h"
+#include "io/aggregators.h"
 
 #define SLOTS 2 /* active rounds */
 

@@ -14,13 +14,13 @@
 #include "io/datarep.h"
 #include "io/posix.h"
 #include "io/pointer.h"
-#include "io/remote.h"
+#include "io/nfs.h"
 #include "io/tiles.h"
 
 int file_size(struct file *f, int64_t *size)
 {
     struct stat st;
-    remote_refresh(f); /* an NFS client caches sizes for seconds */
+    nfs_refresh(f); /* an NFS client caches sizes for seconds */
     if (fstat(f->fd, &st) != 0)
         return posix_error(f->name, "querying the size (fstat)", errno);
     *size = st.st_size;
@@ -61,7 +61,7 @@ int file_set_size(struct file *f, int64_t size)
     if (f->comm->rank == 0 && ftruncate(f->fd, size) != 0)
         rc = posix_error(f->name, "changing the size", errno);
     rc = agree_error(f->comm, f->name, rc);
-    remote_refresh(f);
+    nfs_refresh(f);
     return rc;
 }
 
@@ -76,7 +76,7 @@ int file_preallocate(struct file *f, int64_t size)
             rc = posix_error(f->name, "reserving space", error);
     }
     rc = agree_error(f->comm, f->name, rc);
-    remote_refresh(f);
+    nfs_refresh(f);
     return rc;
 }
 
@@ -86,7 +86,7 @@ int file_sync(struct file *f)
     if (file_writes(f) && fsync(f->fd) != 0 && errno != EINVAL && errno != EROFS)
         rc = posix_error(f->name, "writing to disk (fsync)", errno);
     rc = agree_error(f->comm, f->name, rc);
-    remote_refresh(f); /* after all ranks have flushed */
+    nfs_refresh(f); /* after all ranks have flushed */
     return rc;
 }
 

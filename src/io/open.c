@@ -14,12 +14,12 @@
 #include "base/objmem.h"
 #include "boot/boot.h"
 #include "io/agree.h"
-#include "io/collective.h"
+#include "io/aggregators.h"
 #include "io/datarep.h"
 #include "io/mapped.h"
 #include "io/posix.h"
 #include "io/pointer.h"
-#include "io/remote.h"
+#include "io/nfs.h"
 #include "io/stripes.h"
 #include "obj/create.h"
 
@@ -181,7 +181,7 @@ static int open_on_all_ranks(struct file *f)
         rc = check_file_type(f);
     if (!rc) {
         mapped_probe(f);
-        remote_probe(f);
+        nfs_probe(f);
     }
     f->near = near;
     f->in_memory = in_memory;
@@ -211,7 +211,7 @@ static void file_free(struct file *f)
         close(f->fd);
     mapped_close_watch(f);
     view_release(&f->view);
-    collective_forget(f);
+    exchange_free_spare(f);
     errhandler_release(f->head.errhandler);
     comm_release(f->comm);
     free(f->aggregators);
@@ -257,7 +257,7 @@ int file_open(struct comm *comm, const char *name, int amode, struct info *info,
     if (!rc)
         rc = open_on_all_ranks(f);
     if (!rc)
-        rc = agree_error(f->comm, name, collective_choose(f));
+        rc = agree_error(f->comm, name, aggregators_choose(f));
     if (!rc)
         rc = init_file_pointers(f);
     if (rc) {

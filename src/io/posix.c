@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/counter.h"
-#include "io/remote.h"
+#include "io/nfs.h"
 
 static COUNTER(written, "io_bytes_written", "Bytes written to files.");
 static COUNTER(read_in, "io_bytes_read", "Bytes read from files.");
@@ -113,7 +113,7 @@ int posix_transfer(struct file *f, bool write, const void *buf, size_t len, int6
 int posix_lock_fd(struct file *f, int fd, short type, int64_t offset, int64_t len)
 {
     int64_t waited_ns = 0;
-    const bool polls = f->remote && type != F_UNLCK; /* see remote_pause_between_tries */
+    const bool polls = f->on_nfs && type != F_UNLCK; /* see nfs_pause_between_tries */
     for (;;) {
         struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = offset, .l_len = len};
         const int command = f->locks_posix ? (polls ? F_SETLK : F_SETLKW)
@@ -124,7 +124,7 @@ int posix_lock_fd(struct file *f, int fd, short type, int64_t offset, int64_t le
         if (errno == EINTR)
             continue;
         if (polls && (errno == EAGAIN || errno == EACCES)) {
-            remote_pause_between_tries(&waited_ns);
+            nfs_pause_between_tries(&waited_ns);
             continue;
         }
         if (errno == EINVAL && !f->locks_posix) {
@@ -141,7 +141,7 @@ int posix_lock_fd(struct file *f, int fd, short type, int64_t offset, int64_t le
 
 int posix_lock(struct file *f, bool exclusive, int64_t offset, int64_t len)
 {
-    const int rc = remote_check_locks(f);
+    const int rc = nfs_check_locks(f);
     return rc ? rc : posix_lock_fd(f, f->fd, exclusive ? F_WRLCK : F_RDLCK, offset, len);
 }
 

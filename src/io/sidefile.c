@@ -23,7 +23,7 @@
 #include "base/checked.h"
 #include "base/ownfile.h"
 #include "io/posix.h"
-#include "io/remote.h"
+#include "io/nfs.h"
 
 #define SIDEFILE_MAGIC 0x7265746e696f7046u /* "Fpointer" */
 #define BASE_NAME_MAX  64                  /* characters of the file's name in that of the side file */
@@ -162,7 +162,7 @@ static int sidefile_write(const struct file *f, int64_t value)
 
 int sidefile_change_value(struct file *f, bool add, int64_t value, int64_t *before)
 {
-    int rc = remote_check_locks(f);
+    int rc = nfs_check_locks(f);
     if (!rc)
         rc = sidefile_open(f);
     if (!rc)

@@ -1,8 +1,8 @@
-/* remote.c: see remote.h. /proc/self/mountinfo shows whether locks of a mount are local (options nolock
+/* nfs.c: see nfs.h. /proc/self/mountinfo shows whether locks of a mount are local (options nolock
  * and local_lock); fcntl succeeds on such a mount, too.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "io/remote.h"
+#include "io/nfs.h"
 
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -42,23 +42,23 @@ static bool locks_are_local(const struct file *f)
     return local;
 }
 
-void remote_probe(struct file *f)
+void nfs_probe(struct file *f)
 {
     struct statfs fs;
     if (fstatfs(f->fd, &fs) != 0 || fs.f_type != NFS_SUPER_MAGIC)
         return;
     struct flock lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = LAST_BYTE, .l_len = 1};
-    f->remote = true;
+    f->on_nfs = true;
     f->locks_local = locks_are_local(f);
     f->guards = file_writes(f) && !f->locks_local && fcntl(f->fd, F_OFD_SETLK, &lock) == 0;
 }
 
 /* An NFS client invalidates a file's pages and attributes when it acquires a lock from the server. */
-void remote_refresh(struct file *f)
+void nfs_refresh(struct file *f)
 {
     struct flock lock = {
         .l_type = file_reads(f) ? F_RDLCK : F_WRLCK, .l_whence = SEEK_SET, .l_start = LAST_BYTE, .l_len = 1};
-    if (!f->remote || f->locks_local || fcntl(f->fd, F_OFD_SETLK, &lock) != 0)
+    if (!f->on_nfs || f->locks_local || fcntl(f->fd, F_OFD_SETLK, &lock) != 0)
         return;
     lock.l_type = F_UNLCK;
     fcntl(f->fd, F_OFD_SETLK, &lock);
@@ -67,7 +67,7 @@ void remote_refresh(struct file *f)
 /* An NFS client that waits for a lock repeats its request after 1 to 30 seconds, or when the server calls
  * it back, which not every version does. Here requests are more frequent: the pause is an eighth of the
  * time waited so far, at most 100 ms. */
-void remote_pause_between_tries(int64_t *waited_ns)
+void nfs_pause_between_tries(int64_t *waited_ns)
 {
     const int64_t pause = MIN(MAX(*waited_ns / 8, PAUSE_MIN_NS), PAUSE_MAX_NS);
     nanosleep(&(struct timespec){.tv_nsec = (long)pause}, NULL);
@@ -77,12 +77,12 @@ void remote_pause_between_tries(int64_t *waited_ns)
 /* If a range of the file is locked, an NFS client sends each part of a page separately and waits for the
  * server's answer. If the whole file is locked, the client sends a page once, at unlock; it must be able
  * to read the page for that. */
-bool remote_locks_whole_file(const struct file *f, uint64_t piece)
+bool nfs_locks_whole_file(const struct file *f, uint64_t piece)
 {
-    return f->remote && f->guards && file_reads(f) && piece < (uint64_t)sysconf(_SC_PAGESIZE);
+    return f->on_nfs && f->guards && file_reads(f) && piece < (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-int remote_check_locks(const struct file *f)
+int nfs_check_locks(const struct file *f)
 {
     if (!f->locks_local || f->nnodes == 1)
         return 0;

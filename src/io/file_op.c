@@ -1,14 +1,14 @@
-/* op.c: the steps of a collective access: exchange records of the accesses of all ranks, transfer the
+/* file_op.c: the steps of a collective access: exchange records of the accesses of all ranks, transfer the
  * data, and, for a write, agree whether all data is in the file.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "io/op.h"
+#include "io/file_op.h"
 
 #include <stdlib.h>
 
 #include "base/objmem.h"
 #include "io/agree.h"
-#include "io/collective.h"
+#include "io/aggregators.h"
 
 static void io_op_release(struct request *base)
 {
@@ -164,7 +164,7 @@ static void io_op_choose(struct io_op *op)
     op->stage = IO_JUDGING;
     if (op->lost)
         return;
-    const bool buffers = !f->atomic && collective_buffers(f, a->write, op->all);
+    const bool buffers = !f->atomic && aggregators_are_faster(f, a->write, op->all);
     if (!buffers) {
         io_op_record_error(op, access_transfer(a));
         return;

@@ -1,9 +1,9 @@
-/* op.h: a file operation as a request. The request of an independent operation is complete when it is
+/* file_op.h: a file operation as a request. The request of an independent operation is complete when it is
  * created. A collective operation is a state machine that advances inside progress and does not wait.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_IO_OP_H
-#define FP_IO_OP_H
+#ifndef FP_IO_FILE_OP_H
+#define FP_IO_FILE_OP_H
 
 #include "io/access.h"
 #include "net/net.h"

@@ -1,7 +1,7 @@
-/* collective.c: chooses the ranks that aggregate, and decides whether aggregators perform an access.
+/* aggregators.c: chooses the ranks that aggregate, and decides whether aggregators perform an access.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "io/collective.h"
+#include "io/aggregators.h"
 
 #include <stdlib.h>
 
@@ -82,7 +82,7 @@ static int64_t align_to_stripes(int64_t stripes, int64_t most)
     return most;
 }
 
-int collective_choose(struct file *f)
+int aggregators_choose(struct file *f)
 {
     const int ranks = f->comm->size;
     int *node = find_nodes(f, &f->nnodes);
@@ -104,7 +104,7 @@ int collective_choose(struct file *f)
     return 0;
 }
 
-bool collective_buffers(const struct file *f, bool write, const int64_t *records)
+bool aggregators_are_faster(const struct file *f, bool write, const int64_t *records)
 {
     const enum io_choice choice = write ? f->hints.cb_write : f->hints.cb_read;
     const bool local = write ? f->in_memory : f->near;

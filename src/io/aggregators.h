@@ -1,18 +1,18 @@
-/* collective.h: aggregators of collective access.
+/* aggregators.h: aggregators of collective access.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_IO_COLLECTIVE_H
-#define FP_IO_COLLECTIVE_H
+#ifndef FP_IO_AGGREGATORS_H
+#define FP_IO_AGGREGATORS_H
 
-#include "io/op.h"
+#include "io/file_op.h"
 
 /* Chooses the aggregators from nodes and hints. Local, with the same result at all ranks. */
-int collective_choose(struct file *f);
+int aggregators_choose(struct file *f);
 /* Frees the buffers that the file retains from the last operation. */
-void collective_forget(struct file *f);
+void exchange_free_spare(struct file *f);
 
 /* Returns whether aggregators perform the operation, from the access records of all ranks. Pure. */
-bool collective_buffers(const struct file *f, bool write, const int64_t *records);
+bool aggregators_are_faster(const struct file *f, bool write, const int64_t *records);
 
 /* The data exchange of one collective operation. exchange_advance makes progress and returns true when the
  * operation has finished; exchange_close returns the error and, for a read, the file offset at which it
