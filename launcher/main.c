@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "remote/agent.h"
-#include "boot/command.h"
+#include "boot/spawn_command.h"
 #include "boot/keep.h"
 #include "keep.h"
 #include "options/options.h"

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "boot/command.h"
+#include "boot/spawn_command.h"
 #include "boot/launch_env.h"
 #include "local/rankenv.h"
 #include "local/spawn.h"

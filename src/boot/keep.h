@@ -15,7 +15,7 @@
 #define KEEP_OPTION "--fishplate-keep"
 
 /* Descriptors that mpiexec inherits: a pidfd of the spawning process (closed on old kernels), the book,
- * and the file with the rest of the command line (command.h), which the third and the fourth argument
+ * and the file with the rest of the command line (spawn_command.h), which the third and the fourth argument
  * name. */
 enum { KEEP_PROGRAM_FD = 3, KEEP_BOOK_FD = 4, KEEP_COMMAND_FD = 5 };
 

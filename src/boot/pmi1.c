@@ -22,7 +22,7 @@
 #include "boot/notice.h"
 #include "boot/pmi1_conn.h"
 #include "boot/program.h"
-#include "boot/watch.h"
+#include "boot/launcher_watch.h"
 
 #define RANKS_MAX (1u << 24)
 #define STORE_KEY_MAX \
@@ -31,7 +31,7 @@
 struct pmi1 {
     struct boot boot;
     struct pmi1_conn conn;
-    struct watch watch;           /* unused under Fishplate's mpiexec: the kernel ends its ranks */
+    struct launcher_watch watch;  /* unused under Fishplate's mpiexec: the kernel ends its ranks */
     struct death_watcher watcher; /* used if the launcher does not end the job when a rank dies */
     bool ours;                    /* the server is a mpiexec of Fishplate of the same version */
     char kvs[256];
@@ -78,7 +78,7 @@ static void pmi1_close(struct boot *b)
     struct pmi1 *p = pmi1_of(b);
     /* If pmi1_finalize was not called, MPI_Init has failed: the death watcher keeps running and ends the
      * job when this process ends, because the other ranks wait for this one in MPI_Init. */
-    watch_stop(&p->watch);
+    launcher_watch_stop(&p->watch);
     pmi1_conn_close(&p->conn);
     if (b->node_fd >= 0)
         close(b->node_fd);
@@ -273,7 +273,7 @@ static int pmi1_open(struct boot **out)
         return rc;
     }
     if (!p->ours)
-        watch_start(&p->watch, &p->boot, p->conn.fd);
+        launcher_watch_start(&p->watch, &p->boot, p->conn.fd);
     /* Hydra ends a job when a rank dies; Slurm does so only with srun -K. */
     if (!p->ours)
         death_watcher_start(&p->watcher, &p->boot, p->conn.fd);
@@ -511,7 +511,7 @@ static int pmi1_finalize(struct boot *b)
 {
     struct pmi1 *p = pmi1_of(b);
     death_watcher_stop(&p->watcher);
-    watch_stop(&p->watch);
+    launcher_watch_stop(&p->watch);
     if (p->ours)
         return pmi1_conn_send(&p->conn, "cmd=finalize quiet=1");
     return pmi1_request(p, "finalize_ack", "cmd=finalize");

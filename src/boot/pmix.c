@@ -12,14 +12,14 @@
 #include "base/err.h"
 #include "base/tunable.h"
 #include "base/util.h"
-#include "boot/answer.h"
+#include "boot/pmix_answer.h"
 #include "boot/backend.h"
 #include "boot/death_watcher.h"
 #include "boot/nodemap.h"
 #include "boot/pmix_abi.h"
 #include "boot/pmix_spawn.h"
 #include "boot/program.h"
-#include "boot/watch.h"
+#include "boot/launcher_watch.h"
 
 #define LIBRARY "libpmix.so.2"
 
@@ -256,7 +256,7 @@ static void on_server_lost(size_t id, int status, const struct px_proc *source, 
     (void)results;
     (void)nresults;
     if (p && status == PX_ERR_LOST_CONNECTION && source && strcmp(source->nspace, p->me.nspace) != 0)
-        watch_end_process(&p->boot);
+        launcher_watch_end_process(&p->boot);
     if (handled)
         handled(PX_SUCCESS, NULL, 0, NULL, NULL, event);
 }
@@ -264,21 +264,21 @@ static void on_server_lost(size_t id, int status, const struct px_proc *source, 
 static void on_handler_registered(int status, size_t id, void *ctx)
 {
     (void)id;
-    answer_complete(status, ctx);
+    pmix_answer_complete(status, ctx);
 }
 
 static void watch_server(struct pmix *p)
 {
     static int codes[] = {PX_ERR_LOST_CONNECTION};
-    struct answer *w = answer_new();
+    struct pmix_answer *w = pmix_answer_new();
     if (!w)
         return;
     __atomic_store_n(&served, p, __ATOMIC_RELEASE);
     /* If registration fails, the process does not detect that its launcher was killed. */
     int status =
         px.Register_event_handler(codes, COUNT_OF(codes), NULL, 0, on_server_lost, on_handler_registered, w);
-    if (status != PX_SUCCESS || answer_wait(w))
-        answer_free(w);
+    if (status != PX_SUCCESS || pmix_answer_wait(w))
+        pmix_answer_free(w);
 }
 
 /* Without pmix_finalize MPI_Init has failed: the death watcher stays, and ends the job when this process
@@ -339,20 +339,20 @@ static int pmix_fence(struct boot *b)
     int status = px.Commit();
     if (status != PX_SUCCESS)
         return pmix_error("PMIx_Commit", status);
-    struct answer *w = answer_new();
+    struct pmix_answer *w = pmix_answer_new();
     if (!w)
         return err_set(MPI_ERR_NO_MEM, "Out of memory while waiting for the other ranks.");
-    status = px.Fence_nb(NULL, 0, &collect, 1, answer_complete, w);
+    status = px.Fence_nb(NULL, 0, &collect, 1, pmix_answer_complete, w);
     if (status == PX_SUCCESS) {
         /* A late answer is written through the pointer, so `w` is not freed. The job ends. */
-        if (!answer_wait(w))
+        if (!pmix_answer_wait(w))
             return err_set(MPI_ERR_OTHER,
                            "Start-up did not finish within %d seconds (FISHPLATE_INIT_TIMEOUT) because "
                            "not all ranks arrived; the launcher cannot tell which ranks are missing.",
                            boot_timeout());
         status = w->status;
     }
-    answer_free(w);
+    pmix_answer_free(w);
     return status == PX_SUCCESS || status == PX_OPERATION_SUCCEEDED ? 0 : pmix_error("PMIx_Fence", status);
 }
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "boot/answer.h"
+#include "boot/pmix_answer.h"
 #include "boot/launch_env.h"
 #include "boot/program.h"
 
@@ -92,7 +92,7 @@ static void app_free(struct px_app *app)
 /* ---- the answer ---- */
 
 struct started {
-    struct answer *answer;
+    struct pmix_answer *answer;
     char id[BOOT_SPAWN_ID];
 };
 
@@ -101,24 +101,24 @@ static void on_started(int status, char *nspace, void *ctx)
     struct started *s = ctx;
     if (nspace)
         snprintf(s->id, sizeof(s->id), "%s", nspace);
-    answer_complete(status, s->answer);
+    pmix_answer_complete(status, s->answer);
 }
 
 static int spawn_request(px_spawn_nb spawn, const struct px_app *apps, int n, char id[BOOT_SPAWN_ID])
 {
     struct started *s = calloc(1, sizeof(*s));
-    if (!s || !(s->answer = answer_new())) {
+    if (!s || !(s->answer = pmix_answer_new())) {
         free(s);
         return PX_NO_MEMORY;
     }
     int status = spawn(NULL, 0, apps, (size_t)n, on_started, s);
     if (status == PX_SUCCESS) {
-        if (!answer_wait(s->answer))
+        if (!pmix_answer_wait(s->answer))
             return PX_NO_ANSWER; /* a late answer is written through the pointers, so they are not freed */
         status = s->answer->status;
     }
     memcpy(id, s->id, sizeof(s->id));
-    answer_free(s->answer);
+    pmix_answer_free(s->answer);
     free(s);
     return status == PX_OPERATION_SUCCEEDED ? PX_SUCCESS : status;
 }

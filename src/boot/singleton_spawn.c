@@ -1,7 +1,7 @@
 /* singleton_spawn.c: see singleton_spawn.h. The mpiexec is in the installation of this library. It is
  * started by a double fork, so that the program's own wait calls do not return it. launcher/keep.c ends it
  * if this process fails, and the reverse. Every user of the machine can read its arguments; therefore
- * these contain neither variables (command.h) nor the name of the parents' port, which the environment
+ * these contain neither variables (spawn_command.h) nor the name of the parents' port, which the environment
  * contains: a process that knows the name may connect.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -21,7 +21,7 @@
 #include "base/err.h"
 #include "base/util.h"
 #include "boot/backend.h"
-#include "boot/command.h"
+#include "boot/spawn_command.h"
 #include "boot/death_watcher.h"
 #include "boot/keep.h"
 #include "boot/launch_env.h"
@@ -142,7 +142,7 @@ static atomic_uchar *spawn_state(const struct singleton_spawn *s, unsigned id)
 /* The command line, environment and descriptors with which mpiexec is started. */
 struct start {
     char *const *argv, *const *envp;
-    int command;         /* descriptor of the file with its command line (command.h) */
+    int command;         /* descriptor of the file with its command line (spawn_command.h) */
     int book;            /* descriptor of struct keep_book */
     atomic_uchar *state; /* of this spawn in the book */
 };

@@ -1,9 +1,9 @@
-/* watch.c: the thread of watch.h. It waits for the end of the connection and reads nothing: the main
- * thread reads answers.
+/* launcher_watch.c: the thread of launcher_watch.h. It waits for the end of the connection and reads
+ * nothing: the main thread reads answers.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "boot/watch.h"
+#include "boot/launcher_watch.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -13,7 +13,7 @@
 
 #include "base/small_thread.h"
 
-_Noreturn void watch_end_process(const struct boot *b)
+_Noreturn void launcher_watch_end_process(const struct boot *b)
 {
     if (b->local_rank == 0)
         fprintf(stderr, "fishplate: The launcher of this job is gone; its %u rank%s on %s end%s.\n",
@@ -21,9 +21,9 @@ _Noreturn void watch_end_process(const struct boot *b)
     _exit(1);
 }
 
-static void *watch_thread_body(void *arg)
+static void *launcher_watch_thread(void *arg)
 {
-    struct watch *w = arg;
+    struct launcher_watch *w = arg;
     for (;;) {
         struct pollfd p[] = {{.fd = w->fd, .events = POLLRDHUP}, {.fd = w->stop, .events = POLLIN}};
         if (poll(p, 2, -1) < 0 && errno != EINTR)
@@ -31,21 +31,21 @@ static void *watch_thread_body(void *arg)
         if (p[1].revents)
             return NULL;
         if (p[0].revents)
-            watch_end_process(w->boot);
+            launcher_watch_end_process(w->boot);
     }
 }
 
-void watch_start(struct watch *w, const struct boot *b, int fd)
+void launcher_watch_start(struct launcher_watch *w, const struct boot *b, int fd)
 {
-    *w = (struct watch){.boot = b, .fd = fd, .stop = eventfd(0, EFD_CLOEXEC)};
+    *w = (struct launcher_watch){.boot = b, .fd = fd, .stop = eventfd(0, EFD_CLOEXEC)};
     if (w->stop < 0)
         return;
-    w->running = small_thread_start(&w->thread, watch_thread_body, w) == 0;
+    w->running = small_thread_start(&w->thread, launcher_watch_thread, w) == 0;
     if (!w->running)
         close(w->stop);
 }
 
-void watch_stop(struct watch *w)
+void launcher_watch_stop(struct launcher_watch *w)
 {
     uint64_t one = 1;
     if (!w->running)

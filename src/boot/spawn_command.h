@@ -1,11 +1,11 @@
-/* command.h: the command line of an mpiexec that the library or another mpiexec starts. Every user of a
+/* spawn_command.h: the command line of an mpiexec that the library or another mpiexec starts. Every user of a
  * machine can read the arguments of a process (/proc/PID/cmdline), and such a command contains variables
  * of the user and the key of the parents' port. Therefore the words are passed in a memory file, which
  * only the new process inherits. Depends on libc alone: the launcher compiles it, too.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_BOOT_COMMAND_H
-#define FP_BOOT_COMMAND_H
+#ifndef FP_BOOT_SPAWN_COMMAND_H
+#define FP_BOOT_SPAWN_COMMAND_H
 
 /* An option of mpiexec, whose value is the descriptor of the file. */
 #define COMMAND_OPTION "--fishplate-command"

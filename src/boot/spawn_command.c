@@ -1,8 +1,8 @@
-/* command.c: see command.h. Each word is followed by a zero byte.
+/* spawn_command.c: see spawn_command.h. Each word is followed by a zero byte.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "boot/command.h"
+#include "boot/spawn_command.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
-/* answer.c: see answer.h.
+/* pmix_answer.c: see pmix_answer.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "boot/answer.h"
+#include "boot/pmix_answer.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,9 +10,9 @@
 
 #include "boot/backend.h"
 
-void answer_complete(int status, void *ctx)
+void pmix_answer_complete(int status, void *ctx)
 {
-    struct answer *a = ctx;
+    struct pmix_answer *a = ctx;
     pthread_mutex_lock(&a->lock);
     a->status = status;
     a->done = true;
@@ -20,7 +20,7 @@ void answer_complete(int status, void *ctx)
     pthread_mutex_unlock(&a->lock);
 }
 
-bool answer_wait(struct answer *a)
+bool pmix_answer_wait(struct pmix_answer *a)
 {
     uint64_t end = boot_deadline();
     struct timespec at = {.tv_sec = (time_t)(end / 1000000000u), .tv_nsec = (long)(end % 1000000000u)};
@@ -32,9 +32,9 @@ bool answer_wait(struct answer *a)
     return done;
 }
 
-struct answer *answer_new(void)
+struct pmix_answer *pmix_answer_new(void)
 {
-    struct answer *a = calloc(1, sizeof(*a));
+    struct pmix_answer *a = calloc(1, sizeof(*a));
     pthread_condattr_t attr;
     if (!a)
         return NULL;
@@ -46,7 +46,7 @@ struct answer *answer_new(void)
     return a;
 }
 
-void answer_free(struct answer *a)
+void pmix_answer_free(struct pmix_answer *a)
 {
     pthread_cond_destroy(&a->change);
     pthread_mutex_destroy(&a->lock);
