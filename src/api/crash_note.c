@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "api/crash.h"
-#include "base/frames.h"
-#include "base/context.h"
+#include "base/call_stack.h"
+#include "base/signal_context.h"
 #include "base/place.h"
 #include "dt/dtype.h"
 #include "dt/op.h"

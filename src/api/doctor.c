@@ -1,4 +1,4 @@
-/* doctor.c: the status page of this process (base/page.h). A wait that lasts is written there with the call,
+/* doctor.c: the status page of this process (base/status_page.h). A wait that lasts is written there with the call,
  * its caller and what it waits for; message counts are updated from time to time while the process waits. All
  * of it runs when the process has nothing else to do, with the lock held, so that one thread at a time
  * writes.

@@ -1,4 +1,4 @@
-/* doctor.h: shows readers outside (`fishplate ps`, `fishplate why`) what this process does: base/page.h.
+/* doctor.h: shows readers outside (`fishplate ps`, `fishplate why`) what this process does: base/status_page.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_API_DOCTOR_H

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/frames.h"
+#include "base/call_stack.h"
 #include "coll/sched/exec.h"
 #include "coll/barrier/hbarrier.h"
 #include "coll/shm/block.h"

@@ -1,10 +1,10 @@
-/* doctor_items.h: what a wait is for, in the format of base/page.h.
+/* doctor_items.h: what a wait is for, in the format of base/status_page.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_API_DOCTOR_ITEMS_H
 #define FP_API_DOCTOR_ITEMS_H
 
-#include "base/page.h"
+#include "base/status_page.h"
 #include "net/net.h"
 
 struct proc;

@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/frames.h"
+#include "base/call_stack.h"
 
 enum { FRAMES = 32, LOOKUP_MS = 2000 };
 

@@ -5,7 +5,7 @@
 #ifndef FP_COLL_COMM_STATE_H
 #define FP_COLL_COMM_STATE_H
 
-#include "base/page.h"
+#include "base/status_page.h"
 #include "coll/sched/bind.h"
 #include "coll/mismatch.h"
 #include "coll/mismatch_query.h"

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/counter.h"
 #include "base/cpu.h"
-#include "base/page.h"
+#include "base/status_page.h"
 #include "base/tunable.h"
 #include "net/net.h"
 

@@ -4,7 +4,7 @@
 #ifndef FP_P2P_VIEW_H
 #define FP_P2P_VIEW_H
 
-#include "base/page.h"
+#include "base/status_page.h"
 #include "p2p/p2p.h"
 
 #define VIEW_NO_PEER UINT32_MAX /* it is not known, or may be any */

@@ -12,7 +12,7 @@
 #define _GNU_SOURCE
 #include "rma/stores.h"
 
-#include "base/step.h"
+#include "base/single_step.h"
 
 #if STEP_POSSIBLE && __has_include(<execinfo.h>)
 #include <dlfcn.h>

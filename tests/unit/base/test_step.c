@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "base/step.h"
+#include "base/single_step.h"
 
 #include "test.h"
 

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/page.h"
+#include "base/status_page.h"
 
 enum why_state {
     WHY_UNSEEN, /* on another host, before MPI_Init, or ended */

@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-#include "base/page.h"
+#include "base/status_page.h"
 
 struct places; /* cache of resolved addresses */
 

@@ -1,4 +1,4 @@
-/* sample.h: one sample of a job: the page of each rank (base/page.h) and what the system reports about its
+/* sample.h: one sample of a job: the page of each rank (base/status_page.h) and what the system reports about its
  * process. Pages come from processes that may have failed, so they are checked before anything reads them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "base/page.h"
+#include "base/status_page.h"
 
 struct sample {
     uint64_t now; /* CLOCK_MONOTONIC of the rank's host when it was read, ns */

@@ -1,9 +1,9 @@
-/* step_arch.h: for x86_64, see base/step.h. Of the instruction only as much is decoded as tells how much it stores; one that is not
- * known stores one byte at least.
+/* single_step_arch.h: for x86_64, see base/single_step.h. Decodes prefixes and opcode, from which the size of a store follows.
+ * An unknown instruction stores one byte at least.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_BASE_STEP_ARCH_H
-#define FP_BASE_STEP_ARCH_H
+#ifndef FP_BASE_SINGLE_STEP_ARCH_H
+#define FP_BASE_SINGLE_STEP_ARCH_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,7 +60,8 @@ static inline const unsigned char *step_prefixes_read(const unsigned char *c, st
     return c;
 }
 
-/* Opcodes behind 0f that store a vector register; `vector` is its length, `scalar` what 11 stores with f3 or f2. */
+/* Bytes stored by opcodes behind 0f that store a vector register. vector: its length. scalar: bytes that opcode 11 stores
+ * with the prefix f3 or f2; 0: without one. */
 static inline size_t step_vector_size(unsigned opcode, size_t vector, size_t scalar, bool wide)
 {
     switch (opcode) {
@@ -87,7 +88,7 @@ static inline size_t step_scalar(unsigned pp)
     return pp == 2 ? 4 : pp == 3 ? 8 : 0;
 }
 
-/* After one of the prefixes c5, c4 and 62, which replace 0f and the others. A store under a mask may leave bytes out. */
+/* Bytes stored by an instruction with one of the prefixes c5, c4 and 62, which replace 0f and the others. */
 static inline size_t step_avx_size(const unsigned char *c)
 {
     if (c[0] == 0xc5)
@@ -117,7 +118,7 @@ static inline size_t step_0f_size(const unsigned char *c, const struct step_pref
         return operand;
     case 0xc3: /* movnti */
         return p->wide ? 8 : 4;
-    case 0x7f: /* of the registers of MMX when there is no prefix */
+    case 0x7f: /* movq of an MMX register without a prefix */
     case 0xe7:
         return p->narrow || p->f3 ? 16 : 8;
     default:

@@ -1,4 +1,4 @@
-/* frames.h: finds the MPI function and its caller in a call stack, for crash reports and `fishplate why`.
+/* call_stack.h: finds the MPI function and its caller in a call stack, for crash reports and `fishplate why`.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_FRAMES_H

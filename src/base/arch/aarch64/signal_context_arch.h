@@ -1,8 +1,8 @@
-/* context_arch.h: for aarch64, see base/context.h.
+/* signal_context_arch.h: for aarch64, see base/signal_context.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_BASE_CONTEXT_ARCH_H
-#define FP_BASE_CONTEXT_ARCH_H
+#ifndef FP_BASE_SIGNAL_CONTEXT_ARCH_H
+#define FP_BASE_SIGNAL_CONTEXT_ARCH_H
 
 #include <stdint.h>
 #include <ucontext.h>

@@ -1,4 +1,4 @@
-/* page.h: the status page of a rank: shared memory that the rank writes with plain stores, and that
+/* status_page.h: the status page of a rank: shared memory that the rank writes with plain stores, and that
  * `fishplate ps` and `fishplate why` read without its cooperation: while the rank computes, hangs, is
  * stopped or holds its lock.
  *

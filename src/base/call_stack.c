@@ -1,8 +1,8 @@
-/* frames.c: finds the MPI function in a call stack by the names that this library exports.
+/* call_stack.c: finds the MPI function in a call stack by the names that this library exports.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "base/frames.h"
+#include "base/call_stack.h"
 
 #include <dlfcn.h>
 #include <stdint.h>

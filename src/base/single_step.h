@@ -1,4 +1,4 @@
-/* step.h: for a signal handler of stores that page protection has stopped: address and size of the store, and
+/* single_step.h: for a signal handler of stores that page protection has stopped: address and size of the store, and
  * single-stepping of its instruction. A context is the ucontext_t that the handler receives.
  *     STEP_POSSIBLE                           0: not supported on this processor
  *     bool step_is_store(context)             the access that failed was a write
@@ -9,9 +9,9 @@
  *     size_t step_run_block(context, most)    executes at most `most` bytes of it; returns their number
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_BASE_STEP_H
-#define FP_BASE_STEP_H
+#ifndef FP_BASE_SINGLE_STEP_H
+#define FP_BASE_SINGLE_STEP_H
 
-#include "step_arch.h"
+#include "single_step_arch.h"
 
 #endif

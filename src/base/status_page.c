@@ -1,8 +1,8 @@
-/* page.c: creates the status page of this process. Its memfd stays open, so that readers find the page.
+/* status_page.c: creates the status page of this process. Its memfd stays open, so that readers find the page.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "base/page.h"
+#include "base/status_page.h"
 
 #include <stdio.h>
 #include <string.h>
