@@ -1,5 +1,5 @@
-/* single_step.h: for a signal handler of stores that page protection has stopped: address and size of the store, and
- * single-stepping of its instruction. A context is the ucontext_t that the handler receives.
+/* single_step.h: for a signal handler of stores that page protection has stopped: address and size of the
+ * store, and single-stepping of its instruction. A context is the ucontext_t that the handler receives.
  *     STEP_POSSIBLE                           0: not supported on this processor
  *     bool step_is_store(context)             the access that failed was a write
  *     uintptr_t step_place(context)           the address of the instruction

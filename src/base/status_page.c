@@ -1,4 +1,5 @@
-/* status_page.c: creates the status page of this process. Its memfd stays open, so that readers find the page.
+/* status_page.c: creates the status page of this process. Its memfd stays open, so that readers find the
+ * page.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

@@ -1,5 +1,5 @@
-/* single_step_arch.h: for x86_64, see base/single_step.h. Decodes prefixes and opcode, from which the size of a store follows.
- * An unknown instruction stores one byte at least.
+/* single_step_arch.h: for x86_64, see base/single_step.h. Decodes prefixes and opcode, from which the size
+ * of a store follows. An unknown instruction stores one byte at least.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_SINGLE_STEP_ARCH_H
@@ -60,8 +60,8 @@ static inline const unsigned char *step_prefixes_read(const unsigned char *c, st
     return c;
 }
 
-/* Bytes stored by opcodes behind 0f that store a vector register. vector: its length. scalar: bytes that opcode 11 stores
- * with the prefix f3 or f2; 0: without one. */
+/* Bytes stored by opcodes behind 0f that store a vector register. vector: its length. scalar: bytes that
+ * opcode 11 stores with the prefix f3 or f2; 0: without one. */
 static inline size_t step_vector_size(unsigned opcode, size_t vector, size_t scalar, bool wide)
 {
     switch (opcode) {
