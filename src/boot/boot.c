@@ -234,7 +234,7 @@ void boot_send_abort(const struct boot *b, int code, const char *msg)
 
 _Noreturn void boot_abort(struct boot *b, int code, const char *msg)
 {
-    flush_stdout(); /* before the launcher knows, which ends all ranks */
+    flush_stdout(); /* before the launcher is notified, which ends all ranks */
     if (!b || !b->backend->abort(b, code, msg))
         boot_send_abort(b, code, msg);
     _exit((code & 0xff) || code == 0 ? code & 0xff : 1);

@@ -74,7 +74,7 @@ static bool wait_for_rank(bool has_rank)
             return true;
         if (!p[0].revents && !p[1].revents)
             continue;
-        ssize_t n = read(PIPE_FD, &byte, 1); /* does not block: its writer is gone, or has written */
+        ssize_t n = read(PIPE_FD, &byte, 1); /* does not block: the writer has written or ended */
         if (n < 0 && errno == EINTR)
             continue;
         return n == 1;
@@ -141,7 +141,7 @@ void death_watcher_start(struct death_watcher *h, const struct boot *b, int pmi)
     pid_t pid = (pid_t)syscall(SYS_clone, 0, 0, 0, 0, 0);
     if (pid == 0) {
         close(ends[1]);
-        /* A rank that is gone sends no byte: its pidfd ends the wait. */
+        /* A rank that has died sends no byte: its pidfd ends the wait. */
         if (rank >= 0)
             fcntl(ends[0], F_SETFL, O_NONBLOCK);
         death_watcher_body(ends[0], pmi, rank, &text);

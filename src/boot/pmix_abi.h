@@ -87,7 +87,7 @@ struct px_info {
 
 struct px_app {
     char *cmd;
-    char **argv, **env; /* argv[0] is the command; env: what the process has beside the launcher's */
+    char **argv, **env; /* argv[0] is the command; env: variables in addition to those of the launcher */
     char *cwd;
     int maxprocs;
     struct px_info *info;

@@ -48,7 +48,7 @@ void mapped_probe(struct file *f)
     const bool disk = fs.f_type == EXT4_SUPER_MAGIC || fs.f_type == XFS_MAGIC;
     f->in_memory = fs.f_type == TMPFS_MAGIC;
     f->near = disk || f->in_memory;
-    const bool mapped = f->maps; /* rank 0 asks twice */
+    const bool mapped = f->maps; /* rank 0 probes a second time after the broadcast of the hints */
     f->maps = f->near && (f->amode & both) == both && f->hints.map != IO_DISABLE;
     if (f->maps && !mapped)
         bus_open();

@@ -110,8 +110,9 @@ SOFTIB_API int softib_barrier_test(struct softib_barrier *b)
         return 0;
     b->repeat_at = now + SOFTIB_SWITCH_REPEAT_NS;
     if (b->acked && !wire_far)
-        switch_tick();                             /* the switch has no thread: waiting hosts run its timer */
-    else if (!b->acked || ++b->silent % SLOW == 0) /* the process of node 0 that ran the timer may have ended */
+        switch_tick(); /* the switch has no thread: waiting hosts run its timer */
+    else if (!b->acked ||
+             ++b->silent % SLOW == 0) /* the process of node 0 that ran the timer may have ended */
         send_to_switch(SOFTIB_BARRIER_REACHED, b->id, b->round);
     return 0;
 }

@@ -1,7 +1,8 @@
-/* leaf_logic.c: a switch with hosts below another switch [Hoefler05 3.1]: the barrier is performed first among the hosts of one switch
- * and then among the switches. To the upper switch the lower one behaves like a host: it participates while one of its hosts does,
- * has reached the barrier when all of them have, and repeats every packet until it is acknowledged. Joining and leaving are
- * acknowledged to a host after the upper switch has acknowledged them. A pure state machine.
+/* leaf_logic.c: a switch with hosts below another switch [Hoefler05 3.1]: the barrier is performed first
+ * among the hosts of one switch and then among the switches. To the upper switch the lower one behaves
+ * like a host: it participates while one of its hosts does, has reached the barrier when all of them have,
+ * and repeats every packet until it is acknowledged. Joining and leaving are acknowledged to a host after
+ * the upper switch has acknowledged them. A pure state machine.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/base.h"
@@ -43,7 +44,8 @@ static void leaf_handle_participate(struct softib_switch *s, const struct softib
                                     softib_emit emit, softib_emit up, void *arg)
 {
     const unsigned id = p->id;
-    if (s->up[id] == SOFTIB_UP_LEAVING) { /* of an earlier barrier with this number: the host repeats its packet */
+    if (s->up[id] ==
+        SOFTIB_UP_LEAVING) { /* of an earlier barrier with this number: the host repeats its packet */
         leaf_set_state(s, id, SOFTIB_UP_LEAVING, now, up, arg);
         return;
     }

@@ -1,5 +1,5 @@
-/* switch.c: see switch.h. Packets can be lost in both directions, by the network or because of `switch_loss=` in
- * SOFTIB_FABRIC. The protocol repeats them.
+/* switch.c: see switch.h. Packets can be lost in both directions, by the network or because of
+ * `switch_loss=` in SOFTIB_FABRIC. The protocol repeats them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "barrier/switch.h"

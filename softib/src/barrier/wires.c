@@ -1,5 +1,6 @@
-/* wires.c: the hosts' ends of the barrier network: the calls softib_wires_* of softib/barrier.h. The hub is in the registry; a process
- * that changes the level of its wire executes the hub's logic under its lock, and other processes poll one word.
+/* wires.c: the hosts' ends of the barrier network: the calls softib_wires_* of softib/barrier.h. The hub
+ * is in the registry; a process that changes the level of its wire executes the hub's logic under its
+ * lock, and other processes poll one word.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "hca/hca.h"

@@ -1,6 +1,7 @@
-/* slab.c: memory for objects of connections and registrations: queue pairs, regions, mappings. They are not allocated in the program's
- * heap, because they would fragment it: a long-lived region entry of a few bytes behind a short-lived queue pair of 96 KiB leaves a
- * hole when the queue pair is freed. Freed blocks are reused for the same size; only large blocks are returned to the kernel.
+/* slab.c: memory for objects of connections and registrations: queue pairs, regions, mappings. They are
+ * not allocated in the program's heap, because they would fragment it: a long-lived region entry of a few
+ * bytes behind a short-lived queue pair of 96 KiB leaves a hole when the queue pair is freed. Freed blocks
+ * are reused for the same size; only large blocks are returned to the kernel.
  *
  * With SOFTIB_SLAB_MALLOC the memory comes from malloc instead, where the sanitizers can check its use.
  *
@@ -69,8 +70,8 @@ static void *slab_map(size_t size)
     return p;
 }
 
-/* Allocates a block from the current chunk. Requires the lock. The rest of a full chunk, less than LONG_FROM, is not used and takes no
- * memory. */
+/* Allocates a block from the current chunk. Requires the lock. The rest of a full chunk, less than
+ * LONG_FROM, is not used and takes no memory. */
 static void *slab_cut_block(size_t size)
 {
     if ((size_t)(slab.end - slab.at) < size) {
@@ -114,8 +115,8 @@ void slab_free(void *p, size_t size)
     spinlock_release(&slab.lock);
 }
 
-/* Resets the allocator in a forked child: another thread may have held the lock, so it is released, and a list that
- * was being changed is dropped. */
+/* Resets the allocator in a forked child: another thread may have held the lock, so it is released, and a
+ * list that was being changed is dropped. */
 void slab_after_fork(void)
 {
     if (atomic_load(&slab.lock.held))

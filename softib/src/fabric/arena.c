@@ -21,8 +21,8 @@ static uint64_t heap_end;
 static struct arena *heap_of;
 static struct block *freed[CLASSES];
 
-/* The first offset from `at` on at which a block of this size does not cross the end of an extent, because peers map each extent
- * separately. */
+/* The first offset from `at` on at which a block of this size does not cross the end of an extent, because
+ * peers map each extent separately. */
 static uint64_t arena_align(uint64_t at, uint64_t size)
 {
     for (uint64_t edge = ARENA_FIRST; at + size > edge; edge *= 2)

@@ -11,7 +11,8 @@
 #define FABRIC_FEATURE_NAME(id, name) [FEATURE_##id] = name,
 const char *const fabric_features[FEATURES] = {FABRIC_FEATURES(FABRIC_FEATURE_NAME)};
 
-/* Bytes of the route header, the UDP header, and the longest headers of an InfiniBand request, with its checksum. */
+/* Bytes of the route header, the UDP header, and the longest headers of an InfiniBand request, with its
+ * checksum. */
 #define ROCE_HEADERS (40 + 8 + 12 + 4 + 28 + 4)
 
 uint32_t fabric_mtu_of_ethernet(uint32_t mtu)

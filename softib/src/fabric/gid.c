@@ -10,7 +10,7 @@
 
 /* Synthetic IPv4 addresses are from the range for benchmarks (RFC 2544). */
 #define SYNTHETIC_NET 0xC6120000u /* 198.18.0.0; in the VLAN 198.19.0.0 */
-#define VLAN_NET    0xC6130000u
+#define VLAN_NET      0xC6130000u
 
 static const uint8_t v4_prefix[12] = {[10] = 0xff, [11] = 0xff};
 

@@ -1,7 +1,8 @@
-/* joinlock.c: the lock under which a process joins its fabric. The process that listens on an abstract socket name holds the lock. Any
- * user can bind any abstract name, but the kernel reports the user of a listening socket (SO_PEERCRED): a name of another user is
- * skipped, and the next name is used. If another user releases a name at the wrong moment, two processes of this user can hold
- * different names. Therefore each process searches for the other one after it has bound a name; if it finds one, both try again.
+/* joinlock.c: the lock under which a process joins its fabric. The process that listens on an abstract
+ * socket name holds the lock. Any user can bind any abstract name, but the kernel reports the user of a
+ * listening socket (SO_PEERCRED): a name of another user is skipped, and the next name is used. If another
+ * user releases a name at the wrong moment, two processes of this user can hold different names. Therefore
+ * each process searches for the other one after it has bound a name; if it finds one, both try again.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fabric/joinlock.h"
@@ -61,8 +62,8 @@ static int joinlock_listen(uint64_t key, unsigned n)
 
 enum holder { NOBODY, SILENT, STRANGER, OURS };
 
-/* Finds the process that bound the name. If it is of this user, also connects to it: the connection closes when the lock is
- * released. */
+/* Finds the process that bound the name. If it is of this user, also connects to it: the connection closes
+ * when the lock is released. */
 static enum holder joinlock_find_holder(uint64_t key, unsigned n, struct ucred *who, int *fd)
 {
     struct sockaddr_un a;

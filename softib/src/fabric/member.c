@@ -1,5 +1,5 @@
-/* member.c: the members of the fabric on this machine: liveness of their processes, doorbells, completion channels, and the owners of
- * shared locks.
+/* member.c: the members of the fabric on this machine: liveness of their processes, doorbells, completion
+ * channels, and the owners of shared locks.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fabric/proc.h"
@@ -122,7 +122,8 @@ void shlock_lock_contended(struct shlock *l)
     unsigned turn = 0;
     for (;;) {
         unsigned owner = atomic_load_explicit(&l->owner, memory_order_relaxed);
-        /* The check whether the owner is alive takes system calls: it is made rarely, and not if this process is the owner. */
+        /* The check whether the owner is alive takes system calls: it is made rarely, and not if this
+         * process is the owner. */
         bool free = !owner || (turn % 65536 == 65535 && owner != shlock_self && !shlock_owner_alive(owner));
         if (free && atomic_compare_exchange_strong_explicit(&l->owner, &owner, shlock_self,
                                                             memory_order_acquire, memory_order_relaxed))

@@ -1,7 +1,8 @@
-/* peer.c: the other members: mappings of their arenas, their deaths, and events for them. When a peer is attached, only the first extent
- * of its arena is mapped, which contains all tables; further extents are mapped when their owner uses them. Otherwise a large job
- * would need gigabytes of address space for each peer. If a live peer cannot be attached, the reason is printed once, and the queue
- * pair that needs the peer fails.
+/* peer.c: the other members: mappings of their arenas, their deaths, and events for them. When a peer is
+ * attached, only the first extent of its arena is mapped, which contains all tables; further extents are
+ * mapped when their owner uses them. Otherwise a large job would need gigabytes of address space for each
+ * peer. If a live peer cannot be attached, the reason is printed once, and the queue pair that needs the
+ * peer fails.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fabric/proc.h"
@@ -27,8 +28,8 @@ static int arena_open(const struct peer *p)
     return shared_open(p->pid, p->arena_fd, ARENA_BYTES);
 }
 
-/* Called if /proc shows no such descriptor of the process. True if the process is ending or has ended: its files are closed before it
- * disappears. False: /proc hides the process (hidepid=). */
+/* Called if /proc shows no such descriptor of the process. True if the process is ending or has ended: its
+ * files are closed before it disappears. False: /proc hides the process (hidepid=). */
 static bool is_process_ending(pid_t pid)
 {
     return process_read_start_time(pid) != 0 || (kill(pid, 0) != 0 && errno == ESRCH);
@@ -133,8 +134,8 @@ static void watch_death(struct peer *p)
         atomic_fetch_sub(&p->refs, 1);
 }
 
-/* Maps the arena of the process. False with errno not 0: the process is alive but cannot be accessed; with errno 0: it does not
- * exist. */
+/* Maps the arena of the process. False with errno not 0: the process is alive but cannot be accessed; with
+ * errno 0: it does not exist. */
 static bool peer_attach(struct peer *p)
 {
     struct reg_member *m = &proc.reg->member[p->slot];

@@ -1,5 +1,6 @@
-/* ports.c: changes of port states, at the times of SOFTIB_FABRIC (down_at=, up_at=) or by `softib ctl`, which writes the new state to the
- * registry and rings the doorbell of every member; and removal of adapters by `softib ctl`.
+/* ports.c: changes of port states, at the times of SOFTIB_FABRIC (down_at=, up_at=) or by `softib ctl`,
+ * which writes the new state to the registry and rings the doorbell of every member; and removal of
+ * adapters by `softib ctl`.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fabric/ports.h"
@@ -7,7 +8,8 @@
 
 static uint32_t seen_down[FAB_MAX_PORTS / 32];
 
-/* Applies the planned changes (fail=) of a port that are due. The first member that calls this makes each change, once. */
+/* Applies the planned changes (fail=) of a port that are due. The first member that calls this makes each
+ * change, once. */
 static void apply_planned_changes(const struct fab_port *f, struct reg_port *r, uint64_t since)
 {
     unsigned planned = atomic_load(&r->plan);

@@ -1,7 +1,7 @@
-/* proc.c: joins and leaves the fabric of this machine. No file has a name in a file system. Every member binds an abstract socket whose
- * name contains its process id and the descriptor of its registry memfd; a new member finds the others in /proc/net/unix and opens
- * the memfd through /proc. The kernel frees everything when the last process ends, also if it is killed. The same socket is the
- * member's doorbell.
+/* proc.c: joins and leaves the fabric of this machine. No file has a name in a file system. Every member
+ * binds an abstract socket whose name contains its process id and the descriptor of its registry memfd; a
+ * new member finds the others in /proc/net/unix and opens the memfd through /proc. The kernel frees
+ * everything when the last process ends, also if it is killed. The same socket is the member's doorbell.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fabric/proc.h"
@@ -40,8 +40,8 @@ static int registry_create(void)
     return fd;
 }
 
-/* Creates the arena's file with its full length; unused parts take no memory. If the address space is limited, a smaller part is
- * mapped, in which fewer queues fit. */
+/* Creates the arena's file with its full length; unused parts take no memory. If the address space is
+ * limited, a smaller part is mapped, in which fewer queues fit. */
 static bool arena_create(void)
 {
     proc.arena_fd = shared_create("softib-arena", ARENA_BYTES);
@@ -59,7 +59,8 @@ static bool arena_create(void)
     return false;
 }
 
-/* Claims a free slot, or the slot of a dead member, under the join lock. Slots whose network port is in use are skipped. */
+/* Claims a free slot, or the slot of a dead member, under the join lock. Slots whose network port is in
+ * use are skipped. */
 static bool claim_member_slot(void)
 {
     for (uint32_t s = 1; s < MEMBERS; s++) {
@@ -158,8 +159,8 @@ static bool join_fabric_locked(void)
     return true;
 }
 
-/* Ends the membership in a forked child, which has the memory and the descriptors, but not the threads. The child may join again as
- * a member of its own. */
+/* Ends the membership in a forked child, which has the memory and the descriptors, but not the threads.
+ * The child may join again as a member of its own. */
 static void leave_after_fork(void)
 {
     if (!atomic_load(&joined))
@@ -181,9 +182,9 @@ bool proc_has_joined(void)
     return atomic_load(&joined) && proc.pid == getpid();
 }
 
-/* Permits the members to copy from and to this process's memory, for which the kernel requires the right to trace it. If Yama
- * restricts tracing to ancestors, access is given to SOFTIB_PTRACER, the common ancestor of all members, and its descendants, or
- * without that variable to all processes of the user. */
+/* Permits the members to copy from and to this process's memory, for which the kernel requires the right
+ * to trace it. If Yama restricts tracing to ancestors, access is given to SOFTIB_PTRACER, the common
+ * ancestor of all members, and its descendants, or without that variable to all processes of the user. */
 static void permit_member_access(void)
 {
     const char *v = getenv("SOFTIB_PTRACER");

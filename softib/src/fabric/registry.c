@@ -1,5 +1,5 @@
-/* registry.c: finds the registry of a fabric, for the library and for the softib tool. Members are found by the names of their abstract
- * sockets, and their registry is opened through /proc.
+/* registry.c: finds the registry of a fabric, for the library and for the softib tool. Members are found
+ * by the names of their abstract sockets, and their registry is opened through /proc.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fabric/registry.h"
@@ -113,8 +113,8 @@ static bool is_word_in_range(int fd, size_t at, uint32_t least, uint32_t most)
     return pread(fd, &v, sizeof(v), (off_t)at) == sizeof(v) && v >= least && v <= most;
 }
 
-/* Opens the registry that a socket name designates by process and descriptor. Any process can bind such a name; therefore owner,
- * size and seals of the file are checked. */
+/* Opens the registry that a socket name designates by process and descriptor. Any process can bind such a
+ * name; therefore owner, size and seals of the file are checked. */
 static int registry_open(int pid, int fd)
 {
     int r = shared_open(pid, fd, sizeof(struct registry));

@@ -1,6 +1,7 @@
-/* text.c: parses the text of SOFTIB_FABRIC. The text is a list of words. `key=value` is a setting of the whole fabric. A scope,
- * `node1/hca0/1:`, `node1/hca0:`, `node1:`, or `hca1/2:` (of every node), restricts the settings after it to its ports. The value of
- * `without=` is a list: words after it that are neither settings nor scopes are further features.
+/* text.c: parses the text of SOFTIB_FABRIC. The text is a list of words. `key=value` is a setting of the
+ * whole fabric. A scope, `node1/hca0/1:`, `node1/hca0:`, `node1:`, or `hca1/2:` (of every node), restricts
+ * the settings after it to its ports. The value of `without=` is a list: words after it that are neither
+ * settings nor scopes are further features.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fabric/fabric.h"
@@ -356,8 +357,8 @@ static bool begin_scope(struct parse *p, const char *word)
     return true;
 }
 
-/* Adds an IP address to the ports in scope. If several ports share one list, each port uses another of the addresses
- * that answer, so that each network of a node becomes a rail. */
+/* Adds an IP address to the ports in scope. If several ports share one list, each port uses another of the
+ * addresses that answer, so that each network of a node becomes a rail. */
 static bool add_addr(struct parse *p, const char *v, const char *word)
 {
     struct fabric *f = p->f;
@@ -472,7 +473,8 @@ static void copy_adapter_settings(struct fabric *f)
     }
 }
 
-/* Computes each port's MTU: InfiniBand's are powers of two; over Ethernet the largest one that fits with the headers. */
+/* Computes each port's MTU: InfiniBand's are powers of two; over Ethernet the largest one that fits with
+ * the headers. */
 static bool finish_mtu(struct parse *p)
 {
     struct fabric *f = p->f;

@@ -1,5 +1,6 @@
-/* cq_ring.c: the ring of a completion queue in its owner's arena. Threads of the program, the engine thread and peers append to it:
- * they acquire the lock, write the entry and publish the tail. A producer that dies before that has published nothing.
+/* cq_ring.c: the ring of a completion queue in its owner's arena. Threads of the program, the engine
+ * thread and peers append to it: they acquire the lock, write the entry and publish the tail. A producer
+ * that dies before that has published nothing.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "hca/hca.h"
@@ -10,8 +11,8 @@ static bool is_solicited(const struct sh_cqe *e)
     return e->solicited || e->status != IBV_WC_SUCCESS;
 }
 
-/* Notifies the owner of an armed queue. The token is sent after the entry is visible and after `armed` was read; the
- * program arms, then polls once more. `upto`: the number of completions pushed up to this event. */
+/* Notifies the owner of an armed queue. The token is sent after the entry is visible and after `armed` was
+ * read; the program arms, then polls once more. `upto`: the number of completions pushed up to this event. */
 static void cq_notify(struct peer *owner, struct sh_cq *s, uint64_t upto, bool solicited)
 {
     unsigned armed = atomic_load(&s->armed);
@@ -24,10 +25,10 @@ static void cq_notify(struct peer *owner, struct sh_cq *s, uint64_t upto, bool s
     chan_ring(owner->slot, s->chan);
 }
 
-/* Raises an event for completions that arrived after the last event and before the queue was armed again. Open MPI's connection manager
- * requires it: it polls until the queue is empty and then arms, so that a completion in between would otherwise wait for the next
- * one. Completions that the last event covers raise none, polled or not: perftest arms before it polls, and counts one completion
- * for each event. */
+/* Raises an event for completions that arrived after the last event and before the queue was armed again.
+ * Open MPI's connection manager requires it: it polls until the queue is empty and then arms, so that a
+ * completion in between would otherwise wait for the next one. Completions that the last event covers
+ * raise none, polled or not: perftest arms before it polls, and counts one completion for each event. */
 void cq_notify_unreported(struct peer *owner, struct sh_cq *s)
 {
     uint64_t head = atomic_load_explicit(&s->head, memory_order_relaxed);

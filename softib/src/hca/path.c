@@ -1,5 +1,5 @@
-/* path.c: address resolution: computes the destination LID from the address attributes of a verbs call. RoCE ports have LIDs, too, but
- * only inside softib: programs use GIDs.
+/* path.c: address resolution: computes the destination LID from the address attributes of a verbs call.
+ * RoCE ports have LIDs, too, but only inside softib: programs use GIDs.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "hca/responder.h"

@@ -10,7 +10,8 @@ static struct lock table_lock;
 static uint32_t table_hint, created;
 static bool taken[QP_MAX]; /* allocated numbers, including QPs that are not yet or no longer in the table */
 
-/* Allocates a QP number. *nth: the number of QPs created so far, for faults that must be equal in every run with the same seed. */
+/* Allocates a QP number. *nth: the number of QPs created so far, for faults that must be equal in every
+ * run with the same seed. */
 uint32_t qp_number_allocate(uint32_t *nth)
 {
     spinlock_acquire(&table_lock);
@@ -37,7 +38,8 @@ void qp_table_add(struct qp *q)
     spinlock_release(&table_lock);
 }
 
-/* Removes the QP. A lookup marks the QP busy under the same lock, so no thread starts to use it afterwards. */
+/* Removes the QP. A lookup marks the QP busy under the same lock, so no thread starts to use it
+ * afterwards. */
 void qp_table_remove(struct qp *q)
 {
     spinlock_acquire(&table_lock);
@@ -84,7 +86,8 @@ void qp_for_each(void (*fn)(struct qp *q, uint32_t arg), uint32_t arg)
         }
 }
 
-/* Waits until threads that hold a QP's lock have released it: a thread checks memory keys only after taking that lock. */
+/* Waits until threads that hold a QP's lock have released it: a thread checks memory keys only after
+ * taking that lock. */
 void qp_wait_lock_holders(void)
 {
     qp_for_each(qp_wait_builder, 0);

@@ -1,5 +1,5 @@
-/* rq_ring.c: the ring of a receive queue, of one QP or shared by several. The owner appends receive requests to the ring in its arena;
- * a process that delivers a message consumes one.
+/* rq_ring.c: the ring of a receive queue, of one QP or shared by several. The owner appends receive
+ * requests to the ring in its arena; a process that delivers a message consumes one.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "hca/hca.h"

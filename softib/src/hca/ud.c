@@ -1,5 +1,5 @@
-/* ud.c: datagrams, unicast and multicast, with the faults that SOFTIB_FABRIC sets. A datagram that no QP can receive is dropped and
- * counted; the sender's request succeeds in any case.
+/* ud.c: datagrams, unicast and multicast, with the faults that SOFTIB_FABRIC sets. A datagram that no QP
+ * can receive is dropped and counted; the sender's request succeeds in any case.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "hca/route_header.h"

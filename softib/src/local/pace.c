@@ -6,7 +6,8 @@
 #include "hca/responder.h"
 #include "hca/send_queue.h"
 
-/* Reserves time on one direction of a link: a token bucket whose level is the time at which the link is next idle. */
+/* Reserves time on one direction of a link: a token bucket whose level is the time at which the link is
+ * next idle. */
 static uint64_t pace_reserve_time(_Atomic uint64_t *free_at, uint64_t rate, uint64_t bytes, uint64_t now)
 {
     if (!rate)
@@ -28,9 +29,10 @@ static uint64_t book_port_time(uint32_t linear, bool out, uint64_t bytes, uint64
     return f->bus ? max_u64(end, pace_reserve_time(&bus->bus_free, f->bus, bytes, now)) : end;
 }
 
-/* A packet leaves the sender's port once, and the switch copies it. All senders together are limited to the rate of the slowest port of
- * the group. Other traffic of the members' ports is accounted for when a member takes the packet, so that the work of the sender does
- * not depend on the number of members. With wire=tcp the traffic of ports of other nodes is not known. */
+/* A packet leaves the sender's port once, and the switch copies it. All senders together are limited to
+ * the rate of the slowest port of the group. Other traffic of the members' ports is accounted for when a
+ * member takes the packet, so that the work of the sender does not depend on the number of members. With
+ * wire=tcp the traffic of ports of other nodes is not known. */
 static void reserve_multicast(struct qp *q, struct wqe *w)
 {
     uint64_t now = now_ns(), bytes = w->length + 30ull;

@@ -1,6 +1,7 @@
-/* requester.c: the sender's part in shared memory. It executes the send queue in order, each request from the check of its buffers to
- * its completion. Usually the posting thread executes a request. If that is not possible (no receive posted, peer not ready, limit of
- * rate or latency), the engine thread or a polling thread executes it later.
+/* requester.c: the sender's part in shared memory. It executes the send queue in order, each request from
+ * the check of its buffers to its completion. Usually the posting thread executes a request. If that is
+ * not possible (no receive posted, peer not ready, limit of rate or latency), the engine thread or a
+ * polling thread executes it later.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "local/local.h"

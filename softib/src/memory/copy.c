@@ -1,7 +1,7 @@
-/* copy.c: copies between two processes of this machine: by direct stores if the other process's memory is mapped, else by
- * process_vm_writev and process_vm_readv. The last byte of a copy must become visible last: a direct copy ends with a release store;
- * a cross-memory copy has the last byte in a separate iovec, because the kernel acquires and releases the target's memory lock
- * between two iovecs.
+/* copy.c: copies between two processes of this machine: by direct stores if the other process's memory is
+ * mapped, else by process_vm_writev and process_vm_readv. The last byte of a copy must become visible
+ * last: a direct copy ends with a release store; a cross-memory copy has the last byte in a separate
+ * iovec, because the kernel acquires and releases the target's memory lock between two iovecs.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "memory/copy.h"
@@ -146,8 +146,8 @@ static bool copy_cross_process_out(struct peer *to, const struct iovec *src, uns
     return check_cross_copy(to, share_move(to->pid, false, src, ns, dst, nd), n);
 }
 
-/* Copies through a buffer between device memory of this process and memory of another process that is not mapped: the kernel cannot
- * copy between them directly. */
+/* Copies through a buffer between device memory of this process and memory of another process that is not
+ * mapped: the kernel cannot copy between them directly. */
 static bool cross_staged(struct peer *p, bool inward, const struct iovec *far, int nfar,
                          const struct iovec *near, int nnear, uint64_t n)
 {
@@ -257,7 +257,8 @@ bool copy_atomic(struct peer *at, const struct rseg *s, bool cas, uint64_t opera
         direct_atomic(s->map, cas, operand, swap, old);
         return true;
     }
-    /* Atomic among HCAs, which is what IBV_ATOMIC_HCA promises: one lock of the target's arena stands for its atomic unit.
+    /* Atomic among HCAs, which is what IBV_ATOMIC_HCA promises: one lock of the target's arena stands for
+     * its atomic unit.
      */
     if (s->map) {
         shlock_lock(unit);

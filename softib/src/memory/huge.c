@@ -1,11 +1,12 @@
-/* huge.c: requests huge pages from the kernel for registered private memory that covers whole huge pages. The kernel looks up the
- * pages of a cross-memory copy one by one; with huge pages the copy is twice as fast. Collapsing small pages into huge ones costs as
- * much as twenty such copies, which is worthwhile only if the memory is used repeatedly. Therefore a region is moved to huge pages
- * when it is used again. Each reused region adds to a credit, with which new regions are moved at registration; a program that sends
- * every message from new memory has no credit and no cost.
+/* huge.c: requests huge pages from the kernel for registered private memory that covers whole huge pages.
+ * The kernel looks up the pages of a cross-memory copy one by one; with huge pages the copy is twice as
+ * fast. Collapsing small pages into huge ones costs as much as twenty such copies, which is worthwhile
+ * only if the memory is used repeatedly. Therefore a region is moved to huge pages when it is used again.
+ * Each reused region adds to a credit, with which new regions are moved at registration; a program that
+ * sends every message from new memory has no credit and no cost.
  *
- * The program uses slightly more memory if a huge page extends beyond the registered range. All pages of the region are present
- * afterwards, like pages that an HCA has pinned.
+ * The program uses slightly more memory if a huge page extends beyond the registered range. All pages of
+ * the region are present afterwards, like pages that an HCA has pinned.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "memory/huge.h"
@@ -52,7 +53,8 @@ static void find_huge_page_size(void)
 
 static void prepare_heap(void)
 {
-    static void *volatile room; /* padding before the heap's first huge page; never accessed, so it takes no memory */
+    static void
+        *volatile room; /* padding before the heap's first huge page; never accessed, so it takes no memory */
     const char *wish = getenv("SOFTIB_MALLOC");
     pthread_once(&once, find_huge_page_size);
     if (!huge_bytes || (wish && !strcmp(wish, "leave")) || !keepheap_set_thresholds())

@@ -1,5 +1,5 @@
-/* mapping.c: see mapping.h. Since Linux 6.11 PROCMAP_QUERY returns a single mapping. Older kernels offer only the text of all mappings,
- * which took most of the time of a registration.
+/* mapping.c: see mapping.h. Since Linux 6.11 PROCMAP_QUERY returns a single mapping. Older kernels offer
+ * only the text of all mappings, which took most of the time of a registration.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "memory/mapping.h"
@@ -31,8 +31,8 @@ static enum kind mapping_kind(bool shared, uint64_t ino, const char *name)
     return shared && ino ? MAP_SHARED_FILE : !shared && !ino && plain ? MAP_PRIVATE_ANON : MAP_OTHER;
 }
 
-/* Queries the kernel for one mapping. The file is opened each time: a forked child would read the parent's memory map
- * through an inherited descriptor. */
+/* Queries the kernel for one mapping. The file is opened each time: a forked child would read the parent's
+ * memory map through an inherited descriptor. */
 int mapping_query(uint64_t addr, uint64_t len, struct mapping *m)
 {
     char name[NAME_SIZE] = "";

@@ -14,8 +14,8 @@
 #define PAGE_SHIFT 12 /* transferred bytes are counted in pages of 4 KiB */
 #define STALE_MAX  16 /* limit of stale mappings, in addition to the number of valid ones */
 
-/* Unmaps regions that were deregistered, except those that another thread of this process uses: the owner clears the key before it waits
- * for transfers. */
+/* Unmaps regions that were deregistered, except those that another thread of this process uses: the owner
+ * clears the key before it waits for transfers. */
 static void unmap_deregistered(struct peer *owner, struct mr_map **bucket)
 {
     for (struct mr_map **p = bucket, *m; (m = *p);) {
@@ -33,8 +33,8 @@ static void unmap_deregistered(struct peer *owner, struct mr_map **bucket)
     }
 }
 
-/* Unmaps all stale mappings of the owner's regions: the owner cannot reach them, and each one keeps its memory from
- * being freed. */
+/* Unmaps all stale mappings of the owner's regions: the owner cannot reach them, and each one keeps its
+ * memory from being freed. */
 static void sweep_maps(struct peer *owner)
 {
     for (int i = 0; i < MR_MAPS; i++)
@@ -47,8 +47,8 @@ static void unmap_device_memory(struct mr_map *m)
     gpu_unmap(m->map);
 }
 
-/* Maps device memory of the owner. Stale mappings of the owner's device memory are unmapped first: they prevent that the memory, which
- * is scarcer than host memory, is freed. */
+/* Maps device memory of the owner. Stale mappings of the owner's device memory are unmapped first: they
+ * prevent that the memory, which is scarcer than host memory, is freed. */
 static void map_device_memory(struct mr_map *m, struct peer *owner, const struct sh_mr *s)
 {
     const struct gpu_handle *handle = peer_arena_address(owner, s->file_off);
@@ -109,15 +109,15 @@ static bool region_permits(const struct sh_mr *s, uint32_t pd, uint64_t addr, ui
            addr - s->iova <= s->length - len;
 }
 
-/* True if pages of an unpinned region are missing: an adapter would fail the request, and a copy would crash the
- * process. */
+/* True if pages of an unpinned region are missing: an adapter would fail the request, and a copy would
+ * crash the process. */
 static bool region_has_lost_pages(const struct sh_mr *s, uint64_t addr, uint64_t len)
 {
     return UNLIKELY(s->access & MR_ON_DEMAND) && !mapping_is_present(s->addr + (addr - s->iova), len);
 }
 
-/* Counts the bytes transferred. When twice the length of a private region was transferred, more transfers are likely, and its owner
- * is requested to move the region to huge pages. */
+/* Counts the bytes transferred. When twice the length of a private region was transferred, more transfers
+ * are likely, and its owner is requested to move the region to huge pages. */
 static void count_region_use(struct peer *owner, struct sh_mr *s, uint32_t key, uint64_t len)
 {
     if (LIKELY(len < HUGE_LEAST) || s->fd >= 0 || mr_window_type(s) || s->access & (MR_ON_DEMAND | MR_GPU))

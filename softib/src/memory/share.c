@@ -1,6 +1,7 @@
-/* share.c: see share.h. The sender opens a shared copy in the target's arena. Both sides claim pieces by advancing the word `next`. Each
- * piece costs a system call, so the first pieces are large: half of the remaining bytes, or a third for the side that writes to the
- * other process's memory, which is slower. Later pieces are smaller, so that neither side waits long for the last piece of the other.
+/* share.c: see share.h. The sender opens a shared copy in the target's arena. Both sides claim pieces by
+ * advancing the word `next`. Each piece costs a system call, so the first pieces are large: half of the
+ * remaining bytes, or a third for the side that writes to the other process's memory, which is slower.
+ * Later pieces are smaller, so that neither side waits long for the last piece of the other.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "memory/share.h"
@@ -101,8 +102,9 @@ static void share_encode_pieces(struct sh_piece *out, const struct iovec *iov, i
         out[i] = (struct sh_piece){(uintptr_t)iov[i].iov_base, iov[i].iov_len};
 }
 
-/* Waits for the pieces that the other side has claimed. Its process may have been preempted in the middle of a piece; help that takes
- * several times as long as a copy by this process alone is recorded as late. began: start of this side's part. */
+/* Waits for the pieces that the other side has claimed. Its process may have been preempted in the middle
+ * of a piece; help that takes several times as long as a copy by this process alone is recorded as late.
+ * began: start of this side's part. */
 static bool share_wait_helpers(struct peer *p, const struct part *part, uint64_t end, uint64_t began,
                                bool *late)
 {
@@ -152,8 +154,8 @@ bool share_copy(struct peer *p, bool inward, const struct iovec *far, int nfar, 
     bool ok = true, rung = atomic_load(&p->arena->attentive);
     while (ok && claim_piece(&part, &at, &len)) {
         ok = share_move_vector(p->pid, inward, near, nnear, far, nfar, at, len);
-        /* A polling program would have claimed a piece by now. If none has, the engine thread is woken, unless the target is making a
-         * copy of its own and will poll after it. */
+        /* A polling program would have claimed a piece by now. If none has, the engine thread is woken,
+         * unless the target is making a copy of its own and will poll after it. */
         if (!rung && share_word_offset(atomic_load(&c->next)) == part.expect && n - part.expect >= RING_MIN &&
             atomic_load_explicit(&p->arena->copying, memory_order_relaxed) == 0) {
             atomic_store(&p->arena->help_requested, 1);
@@ -191,8 +193,8 @@ static int share_decode_pieces(struct iovec *out, const struct sh_piece *in, uin
     return (int)n;
 }
 
-/* Reads the description of a copy. It may be overwritten by the next copy; `next` then has another number and no piece
- * is taken, because the exchange that takes one is ordered after these reads. */
+/* Reads the description of a copy. It may be overwritten by the next copy; `next` then has another number
+ * and no piece is taken, because the exchange that takes one is ordered after these reads. */
 static void read_copy_job(struct sh_copy *c, struct job *j)
 {
     uint64_t word = atomic_load(&c->next);
@@ -214,7 +216,8 @@ static void share_report_done(struct sh_copy *c, uint64_t number, uint64_t len)
         ;
 }
 
-/* Copies at most `most` pieces. Returns true if both sides claimed pieces alternately, that is, worked in parallel. */
+/* Copies at most `most` pieces. Returns true if both sides claimed pieces alternately, that is, worked in
+ * parallel. */
 static bool share_help_copy(struct sh_copy *c, unsigned most, uint64_t *got)
 {
     struct job j;
@@ -300,6 +303,7 @@ bool share_help_or_sleep(uint64_t due)
     if (now < until && !atomic_load(&by_poller))
         return true;
     atomic_store(&proc.arena->attentive, 0);
-    until = has_unclaimed_pieces() ? now : 0; /* of a sender that did not ring because this thread was polling */
+    until =
+        has_unclaimed_pieces() ? now : 0; /* of a sender that did not ring because this thread was polling */
     return until;
 }

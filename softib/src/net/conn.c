@@ -1,4 +1,5 @@
-/* conn.c: common functions of connections: the list of connections, broken connections, events to wait for, the rate of ports.
+/* conn.c: common functions of connections: the list of connections, broken connections, events to wait
+ * for, the rate of ports.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/conn.h"

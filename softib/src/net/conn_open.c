@@ -1,5 +1,6 @@
-/* conn_open.c: opens, finds, wakes and closes connections. For a connection that this process opens, all addresses of the peer are tried
- * (reach.c); the caller of an incoming one has authenticated (greet.c). In both cases node and member slot of the peer are known.
+/* conn_open.c: opens, finds, wakes and closes connections. For a connection that this process opens, all
+ * addresses of the peer are tried (reach.c); the caller of an incoming one has authenticated (greet.c). In
+ * both cases node and member slot of the peer are known.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/conn.h"
@@ -26,7 +27,8 @@ static void conn_free(struct conn *c)
     free(c);
 }
 
-/* Frees closed connections, which were only marked before. No thread uses a connection when this is called. */
+/* Frees closed connections, which were only marked before. No thread uses a connection when this is
+ * called. */
 void conn_free_closed(void)
 {
     if (LIKELY(!conn_any_broken()))
@@ -72,7 +74,8 @@ static void conn_adopt(struct conn *c, int fd)
     c->fd = fd;
 }
 
-/* Called when the search for an address has ended. fd: a connected socket, with the local address *me; < 0: there is none. */
+/* Called when the search for an address has ended. fd: a connected socket, with the local address *me; <
+ * 0: there is none. */
 static void conn_open_on_reached(struct conn *c, int fd, const struct in_addr *me)
 {
     conn_user->routed(c->to, me);
@@ -152,5 +155,6 @@ void conn_reset_after_fork(void)
         if (c->fd >= 0)
             close(c->fd);
     }
-    conns = conn_hot = NULL; /* not freed: another thread of the parent may have held a lock of the allocator */
+    conns = conn_hot =
+        NULL; /* not freed: another thread of the parent may have held a lock of the allocator */
 }

@@ -1,5 +1,6 @@
-/* conn_out.c: output of a connection: small frames, answers to RDMA READs in pieces, and the requests of the QPs in turn. An
- * acknowledgement may be delayed for a short time, so that it is sent together with the program's next message.
+/* conn_out.c: output of a connection: small frames, answers to RDMA READs in pieces, and the requests of
+ * the QPs in turn. An acknowledgement may be delayed for a short time, so that it is sent together with
+ * the program's next message.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/conn.h"
@@ -25,8 +26,8 @@ void conn_drop_ack(struct conn *c)
 
 void conn_flush_ack(struct conn *c)
 {
-    /* On the connection for requests to that peer, so that the acknowledgement is received before the program's answer, as on
-     * InfiniBand. */
+    /* On the connection for requests to that peer, so that the acknowledgement is received before the
+     * program's answer, as on InfiniBand. */
     struct remote *r = c->ack_q ? c->ack_q->remote : NULL;
     struct conn *with =
         r && r->conn && !r->conn->broken && !r->conn->connecting && !conn_is_congested(r->conn) ? r->conn : c;

@@ -1,6 +1,6 @@
-/* greet.c: accepts connections. After the handshake of hello.h, in which a caller proves that it knows the key, it becomes a connection
- * of its node and member slot. Before that a caller takes a few hundred bytes for some seconds at most, and the number of such callers
- * is limited.
+/* greet.c: accepts connections. After the handshake of hello.h, in which a caller proves that it knows the
+ * key, it becomes a connection of its node and member slot. Before that a caller takes a few hundred bytes
+ * for some seconds at most, and the number of such callers is limited.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/greet.h"
@@ -150,8 +150,8 @@ static void greet_on_caller(struct watch *w, uint32_t ev)
     }
 }
 
-/* Rejects a connection when no descriptor is left: accepts it with the spare descriptor and closes it. Otherwise it
- * would be reported again and again. */
+/* Rejects a connection when no descriptor is left: accepts it with the spare descriptor and closes it.
+ * Otherwise it would be reported again and again. */
 static void greet_reject_caller(int listen_fd)
 {
     if (!said_full)
@@ -167,8 +167,8 @@ static void greet_reject_caller(int listen_fd)
         pause_listening_until(now_ns() + PAUSE_NS);
 }
 
-/* Makes sure that one more pending connection is within the limit: rejects the oldest one if its time limit has passed. Returns false
- * if that is not possible. */
+/* Makes sure that one more pending connection is within the limit: rejects the oldest one if its time
+ * limit has passed. Returns false if that is not possible. */
 static bool greet_make_room(uint64_t now)
 {
     struct caller *oldest = NULL;

@@ -24,8 +24,8 @@ static void poll_drain(void)
     poll_free_closed();
 }
 
-/* Reads input for a thread that will poll again soon. A frame usually arrives at the socket of the last one: that socket is read first,
- * without querying all sockets. */
+/* Reads input for a thread that will poll again soon. A frame usually arrives at the socket of the last
+ * one: that socket is read first, without querying all sockets. */
 static void poll_last_connection(void)
 {
     static unsigned turn;
@@ -71,8 +71,8 @@ void net_on_cq_armed(void)
 }
 
 /*
- * A polling program reads the sockets itself. While it polls and arms no completion queue, the engine thread only checks every
- * millisecond whether it still polls.
+ * A polling program reads the sockets itself. While it polls and arms no completion queue, the engine
+ * thread only checks every millisecond whether it still polls.
  */
 int net_sleep(uint64_t until)
 {
@@ -84,14 +84,16 @@ int net_sleep(uint64_t until)
     uint64_t p = atomic_load(&polls);
     unsigned a = atomic_load(&armed_wakes);
     uint64_t now = now_ns();
-    /* The program polls its memory, not a completion queue: sockets have unread input. The engine thread reads the sockets for the
-     * next 200 ms. */
+    /* The program polls its memory, not a completion queue: sockets have unread input. The engine thread
+     * reads the sockets for the next 200 ms. */
     uint64_t drained = atomic_load_explicit(&drains, memory_order_relaxed);
     if (!watching && drained - last_drained < 16 && loop_pending())
         distrust_until = now + 200 * NS_MS;
     bool polled = p != last_polls && a == last_armed && now >= distrust_until;
     atomic_store(&loop_aside, polled);
-    if (polled && atomic_load(&armed_wakes) != a) /* the program has armed a queue meanwhile and may expect the engine thread to read */
+    if (polled &&
+        atomic_load(&armed_wakes) !=
+            a) /* the program has armed a queue meanwhile and may expect the engine thread to read */
         polled = false;
     if (watching == polled)
         loop_set_watching(watching = !polled);

@@ -92,8 +92,8 @@ static void reach_on_attempt(struct watch *w, uint32_t ev)
     reach_tick(a->c, now_ns());
 }
 
-/* True if the socket is bound to the port's address. A port with one address sends from it; with several, the kernel's routing
- * table selects one. */
+/* True if the socket is bound to the port's address. A port with one address sends from it; with several,
+ * the kernel's routing table selects one. */
 static bool reach_is_local(int fd, uint32_t linear)
 {
     struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr = proc.fab.port[linear].addr[0]};

@@ -1,12 +1,13 @@
-/* remote.c: connected QPs between machines: their list, dispatch of frames to requester and responder, and the end of transfers when a
- * connection breaks or a QP fails. See remote.h.
+/* remote.c: connected QPs between machines: their list, dispatch of frames to requester and responder, and
+ * the end of transfers when a connection breaks or a QP fails. See remote.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/remote.h"
 #include "hca/wire.h"
 #include <stdlib.h>
 
-/* Every connected QP of this process, as a list and by the index in its number; under the lock of this wire. */
+/* Every connected QP of this process, as a list and by the index in its number; under the lock of this
+ * wire. */
 static struct remote *remotes, *by_index[QP_MAX];
 
 /* True if the destination port, possibly that of an alternate path, belongs to this node and is up. */
@@ -98,7 +99,8 @@ static void drop_jobs(struct conn *c, const struct qp *q)
     }
 }
 
-/* Detaches a QP from a connection. The rest of a partly sent frame is sent from a copy, since the program may reuse the memory. */
+/* Detaches a QP from a connection. The rest of a partly sent frame is sent from a copy, since the program
+ * may reuse the memory. */
 static void remote_detach_conn(struct conn *c)
 {
     size_t left = 0;
@@ -207,8 +209,8 @@ static void remote_deactivate(const struct remote *r)
     }
 }
 
-/* Called when the QP uses another path: frames on the old connection may or may not arrive, and everything is sent
- * again. */
+/* Called when the QP uses another path: frames on the old connection may or may not arrive, and everything
+ * is sent again. */
 void remote_path_changed(struct qp *q)
 {
     struct remote *r = q->remote;

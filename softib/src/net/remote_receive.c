@@ -1,5 +1,6 @@
-/* remote_receive.c: the responder of a connected QP between machines: checks whether a request is the next one, a repeated one, or behind
- * a gap, and answers it. hca/responder.c executes requests, as for shared memory.
+/* remote_receive.c: the responder of a connected QP between machines: checks whether a request is the next
+ * one, a repeated one, or behind a gap, and answers it. hca/responder.c executes requests, as for shared
+ * memory.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/remote.h"
@@ -56,9 +57,9 @@ static void stop_stalled_sink(struct remote *r)
     r->from = NULL;
 }
 
-/* True if the request is received into a buffer first. An XRC request is delivered when all its bytes have arrived:
- * its SRQ may belong to another process of this node, into whose memory frames cannot be received, and an SRQ that is
- * being destroyed does not wait for the rest of a message. */
+/* True if the request is received into a buffer first. An XRC request is delivered when all its bytes have
+ * arrived: its SRQ may belong to another process of this node, into whose memory frames cannot be
+ * received, and an SRQ that is being destroyed does not wait for the rest of a message. */
 static bool is_staged(const struct request *r)
 {
     return r->type == IBV_QPT_XRC_RECV;
@@ -134,7 +135,8 @@ void remote_abandon(struct remote *r, bool flush)
     target_release(&r->t);
 }
 
-/* True if the sender repeats a message from its start after the connection broke; its destination is still valid. */
+/* True if the sender repeats a message from its start after the connection broke; its destination is still
+ * valid. */
 static bool remote_is_restart(const struct remote *r, const struct frame *f)
 {
     return r->open && is_reliable(r->q) && f->total == r->r.length && f->opcode == r->r.opcode;
@@ -206,8 +208,8 @@ static bool remote_writes_to_region(const struct landing *l, const struct sh_mr 
     return false;
 }
 
-/* Handles a region that is deregistered while a message arrives in it: the QP fails as for a wrong key in the first
- * piece; the sender is notified with the next one, or at once. */
+/* Handles a region that is deregistered while a message arrives in it: the QP fails as for a wrong key in
+ * the first piece; the sender is notified with the next one, or at once. */
 void remote_data_retract(struct remote *r, const struct sh_mr *s)
 {
     if (!r->open || !remote_writes_to_region(&r->l, s))

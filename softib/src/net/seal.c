@@ -8,7 +8,8 @@
 #include <string.h>
 #include <time.h>
 
-/* Senders whose numbers are known at a time, of all nodes. An old packet of an evicted sender may be accepted. */
+/* Senders whose numbers are known at a time, of all nodes. An old packet of an evicted sender may be
+ * accepted. */
 #define SENDERS 4096u
 #define PROBES  8u
 /* Largest accepted distance behind the newest number: more packets than a socket holds. */

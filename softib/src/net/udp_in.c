@@ -1,4 +1,5 @@
-/* udp_in.c: received datagrams: checks them and delivers them to their QP, to their multicast group or to the switch.
+/* udp_in.c: received datagrams: checks them and delivers them to their QP, to their multicast group or to
+ * the switch.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/conn.h"

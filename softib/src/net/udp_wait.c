@@ -1,4 +1,5 @@
-/* udp_wait.c: datagrams to a port of which no address has answered yet. They wait until a connection has found one.
+/* udp_wait.c: datagrams to a port of which no address has answered yet. They wait until a connection has
+ * found one.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/address.h"
@@ -86,7 +87,8 @@ void udp_release(uint32_t port)
     }
 }
 
-/* Opens connections to the destinations of waiting datagrams, to find out which address of each is reachable. */
+/* Opens connections to the destinations of waiting datagrams, to find out which address of each is
+ * reachable. */
 void udp_tick(void)
 {
     uint32_t node = 0, port = 0, slot = 0, from = 0;
