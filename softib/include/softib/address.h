@@ -1,6 +1,7 @@
-/* address.h: the IP addresses of the fabric's ports, for a connection manager: rdmacm/ is one. Each address belongs to
- * one entry of a port's GID table. RoCE ports have the addresses of their GIDs. A port of InfiniBand has the address
- * that IP over InfiniBand would give it: IPv6 link-local as its GID, and a made-up IPv4 address.
+/* address.h: the IP addresses of the fabric's ports, for connection managers such as rdmacm/. Each address
+ * corresponds to an entry of a port's GID table. RoCE ports have the addresses of their GIDs. An
+ * InfiniBand port has the addresses that IP over InfiniBand would have: a link-local IPv6 address like its
+ * GID, and a synthetic IPv4 address.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_ADDRESS_H
@@ -27,21 +28,21 @@ struct softib_address {
 };
 
 struct softib_place {
-    uint64_t key; /* begins the names of this fabric's sockets */
+    uint64_t key; /* prefix of the names of this fabric's sockets */
     uint32_t node, nodes;
-    bool tcp; /* the nodes are machines of their own: wire=tcp */
+    bool tcp; /* wire=tcp: each node is a machine of its own */
 };
 
 #define SOFTIB_SECRET_BYTES   32
 #define SOFTIB_NODE_ADDRESSES 32
 
-/* Joins the fabric that SOFTIB_FABRIC describes; false after printing why not. */
+/* Joins the fabric that SOFTIB_FABRIC describes. False after a message. */
 bool softib_join(struct softib_place *out);
-/* The nth address of the fabric; false: there are no more. Addresses of lower ports come first. */
+/* The nth address of the fabric, in order of ports; false: there are fewer. */
 bool softib_address_get(uint32_t nth, struct softib_address *out);
-/* With wire=tcp: the addresses that the sockets of a node are bound to; returns how many. */
+/* With wire=tcp: the addresses to which the sockets of a node are bound; returns their number. */
 unsigned softib_node_addresses(uint32_t node, struct in_addr out[SOFTIB_NODE_ADDRESSES]);
-/* With wire=tcp: a secret that only members of the fabric can compute, for that purpose. */
+/* With wire=tcp: derives a secret for a purpose from the key of the fabric. */
 void softib_secret(const char *purpose, uint8_t out[SOFTIB_SECRET_BYTES]);
 
 #ifdef __cplusplus

@@ -1,11 +1,11 @@
 /* barrier.h: barrier logic in the switch [Hoefler05 3.1]: a bit array of 2I lines and N+1 columns and ten
- * packet types; every packet is acknowledged, and repeated until it is. Barriers are the only extension that
- * softib adds to verbs. The switch and the host end are pure state machines: packets and clock in, packets
- * out, no I/O. softib runs one switch per fabric and moves the packets; `switch_loss=` in SOFTIB_FABRIC drops
- * some of them.
+ * packet types; every packet is repeated until it is acknowledged. Barriers are the only extension of
+ * verbs in softib. The switch and the host end are pure state machines, whose inputs are packets and time
+ * and whose outputs are packets. softib has one switch in each fabric and carries its packets;
+ * `switch_loss=` in SOFTIB_FABRIC drops some of them.
  *
- * One thing is not in the paper: a packet carries the number of the round it belongs to. Without it, a
- * repeated barrierReached whose acknowledgement was lost would count for the next barrier.
+ * In addition to the paper, a packet contains the number of its round: without it, a repeated barrierReached
+ * whose acknowledgement was lost would count for the next barrier.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_BARRIER_H
@@ -39,32 +39,31 @@ enum softib_barrier_type { /* the encoding of table 3.1 */
 
 struct softib_packet {
     uint8_t type;  /* 4 bits */
-    uint8_t id;    /* I: none was free */
-    uint16_t port; /* of the host it comes from or goes to */
+    uint8_t id;    /* I: no barrier is free */
+    uint16_t port; /* of the sending or receiving host */
     uint32_t round;
 };
 
-/* The switch. Line i holds who reached barrier i, line i+I who takes no part; column N is in the paper's
- * formula computed by gates and here by complete(). */
+/* The switch. Line i contains the ports that have reached barrier i, line i+I the ports that do not
+ * participate. switch_is_barrier_complete computes column N, which gates compute in the paper. */
 struct softib_switch {
     uint32_t ports;
     uint64_t line[2 * SOFTIB_SWITCH_BARRIERS][SOFTIB_SWITCH_PORTS / 64];
     uint64_t unacked[SOFTIB_SWITCH_BARRIERS][SOFTIB_SWITCH_PORTS / 64]; /* barrierReady sent, no ACK yet */
     uint64_t repeat_at[SOFTIB_SWITCH_BARRIERS];
     uint32_t round[SOFTIB_SWITCH_BARRIERS];
-    uint32_t
-        serial[SOFTIB_SWITCH_BARRIERS]; /* of the getId request: answers a repeated getId with the same ID */
+    uint32_t serial[SOFTIB_SWITCH_BARRIERS]; /* of the getId request; a repeated one gets the same id */
     uint16_t owner[SOFTIB_SWITCH_BARRIERS];
     uint8_t used[SOFTIB_SWITCH_BARRIERS];
-    /* A switch below another one takes part in its barriers as a host does (`switches=`). */
+    /* A switch below another one participates in its barriers like a host (`switches=`). */
     uint8_t below;
-    uint16_t up_port;                       /* its port there */
+    uint16_t up_port;                       /* its port at the upper switch */
     uint8_t up[SOFTIB_SWITCH_BARRIERS];     /* enum softib_up */
-    uint64_t up_at[SOFTIB_SWITCH_BARRIERS]; /* when the packet is repeated */
+    uint64_t up_at[SOFTIB_SWITCH_BARRIERS]; /* time at which the packet is repeated */
 };
 
 enum softib_up {
-    SOFTIB_UP_OUT,     /* takes no part */
+    SOFTIB_UP_OUT,     /* does not participate */
     SOFTIB_UP_JOINING, /* wantParticipate sent */
     SOFTIB_UP_IN,
     SOFTIB_UP_REACHED, /* barrierReached sent */
@@ -77,9 +76,9 @@ typedef void (*softib_emit)(void *arg, const struct softib_packet *p);
 void softib_switch_init(struct softib_switch *s, uint32_t ports);
 void softib_switch_packet(struct softib_switch *s, const struct softib_packet *p, uint64_t now_ns,
                           softib_emit emit, void *arg);
-/* A switch with hosts, below a switch with such switches only: what its hosts send, and what the upper one answers. Packets
- * for the upper one leave by `up`, which may call softib_leaf_answer before it returns. getId and freeBarrier are not for it:
- * the upper one numbers the barriers. */
+/* A switch with hosts below a switch that has only such switches: packets of its hosts, and answers of the
+ * upper switch. `up` sends packets to the upper switch and may call softib_leaf_answer before it returns.
+ * getId and freeBarrier are not handled here: the upper switch assigns the numbers of barriers. */
 #define SOFTIB_LEAVES_MAX 16
 void softib_leaf_init(struct softib_switch *s, uint32_t ports, uint16_t up_port);
 void softib_leaf_packet(struct softib_switch *s, const struct softib_packet *p, uint64_t now_ns,
@@ -88,57 +87,60 @@ void softib_leaf_answer(struct softib_switch *s, const struct softib_packet *p, 
                         softib_emit emit, softib_emit up, void *arg);
 void softib_leaf_tick(struct softib_switch *s, uint64_t now_ns, softib_emit emit, softib_emit up, void *arg);
 
-/* Repeats what was not acknowledged in time. */
+/* Repeats packets that were not acknowledged in time. */
 void softib_switch_tick(struct softib_switch *s, uint64_t now_ns, softib_emit emit, void *arg);
 
-/* A host's end of one barrier. A process is a host with a port of its own and takes part in a barrier once.
- */
+/* A host's end of one barrier. Each process is a host with a port and participates in a barrier once. */
 struct softib_barrier;
 
-/* Rank 0 requests a barrier from the switch and sends *id to the other ranks; -1 with errno EAGAIN if all barriers are
- * in use. */
+/* Rank 0 requests a barrier from the switch and sends *id to the other ranks; -1 with errno EAGAIN if all
+ * barriers are in use. */
 int softib_barrier_get_id(uint32_t *id);
-/* Joins the barrier; every rank calls it, rank 0 too. Returns when the switch has acknowledged. */
+/* Joins the barrier. Every rank calls it, including rank 0. Returns when the switch has acknowledged. */
 struct softib_barrier *softib_barrier_join(uint32_t id);
-/* Enters the barrier; softib_barrier_test then returns whether all ranks have entered. softib_barrier_wait does both. */
+/* Enters the barrier; softib_barrier_test then returns whether all ranks have entered. softib_barrier_wait
+ * does both. */
 int softib_barrier_enter(struct softib_barrier *b);
 int softib_barrier_test(struct softib_barrier *b);
 int softib_barrier_wait(struct softib_barrier *b);
-/* Leaves the barrier; returns when the switch has acknowledged. The barrier is free when the last rank has left. */
+/* Leaves the barrier; returns when the switch has acknowledged. The barrier is free when the last rank has
+ * left. */
 void softib_barrier_leave(struct softib_barrier *b);
 /* Frees a barrier that no rank has joined. */
 int softib_barrier_free(uint32_t id);
 
-/* A barrier network of its own [Hoefler05 3.2]: two wires lead from each host to a hub, `arrive` out and `released` back. The
- * hub is a machine with two states: `released` goes up when every `arrive` is up, and down when every one is down; a host
- * toggles its wire for every barrier. Wires lose nothing, so nothing is acknowledged or repeated. There is one barrier, for
- * one job at a time. With wire=shm the wires are words in memory that processes share; between machines (wire=tcp) there
- * are none.
+/* A separate barrier network [Hoefler05 3.2]: each host has two wires to a hub, `arrive` to the hub and
+ * `released` from the hub. The hub has two states: `released` is set when every `arrive` is set, and
+ * cleared when every `arrive` is clear; a host toggles its wire for every barrier. Wires are reliable:
+ * there are no acknowledgements and repetitions. There is one barrier, for one job at a time. With
+ * wire=shm the wires are words in shared memory; with wire=tcp there are none.
  *
- * With `hub=1` in SOFTIB_FABRIC every node has a device of it beside its HCAs, softwire0. Verbs have no operation for a wire, so
- * it has no ports, queues or memory, and all that one can do with it after ibv_open_device is here. */
+ * With `hub=1` in SOFTIB_FABRIC every node has a device for it in addition to its HCAs, softwire0. Verbs
+ * have no operation for a wire, so the device has no ports, queues or memory; the functions below use it
+ * after ibv_open_device. */
 struct softib_hub {
-    uint32_t job;      /* 0: nobody has it */
-    uint32_t released; /* the level of that wire, the same for all */
+    uint32_t job;      /* that uses the hub; 0: none */
+    uint32_t released; /* level of the wire `released` */
     uint64_t plugged[SOFTIB_SWITCH_PORTS / 64], arrive[SOFTIB_SWITCH_PORTS / 64];
 };
 
-/* The hub's state machine, pure. */
+/* The hub's state machine. Pure. */
 void softib_hub_wire(struct softib_hub *h, uint32_t port, bool plugged);
 void softib_hub_level(struct softib_hub *h, uint32_t port, bool up);
 
-/* The capability: how many hosts may plug in; -1 with errno EOPNOTSUPP when the device has no wires. */
+/* The number of hosts that can plug in; -1 with errno EOPNOTSUPP: the device has no wires. */
 struct ibv_context;
 int softib_wires_hosts(struct ibv_context *device);
 
-/* A host's end. One process takes the hub and sends its job number to the others; every one plugs in its wires, and none may enter
- * before all have. -1 with errno EBUSY: another job has it; EOPNOTSUPP: the device has no wires. */
+/* A host's end. One process acquires the hub and sends the job number to the others; each plugs in its
+ * wires, and none enters a barrier before all have. -1 with errno EBUSY: another job uses the hub;
+ * EOPNOTSUPP: the device has no wires. */
 struct softib_wires;
 int softib_wires_take(struct ibv_context *device, uint32_t *job);
-int softib_wires_give_back(struct ibv_context *device, uint32_t job); /* nobody has plugged in */
+int softib_wires_give_back(struct ibv_context *device, uint32_t job); /* before any process has plugged in */
 struct softib_wires *softib_wires_plug(struct ibv_context *device, uint32_t job);
 int softib_wires_enter(struct softib_wires *w);
-int softib_wires_test(struct softib_wires *w); /* 1: all are there */
+int softib_wires_test(struct softib_wires *w); /* 1: all processes have entered */
 /* Leaves the hub, which is free when the last process has left. */
 void softib_wires_unplug(struct softib_wires *w);
 

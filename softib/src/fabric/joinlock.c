@@ -13,9 +13,8 @@
 #include <unistd.h>
 
 #define NAMES 4096u
-#define SILENT_NS \
-    (200 *        \
-     NS_MS) /* age from which a bound name without a listener is ignored; before it its owner may be about to listen */
+/* Age from which a bound name without a listener is ignored; before that its owner may be about to listen. */
+#define SILENT_NS (200 * NS_MS)
 #define SAY_NS    (2 * NS_S)
 #define GIVE_UP_S 60 /* default of SOFTIB_JOIN_SECONDS */
 
