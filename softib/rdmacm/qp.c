@@ -39,7 +39,7 @@ static int fill_init_attr(const struct cm_id *p, enum ibv_qp_type type, struct i
     return IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
 }
 
-static uint8_t min_depth(uint8_t a, uint8_t b)
+static uint8_t min_u8(uint8_t a, uint8_t b)
 {
     return a < b ? a : b;
 }
@@ -47,13 +47,13 @@ static uint8_t min_depth(uint8_t a, uint8_t b)
 /* Limits of RDMA READs of the peer and of this end, from the reply. */
 static uint8_t responder_read_depth(const struct cm_id *p)
 {
-    return p->peer.type == MESSAGE_REPLY ? min_depth(p->peer.initiator_depth, p->param.responder_resources)
+    return p->peer.type == MESSAGE_REPLY ? min_u8(p->peer.initiator_depth, p->param.responder_resources)
                                          : p->param.responder_resources;
 }
 
 static uint8_t initiator_read_depth(const struct cm_id *p)
 {
-    return p->peer.type == MESSAGE_REPLY ? min_depth(p->peer.responder_resources, p->param.initiator_depth)
+    return p->peer.type == MESSAGE_REPLY ? min_u8(p->peer.responder_resources, p->param.initiator_depth)
                                          : p->param.initiator_depth;
 }
 

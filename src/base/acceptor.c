@@ -57,7 +57,7 @@ static int accept_connection(int listener)
     return accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 }
 
-static bool is_full(int error)
+static bool is_resource_error(int error)
 {
     return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
@@ -118,7 +118,7 @@ int acceptor_accept_pending(struct acceptor *a, int listener, uint64_t now)
         }
         if (fd >= 0)
             error = acceptor_admit_caller(a, fd, now);
-        else if (is_full(errno))
+        else if (is_resource_error(errno))
             error = errno;
         else if (errno != EINTR && errno != ECONNABORTED)
             return 0;

@@ -52,7 +52,7 @@ const char *err_detail(int errclass)
     return last.errclass == errclass ? last.text : "";
 }
 
-static size_t class_slot(int errclass)
+static size_t err_class_slot(int errclass)
 {
     return (unsigned)errclass % COUNT_OF(reported.counts);
 }
@@ -61,14 +61,14 @@ void err_report(int errclass)
 {
     reported.errclass = errclass;
     snprintf(reported.text, sizeof(reported.text), "%s", err_detail(errclass));
-    const size_t slot = class_slot(errclass);
+    const size_t slot = err_class_slot(errclass);
     reported.counts[slot] = reported.requested[slot] ? 1 : reported.counts[slot] + 1;
     reported.requested[slot] = false;
 }
 
 const char *err_get_reported(int errclass, unsigned *count)
 {
-    const size_t slot = class_slot(errclass);
+    const size_t slot = err_class_slot(errclass);
     *count = reported.counts[slot];
     if (*count == 0 && reported.errclass != errclass)
         return err_detail(errclass);

@@ -282,7 +282,7 @@ static int pmi1_open(struct boot **out)
 }
 
 /* "fp.<rank>.<key>.<piece>" */
-static void store_key(uint32_t rank, const char *key, size_t piece, char *out)
+static void format_store_key(uint32_t rank, const char *key, size_t piece, char *out)
 {
     snprintf(out, STORE_KEY_MAX, "fp.%u.%.40s.%zu", rank, key, piece);
 }
@@ -313,7 +313,7 @@ static int pmi1_put(struct boot *b, const char *key, const void *val, size_t len
     int rc = 0;
     for (size_t at = 0; at < text_len && rc == 0; at += PMI_CHUNK) {
         char name[STORE_KEY_MAX];
-        store_key(b->rank, key, at / PMI_CHUNK, name);
+        format_store_key(b->rank, key, at / PMI_CHUNK, name);
         rc = put_chunk(p, name, text + at, MIN(text_len - at, (size_t)PMI_CHUNK));
     }
     free(text);
@@ -367,7 +367,7 @@ static int pmi1_get(struct boot *b, uint32_t rank, const char *key, void **val, 
         char name[STORE_KEY_MAX];
         const char *value;
         bool found;
-        store_key(rank, key, piece, name);
+        format_store_key(rank, key, piece, name);
         rc = get_value(p, name, &found, &value);
         if (rc)
             break;

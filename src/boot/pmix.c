@@ -118,7 +118,7 @@ static struct px_value *get_server_value(const struct pmix *p, uint32_t rank, co
 }
 
 /* Servers use different types for the same number. */
-static bool value_number(const struct px_value *v, int64_t *out)
+static bool value_get_number(const struct px_value *v, int64_t *out)
 {
     switch (v->type) {
     case PX_INT:
@@ -155,7 +155,7 @@ static bool get_server_number(const struct pmix *p, uint32_t rank, const char *k
 {
     int64_t n;
     struct px_value *v = get_server_value(p, rank, key);
-    bool ok = v && value_number(v, &n) && n >= min && n <= INT32_MAX;
+    bool ok = v && value_get_number(v, &n) && n >= min && n <= INT32_MAX;
     if (v)
         value_free(v);
     if (ok)
@@ -309,7 +309,7 @@ static int pmix_open(struct boot **out)
     return 0;
 }
 
-static void store_key(const char *key, char out[64])
+static void format_store_key(const char *key, char out[64])
 {
     snprintf(out, 64, "fp.%.40s", key);
 }
@@ -319,7 +319,7 @@ static int pmix_put(struct boot *b, const char *key, const void *val, size_t len
     char name[64];
     struct px_value v = {.type = PX_BYTE_OBJECT};
     (void)b;
-    store_key(key, name);
+    format_store_key(key, name);
     v.data.bo.bytes = (char *)val; /* copied, not changed */
     v.data.bo.size = len;
     int status = px.Put(PX_SCOPE_GLOBAL, name, &v);
@@ -364,7 +364,7 @@ static int pmix_get(struct boot *b, uint32_t rank, const char *key, void **val, 
     struct px_info now = {.key = PX_IMMEDIATE, .value = {.type = PX_BOOL, .data.flag = true}};
     struct px_value *v = NULL;
     char name[64];
-    store_key(key, name);
+    format_store_key(key, name);
     whose.rank = rank;
     int status = px.Get(&whose, name, &now, 1, &v);
     if (status == PX_ERR_NOT_FOUND)

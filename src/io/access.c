@@ -47,7 +47,7 @@
 /* Number of pieces from which a mapping or a lock costs less than a system call for each piece. */
 #define PIECES_WORTH_JOINING 16
 
-static int no_memory(const struct file *f, uint64_t bytes)
+static int report_no_buffer(const struct file *f, uint64_t bytes)
 {
     return err_set(MPI_ERR_NO_MEM, "%s: out of memory for a buffer of %llu bytes", f->name,
                    (unsigned long long)bytes);
@@ -60,7 +60,7 @@ static int use_host_copy(struct access *a)
     a->copy_size = (size_t)dt_span(a->type, a->count, &gap);
     a->copy = gpu_get_buffer(a->copy_size);
     if (!a->copy)
-        return no_memory(a->file, a->copy_size);
+        return report_no_buffer(a->file, a->copy_size);
     a->device = a->buf;
     a->buf = ptr_add(a->copy, -gap);
     return a->write ? dt_copy(a->device, a->count, a->type, a->buf, a->count, a->type) : 0;
@@ -68,12 +68,12 @@ static int use_host_copy(struct access *a)
 
 /* Copies the first `bytes` bytes of the data, which were read, from the host copy to the user's buffer in
  * GPU memory. */
-static int return_copy(struct access *a, MPI_Count bytes)
+static int copy_to_device(struct access *a, MPI_Count bytes)
 {
     struct dt_cursor from, to;
     char *window = gpu_get_staging();
     if (!window)
-        return no_memory(a->file, GPU_STAGING_SIZE);
+        return report_no_buffer(a->file, GPU_STAGING_SIZE);
     dt_cursor_init(&from, a->type, a->count, a->buf);
     dt_cursor_init(&to, a->type, a->count, a->device);
     for (MPI_Count left = bytes; left > 0 && !to.error;
@@ -117,7 +117,7 @@ int access_open(struct access *a, struct file *f, bool write, void *buf, MPI_Cou
     if (!rc && datarep_converts(f->view.rep) && a->length > 0) {
         a->converted = malloc(a->length);
         if (!a->converted)
-            rc = no_memory(f, a->length);
+            rc = report_no_buffer(f, a->length);
         else if (write)
             rc = datarep_pack(f->comm->proc, f->view.rep, type, count, a->buf, a->converted, a->length);
     }
@@ -144,7 +144,7 @@ int access_close(struct access *a, int rc, MPI_Count *bytes)
         *bytes = a->count * a->type->size;
     }
     if (a->device && !a->write && *bytes > 0) {
-        const int failed = return_copy(a, *bytes);
+        const int failed = copy_to_device(a, *bytes);
         rc = rc ? rc : failed;
     }
     if (a->copy)
@@ -190,7 +190,7 @@ struct transfer {
     size_t buffer_size;
 };
 
-static int need_buffer(struct transfer *t)
+static int allocate_buffer(struct transfer *t)
 {
     const struct io_hints *h = &t->a->file->hints;
     const uint64_t size = (uint64_t)(t->a->write ? h->ind_wr_buffer_size : h->ind_rd_buffer_size);
@@ -198,14 +198,14 @@ static int need_buffer(struct transfer *t)
         return 0;
     t->buffer_size = t->sieves ? size : MIN(size, t->a->length);
     t->buffer = malloc(t->buffer_size);
-    return t->buffer ? 0 : no_memory(t->a->file, t->buffer_size);
+    return t->buffer ? 0 : report_no_buffer(t->a->file, t->buffer_size);
 }
 
 /* Moves `len` bytes between one place of the file and user memory through the intermediate buffer. */
 static int move_through_buffer(struct transfer *t, int64_t offset, uint64_t len)
 {
     struct access *a = t->a;
-    int rc = need_buffer(t);
+    int rc = allocate_buffer(t);
     while (len > 0 && !rc) {
         const size_t n = MIN(len, t->buffer_size);
         size_t done = 0;
@@ -444,7 +444,7 @@ static int write_batch(struct transfer *t, const struct batch *b)
     const bool whole = !rewrites && b->pieces > 1 && nfs_locks_whole_file(f, b->bytes / (uint64_t)b->pieces);
     const int64_t from = whole ? 0 : b->from, length = whole ? 0 : b->to - b->from;
     bool held = false;
-    int rc = rewrites ? need_buffer(t) : 0;
+    int rc = rewrites ? allocate_buffer(t) : 0;
     if (!rc && !t->a->locked)
         rc = posix_guard_range(f, rewrites || whole, from, length, &held);
     if (rc)
@@ -499,7 +499,7 @@ static int transfer_pieces(struct transfer *t)
         if (b.pieces == 0)
             return 0;
         const bool dense = batch_is_dense(&b, choice);
-        int rc = dense ? need_buffer(t) : 0;
+        int rc = dense ? allocate_buffer(t) : 0;
         if (!rc)
             rc = !dense ? move_batch(t, &b) : a->write ? sieve_write(t, &b) : sieve_read(t, &b);
         if (rc)
@@ -526,7 +526,7 @@ static int access_move_data(struct access *a)
 }
 
 /* The range that access_transfer locks: a length of 0 is the whole file. */
-static void lock_range(const struct access *a, int64_t *from, int64_t *length)
+static void find_lock_range(const struct access *a, int64_t *from, int64_t *length)
 {
     struct view_walk w;
     int64_t to;
@@ -548,7 +548,7 @@ int access_transfer(struct access *a)
         return 0;
     if (!locks)
         return access_move_data(a);
-    lock_range(a, &from, &length);
+    find_lock_range(a, &from, &length);
     rc = posix_lock(a->file, a->write, from, length);
     if (rc)
         return rc;

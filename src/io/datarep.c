@@ -58,7 +58,7 @@ int datarep_register(const struct datarep *rep)
 
 /* The size of a predefined type in the file; the user's extent function reports it for representations of
  * the user. */
-static int basic_size(const struct datarep *rep, struct dtype *t, int64_t *size)
+static int get_basic_size(const struct datarep *rep, struct dtype *t, int64_t *size)
 {
     if (rep->kind == DATAREP_NATIVE) {
         *size = t->size;
@@ -91,7 +91,7 @@ int datarep_file_size(const struct datarep *rep, struct dtype *t, int64_t *size)
     if (!datarep_converts(rep) || t->size == 0)
         return 0;
     if (!t->shape || t->obj.predefined)
-        return basic_size(rep, t, size);
+        return get_basic_size(rep, t, size);
     int64_t sum = 0;
     for (MPI_Count i = 0; i < t->shape->count; i++) {
         int64_t one = 0;
@@ -115,7 +115,7 @@ int datarep_file_extent(const struct datarep *rep, struct dtype *t, MPI_Count *e
     return 0;
 }
 
-static int user_failed(const struct datarep *rep, const char *which, int rc)
+static int report_user_error(const struct datarep *rep, const char *which, int rc)
 {
     return err_set(MPI_ERR_CONVERSION,
                    "the %s conversion function of the data representation '%s' returned %d", which, rep->name,
@@ -125,8 +125,8 @@ static int user_failed(const struct datarep *rep, const char *which, int rc)
 /* Calls a conversion function of the user, without the process's lock. These functions count items of
  * predefined types, not elements of `t` (MPI-5.0, 14.5.3), in an int unless they were registered by the
  * large-count function. */
-static int user_convert(struct proc *p, const struct datarep *rep, bool write, struct dtype *t,
-                        MPI_Count items, void *memory, void *in_file)
+static int call_user_function(struct proc *p, const struct datarep *rep, bool write, struct dtype *t,
+                              MPI_Count items, void *memory, void *in_file)
 {
     const char *which = write ? "write" : "read";
     if (!rep->large && items > INT_MAX)
@@ -141,7 +141,7 @@ static int user_convert(struct proc *p, const struct datarep *rep, bool write, s
             ? (write ? rep->write.large : rep->read.large)(memory, type, items, in_file, 0, rep->extra)
             : (write ? rep->write.small : rep->read.small)(memory, type, (int)items, in_file, 0, rep->extra);
     proc_lock(p);
-    return rc ? user_failed(rep, which, rc) : 0;
+    return rc ? report_user_error(rep, which, rc) : 0;
 }
 
 /* For MPI_CONVERSION_FN_NULL: data in the file has the format of memory, so the extent function must
@@ -162,7 +162,7 @@ int datarep_pack(struct proc *p, const struct datarep *rep, struct dtype *t, MPI
     if (rep->kind == DATAREP_EXTERNAL32)
         return dt_external_pack(t, count, buffer, out);
     if (rep->write.small)
-        return user_convert(p, rep, true, t, count * t->elements, (void *)(uintptr_t)buffer, out);
+        return call_user_function(p, rep, true, t, count * t->elements, (void *)(uintptr_t)buffer, out);
     const int rc = check_native(rep, t, count, length);
     if (!rc)
         dt_pack_all(t, count, buffer, out);
@@ -176,12 +176,12 @@ struct prefix {
     MPI_Count bytes; /* size in memory of the elements counted so far */
 };
 
-static int count_prefix(void *context, struct dtype *basic, MPI_Count count, char *at)
+static int visit_count_prefix(void *context, struct dtype *basic, MPI_Count count, char *at)
 {
     struct prefix *x = context;
     int64_t size = 0;
     (void)at;
-    if (basic_size(x->rep, basic, &size) || size == 0)
+    if (get_basic_size(x->rep, basic, &size) || size == 0)
         return 1;
     const MPI_Count whole = MIN(count, x->left / size);
     x->left -= whole * size;
@@ -199,13 +199,13 @@ int datarep_unpack(struct proc *p, const struct datarep *rep, struct dtype *t, M
     }
     *bytes = count * t->size;
     if (have < length) {
-        dt_walk(t, count, buffer, WALK_PREDEFINED, count_prefix, &x);
+        dt_walk(t, count, buffer, WALK_PREDEFINED, visit_count_prefix, &x);
         *bytes = x.bytes;
     }
     if (rep->read.small) {
         MPI_Count items = 0;
         dt_get_elements(t, *bytes, &items);
-        return items > 0 ? user_convert(p, rep, false, t, items, buffer, in) : 0;
+        return items > 0 ? call_user_function(p, rep, false, t, items, buffer, in) : 0;
     }
     const int rc = check_native(rep, t, count, length);
     if (!rc)

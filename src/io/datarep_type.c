@@ -10,7 +10,7 @@
 #include "io/datarep.h"
 
 /* A predefined type becomes a block of bytes, of its size in the file. */
-static int basic_type(const struct datarep *rep, struct dtype *t, struct dtype **out)
+static int make_basic_type(const struct datarep *rep, struct dtype *t, struct dtype **out)
 {
     int64_t size = 0;
     int rc = datarep_file_size(rep, t, &size);
@@ -108,7 +108,7 @@ static int recipe_remake(const struct dt_recipe *r, struct dtype *const *old, co
     }
 }
 
-static int derived_type(const struct datarep *rep, struct dtype *t, struct dtype **out)
+static int make_derived_type(const struct datarep *rep, struct dtype *t, struct dtype **out)
 {
     const struct dt_recipe *r = t->recipe;
     const size_t n = (size_t)r->types;
@@ -139,7 +139,7 @@ int datarep_file_type(const struct datarep *rep, struct dtype *t, struct dtype *
         return 0;
     }
     const bool basic = !t->recipe || t->recipe->types == 0 || t->recipe->combiner == MPI_COMBINER_VALUE_INDEX;
-    int rc = basic ? basic_type(rep, t, out) : derived_type(rep, t, out);
+    int rc = basic ? make_basic_type(rep, t, out) : make_derived_type(rep, t, out);
     if (!rc && t->committed && !(*out)->committed) {
         rc = dtype_commit(*out);
         if (rc)

@@ -15,7 +15,7 @@ void part_free(struct part *p)
     *p = (struct part){0};
 }
 
-static void add_piece(struct part *p, uint32_t at, uint32_t len, int64_t *room)
+static void part_add_piece(struct part *p, uint32_t at, uint32_t len, int64_t *room)
 {
     if (p->head.pieces == *room) {
         *room = *room ? 2 * *room : 16;
@@ -38,7 +38,7 @@ static void client_list_pieces(struct exchange *x, struct part *p, uint64_t *pos
     view_walk_open(&w, &x->op->access.view, *position, a->start + a->length);
     while ((n = view_walk_next(&w, UINT64_MAX / 4, &at)) > 0 && at < to) {
         const uint64_t inside = MIN(n, (uint64_t)(to - at));
-        add_piece(p, (uint32_t)(at - from), (uint32_t)inside, &room);
+        part_add_piece(p, (uint32_t)(at - from), (uint32_t)inside, &room);
         *position += inside;
         if (inside < n)
             break;
@@ -48,7 +48,7 @@ static void client_list_pieces(struct exchange *x, struct part *p, uint64_t *pos
 }
 
 /* The address of the part's data: in the user's memory if that is one block, else in a buffer. */
-static char *part_data(struct exchange *x, struct part *p)
+static char *part_find_data(struct exchange *x, struct part *p)
 {
     char *block;
     if (access_is_block(&x->op->access, &block))
@@ -66,10 +66,10 @@ static void seek_user_memory(const struct exchange *x, const struct part *p, str
     dt_cursor_seek(c, p->start - x->op->access.start);
 }
 
-static void start_part(struct exchange *x, struct client *c, int rank, struct part *p)
+static void client_send_part(struct exchange *x, struct client *c, int rank, struct part *p)
 {
     struct flight *f = &c->flight;
-    char *data = p->head.bytes ? part_data(x, p) : NULL;
+    char *data = p->head.bytes ? part_find_data(x, p) : NULL;
     if (x->write && p->data) {
         struct dt_cursor memory;
         seek_user_memory(x, p, &memory);
@@ -106,7 +106,7 @@ void client_begin(struct exchange *x, struct client *c, int round)
         if (x->domain == 0)
             x->position[i] = exchange_position(x, from);
         client_list_pieces(x, p, &x->position[i], from, to);
-        start_part(x, c, x->file->aggregators[i], p);
+        client_send_part(x, c, x->file->aggregators[i], p);
     }
 }
 

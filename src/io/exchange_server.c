@@ -15,7 +15,7 @@ static char *server_window(const struct exchange *x, const struct server *s)
 }
 
 /* The part of this aggregator as a client of its own window. */
-static struct part *own_client_part(struct exchange *x, const struct server *s)
+static struct part *server_own_part(struct exchange *x, const struct server *s)
 {
     return &x->clients[s->round % SLOTS].parts[x->me];
 }
@@ -114,7 +114,7 @@ static void server_place_data(struct exchange *x, const struct server *s, const 
     }
 }
 
-static const char *own_part_data(struct exchange *x, const struct part *p)
+static const char *server_own_data(struct exchange *x, const struct part *p)
 {
     char *block;
     if (p->data)
@@ -135,9 +135,9 @@ static void write_window(struct exchange *x, struct server *s)
     uint64_t *filled = x->buffers->filled;
     memset(filled, 0, limit / 8 + 8);
     for (int r = 0; r < c->size; r++) {
-        const struct part *p = r == c->rank ? own_client_part(x, s) : &s->parts[r];
+        const struct part *p = r == c->rank ? server_own_part(x, s) : &s->parts[r];
         if (s->parts[r].active && p->head.pieces > 0)
-            server_place_data(x, s, p, r == c->rank ? own_part_data(x, p) : p->data);
+            server_place_data(x, s, p, r == c->rank ? server_own_data(x, p) : p->data);
     }
     bool held;
     int rc = posix_guard_range(x->file, false, from, to - from, &held);
@@ -159,7 +159,7 @@ static void server_wanted_range(struct exchange *x, struct server *s, uint32_t *
     *low = UINT32_MAX;
     *high = 0;
     for (int r = 0; r < c->size; r++) {
-        const struct part *p = r == c->rank ? own_client_part(x, s) : &s->parts[r];
+        const struct part *p = r == c->rank ? server_own_part(x, s) : &s->parts[r];
         for (int64_t i = 0; s->parts[r].active && i < p->head.pieces; i++) {
             check_piece(x, &p->pieces[i]);
             *low = MIN(*low, p->pieces[i].at);
@@ -198,9 +198,9 @@ static void answer_rank(struct exchange *x, struct server *s, int r, struct answ
 
 static void answer_own_part(struct exchange *x, const struct server *s, struct answer answer, uint32_t have)
 {
-    struct part *p = own_client_part(x, s);
+    struct part *p = server_own_part(x, s);
     p->answer = answer;
-    server_collect_pieces(x, s, p, have, (char *)(uintptr_t)own_part_data(x, p));
+    server_collect_pieces(x, s, p, have, (char *)(uintptr_t)server_own_data(x, p));
 }
 
 static void read_window(struct exchange *x, struct server *s)
@@ -226,7 +226,7 @@ static void read_window(struct exchange *x, struct server *s)
     for (int r = 0; r < c->size; r++) {
         if (!s->parts[r].active)
             continue;
-        if (r == c->rank && own_client_part(x, s)->head.pieces > 0)
+        if (r == c->rank && server_own_part(x, s)->head.pieces > 0)
             answer_own_part(x, s, answer, low + (uint32_t)done);
         else if (r != c->rank && s->parts[r].head.pieces > 0)
             answer_rank(x, s, r, answer, low + (uint32_t)done);

@@ -99,24 +99,24 @@ static void io_op_fail(struct io_op *op, int rc)
     io_op_record_error(op, agree_map_failure(op->file->comm, op->file->name, rc));
 }
 
-static void small_done(struct request *r)
+static void io_op_on_collective_done(struct request *r)
 {
     io_op_ready(r->user);
 }
 
 /* Starts a small collective whose sequence number is reserved, or completes it at once. */
-static void small_start(struct io_op *op, struct request *r, struct coll_args *args)
+static void io_op_start_collective(struct io_op *op, struct request *r, struct coll_args *args)
 {
     if (op->blocking) {
         io_op_fail(op, coll_run(args));
         return;
     }
-    r->on_complete = small_done;
+    r->on_complete = io_op_on_collective_done;
     r->user = op;
     r->ops->start(r);
 }
 
-static bool is_small_step_over(struct io_op *op, struct request **r)
+static bool io_op_is_collective_complete(struct io_op *op, struct request **r)
 {
     if (!*r)
         return true;
@@ -146,12 +146,12 @@ static void io_op_describe(struct io_op *op)
     op->mine[RECORD_PIECES] = (int64_t)((a->length + first - 1) / first);
 }
 
-static void gather_args(struct io_op *op, struct coll_args *args)
+static void io_op_fill_gather_args(struct io_op *op, struct coll_args *args)
 {
     agree_args_gather(args, op->file->comm, op->mine, op->all, RECORD_SIZE);
 }
 
-static void verdict_args(struct io_op *op, struct coll_args *args)
+static void io_op_fill_verdict_args(struct io_op *op, struct coll_args *args)
 {
     agree_args_max(args, op->file->comm, &op->code, 1);
 }
@@ -201,11 +201,11 @@ static bool io_op_step(struct io_op *op)
     switch (op->stage) {
     case IO_BEGIN:
         op->stage = IO_GATHERING;
-        gather_args(op, &args);
-        small_start(op, op->gather, &args);
+        io_op_fill_gather_args(op, &args);
+        io_op_start_collective(op, op->gather, &args);
         return true;
     case IO_GATHERING:
-        if (!is_small_step_over(op, &op->gather))
+        if (!io_op_is_collective_complete(op, &op->gather))
             return false;
         io_op_choose(op);
         if (op->stage == IO_JUDGING)
@@ -217,7 +217,7 @@ static bool io_op_step(struct io_op *op)
         io_op_finish_exchange(op);
         break;
     case IO_JUDGING:
-        if (!is_small_step_over(op, &op->verdict))
+        if (!io_op_is_collective_complete(op, &op->verdict))
             return false;
         io_op_finish(op);
         return false;
@@ -228,8 +228,8 @@ static bool io_op_step(struct io_op *op)
      * of all ranks. */
     if (op->access.write) {
         op->code = agree_encode(op->error, op->file->comm->rank);
-        verdict_args(op, &args);
-        small_start(op, op->verdict, &args);
+        io_op_fill_verdict_args(op, &args);
+        io_op_start_collective(op, op->verdict, &args);
     }
     return true;
 }
@@ -266,10 +266,10 @@ static int io_op_prepare(struct io_op *op)
     io_op_describe(op);
     if (op->blocking)
         return 0;
-    gather_args(op, &args);
+    io_op_fill_gather_args(op, &args);
     int rc = coll_init(&args, &op->gather);
     if (!rc && op->access.write) {
-        verdict_args(op, &args);
+        io_op_fill_verdict_args(op, &args);
         rc = coll_init(&args, &op->verdict);
     }
     return rc;

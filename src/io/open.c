@@ -69,7 +69,7 @@ static int open_flags(const struct file *f)
     return O_CLOEXEC | (f->amode & MPI_MODE_RDONLY ? O_RDONLY : f->amode & MPI_MODE_RDWR ? O_RDWR : O_WRONLY);
 }
 
-static int open_failed(struct file *f)
+static int report_open_error(struct file *f)
 {
     const int error = errno;
     if ((error == EACCES || error == EPERM) && file_writes(f) && access(f->path, F_OK) == 0)
@@ -86,7 +86,7 @@ static int open_on_rank_0(struct file *f)
     if (stripes_create(f, mode)) /* with the semantics of O_EXCL */
         flags &= ~O_EXCL;
     f->fd = open(f->path, flags, mode);
-    return f->fd < 0 ? open_failed(f) : 0;
+    return f->fd < 0 ? report_open_error(f) : 0;
 }
 
 /* True if the server has a file of this name. A client of a network file system that has looked up the
@@ -123,7 +123,7 @@ static int open_on_other_rank(struct file *f)
                        "file system that all "
                        "nodes share",
                        f->name, f->comm->rank);
-    return open_failed(f);
+    return report_open_error(f);
 }
 
 static int check_file_type(struct file *f)

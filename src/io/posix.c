@@ -57,7 +57,7 @@ int posix_error(const char *name, const char *doing, int error)
 
 /* Advances the list, from piece i on, by `bytes` transferred bytes. Returns the first incomplete piece, whose
  * completed part is cut off. */
-static int pieces_done(struct iovec *list, int i, int n, size_t bytes)
+static int iovec_advance(struct iovec *list, int i, int n, size_t bytes)
 {
     while (i < n && bytes >= list[i].iov_len)
         bytes -= list[i++].iov_len;
@@ -97,7 +97,7 @@ int posix_transfer_list(struct file *f, bool write, struct iovec *list, int n, i
         offset += got;
         *done += (size_t)got;
         counter_add(write ? &written : &read_in, (size_t)got);
-        i = pieces_done(list, i, n, (size_t)got);
+        i = iovec_advance(list, i, n, (size_t)got);
     }
     return 0;
 }

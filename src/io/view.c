@@ -10,7 +10,7 @@
 /* Blocks of a tile whose displacements are checked; blocks behind them are assumed to be valid. */
 #define BLOCKS_CHECKED 1000000
 
-static int bad_filetype(const char *what)
+static int report_bad_filetype(const char *what)
 {
     return err_set(MPI_ERR_IO, "filetype %s (MPI-5.0, 14.3)", what);
 }
@@ -29,16 +29,17 @@ static int check_blocks(struct view *v, bool writable)
     for (int i = 0; i < BLOCKS_CHECKED && (n = dt_cursor_next(&c, SIZE_MAX / 2, &piece)) > 0; i++) {
         const int64_t at = (int64_t)(intptr_t)piece;
         if (at < start)
-            return bad_filetype(at < 0 ? "has a negative displacement" : "has displacements that decrease");
+            return report_bad_filetype(at < 0 ? "has a negative displacement"
+                                              : "has displacements that decrease");
         v->tile_sorted = v->tile_sorted && at >= end;
         start = at;
         end = at + (int64_t)n;
     }
     v->sorted = v->tile_sorted && v->tile->true_extent <= v->tile->extent;
     if (v->tile->true_lb < 0 || v->tile->extent < 0)
-        return bad_filetype("has a negative displacement or extent");
+        return report_bad_filetype("has a negative displacement or extent");
     if (writable && !v->tile_sorted)
-        return bad_filetype("overlaps itself, and the file is open for writing");
+        return report_bad_filetype("overlaps itself, and the file is open for writing");
     return 0;
 }
 

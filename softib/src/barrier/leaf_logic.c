@@ -16,7 +16,7 @@ SOFTIB_API void softib_leaf_init(struct softib_switch *s, uint32_t ports, uint16
 }
 
 /* Sends, or repeats, the packet whose answer the current state waits for. */
-static void send_up(struct softib_switch *s, unsigned id, uint64_t now, softib_emit up, void *arg)
+static void leaf_send_up(struct softib_switch *s, unsigned id, uint64_t now, softib_emit up, void *arg)
 {
     static const uint8_t type[] = {[SOFTIB_UP_JOINING] = SOFTIB_WANT_PARTICIPATE,
                                    [SOFTIB_UP_REACHED] = SOFTIB_BARRIER_REACHED,
@@ -37,7 +37,7 @@ static void leaf_set_state(struct softib_switch *s, unsigned id, enum softib_up 
     if (s->up[id] == state && now < s->up_at[id])
         return;
     s->up[id] = (uint8_t)state;
-    send_up(s, id, now, up, arg);
+    leaf_send_up(s, id, now, up, arg);
 }
 
 static void leaf_handle_participate(struct softib_switch *s, const struct softib_packet *p, uint64_t now,
@@ -128,6 +128,6 @@ SOFTIB_API void softib_leaf_tick(struct softib_switch *s, uint64_t now, softib_e
 {
     for (unsigned id = 0; id < I; id++)
         if (leaf_is_waiting(s, id) && now >= s->up_at[id])
-            send_up(s, id, now, up, arg);
+            leaf_send_up(s, id, now, up, arg);
     softib_switch_tick(s, now, emit, arg);
 }

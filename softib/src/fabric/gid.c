@@ -22,7 +22,7 @@ void gid_get_mac(uint32_t linear, uint8_t mac[MAC_BYTES])
     memcpy(mac, bytes, sizeof(bytes));
 }
 
-static void link_local(uint32_t linear, uint8_t raw[16])
+static void make_link_local(uint32_t linear, uint8_t raw[16])
 {
     uint8_t mac[MAC_BYTES];
     gid_get_mac(linear, mac);
@@ -31,7 +31,7 @@ static void link_local(uint32_t linear, uint8_t raw[16])
     memcpy(raw, bytes, sizeof(bytes));
 }
 
-static void mapped_v4(uint32_t address, uint8_t raw[16])
+static void make_mapped_v4(uint32_t address, uint8_t raw[16])
 {
     memcpy(raw, v4_prefix, sizeof(v4_prefix));
     for (int i = 0; i < 4; i++)
@@ -48,7 +48,7 @@ bool gid_is_multicast(const uint8_t raw[16])
     return raw[0] == 0xff || (gid_is_v4(raw) && IN_MULTICAST((uint32_t)raw[12] << 24));
 }
 
-static uint32_t v4_addresses(const struct fab_port *p)
+static uint32_t count_v4_addresses(const struct fab_port *p)
 {
     return *p->netdev ? p->interface_addrs : 1;
 }
@@ -56,13 +56,13 @@ static uint32_t v4_addresses(const struct fab_port *p)
 uint32_t gid_table_size(const struct fabric *f, uint32_t linear)
 {
     const struct fab_port *p = &f->port[linear];
-    return p->ethernet ? 2 * (1 + v4_addresses(p) + (p->vlan != 0)) : 1;
+    return p->ethernet ? 2 * (1 + count_v4_addresses(p) + (p->vlan != 0)) : 1;
 }
 
 bool gid_table_entry(const struct fabric *f, uint32_t linear, uint32_t index, struct gid *out)
 {
     const struct fab_port *p = &f->port[linear];
-    const uint32_t nth = index / 2, addresses = v4_addresses(p);
+    const uint32_t nth = index / 2, addresses = count_v4_addresses(p);
     if (index >= gid_table_size(f, linear))
         return false;
     *out = (struct gid){.type = index % 2 ? GID_ROCE_V2 : GID_ROCE_V1};
@@ -74,13 +74,13 @@ bool gid_table_entry(const struct fabric *f, uint32_t linear, uint32_t index, st
         memcpy(out->raw, half, sizeof(half));
         out->type = GID_INFINIBAND;
     } else if (nth == 0) {
-        link_local(linear, out->raw);
+        make_link_local(linear, out->raw);
     } else if (nth <= addresses && *p->netdev) {
-        mapped_v4(ntohl(p->interface_addr[nth - 1].s_addr), out->raw);
+        make_mapped_v4(ntohl(p->interface_addr[nth - 1].s_addr), out->raw);
     } else if (nth <= addresses) {
-        mapped_v4(SYNTHETIC_NET + linear + 1, out->raw);
+        make_mapped_v4(SYNTHETIC_NET + linear + 1, out->raw);
     } else {
-        mapped_v4(VLAN_NET + linear + 1, out->raw);
+        make_mapped_v4(VLAN_NET + linear + 1, out->raw);
         out->vlan = p->vlan;
     }
     return true;
@@ -124,13 +124,13 @@ bool gid_get_ip(const struct fabric *f, uint32_t linear, uint32_t nth, uint8_t i
         gid_table_entry(f, linear, *gid_index, &g);
         memcpy(ip, g.raw, sizeof(g.raw));
         if (!p->ethernet && nth == 0)
-            mapped_v4(SYNTHETIC_NET + linear + 1, ip);
+            make_mapped_v4(SYNTHETIC_NET + linear + 1, ip);
         return true;
     }
     if (f->wire != WIRE_TCP || nth - own >= p->addrs)
         return false;
-    *gid_index = !p->ethernet ? 0 : v4_addresses(p) ? 3 : 1;
-    mapped_v4(ntohl(p->addr[nth - own].s_addr), ip);
+    *gid_index = !p->ethernet ? 0 : count_v4_addresses(p) ? 3 : 1;
+    make_mapped_v4(ntohl(p->addr[nth - own].s_addr), ip);
     return true;
 }
 

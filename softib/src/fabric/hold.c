@@ -11,7 +11,7 @@ struct wait {
     bool said;
 };
 
-static bool hold_is_owner_gone(struct wait *w, uint32_t slot, unsigned turn)
+static bool hold_is_owner_dead(struct wait *w, uint32_t slot, unsigned turn)
 {
     if (turn % 4096 != 4095)
         return false;
@@ -30,14 +30,15 @@ static bool hold_is_owner_gone(struct wait *w, uint32_t slot, unsigned turn)
     return false;
 }
 
-/* Waits until the word differs from `name`, or is 0 if `name` is 0 (a count). Returns true if its process has ended. */
+/* Waits until the word differs from `name`, or is 0 if `name` is 0 (a count). Returns true if its process
+ * has ended. */
 static bool wait_word_released(struct wait *w, uint32_t slot, _Atomic uint64_t *word, uint64_t name)
 {
     for (unsigned turn = 0;;) {
         uint64_t v = atomic_load(word);
         if (LIKELY(name ? v != name : !v))
             return false;
-        if (hold_is_owner_gone(w, slot, turn))
+        if (hold_is_owner_dead(w, slot, turn))
             return true;
         spin_wait(&turn);
     }

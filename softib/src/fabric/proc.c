@@ -125,7 +125,7 @@ bool proc_fabric(void)
     return state > 0;
 }
 
-static bool self_peer(void)
+static bool attach_self(void)
 {
     struct peer *p = calloc(1, sizeof(*p));
     if (!p)
@@ -153,7 +153,7 @@ static bool join_fabric_locked(void)
     socklen_t len = bell_name(&a, proc.key, &proc.reg->member[proc.slot]);
     proc.bell_fd = bind_name(&a, len);
     proc.ring_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (proc.bell_fd < 0 || proc.ring_fd < 0 || !self_peer())
+    if (proc.bell_fd < 0 || proc.ring_fd < 0 || !attach_self())
         return false;
     atomic_store(&proc.reg->member[proc.slot].live, 1);
     return true;

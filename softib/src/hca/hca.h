@@ -194,18 +194,18 @@ static inline struct ibv_qp *qp_to_ibv(struct qp *q)
 }
 
 /* True for transports with acknowledgements and retries: RC and both ends of XRC. */
-static inline bool type_reliable(unsigned type)
+static inline bool type_is_reliable(unsigned type)
 {
     return type != IBV_QPT_UC && type != IBV_QPT_UD;
 }
 
-static inline bool qp_reliable(struct qp *q)
+static inline bool qp_is_reliable(struct qp *q)
 {
-    return type_reliable(qp_to_ibv(q)->qp_type);
+    return type_is_reliable(qp_to_ibv(q)->qp_type);
 }
 
 /* The QP type that the other end must have. */
-static inline unsigned type_peer(unsigned type)
+static inline unsigned type_of_peer(unsigned type)
 {
     return type == IBV_QPT_XRC_SEND ? IBV_QPT_XRC_RECV : type == IBV_QPT_XRC_RECV ? IBV_QPT_XRC_SEND : type;
 }

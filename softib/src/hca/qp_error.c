@@ -66,7 +66,7 @@ void sq_fail_request(struct qp *q, enum ibv_wc_status st)
 {
     sq_complete(q, sq_get_wqe(q, q->done), q->done, st);
     q->done++;
-    if (qp_reliable(q)) {
+    if (qp_is_reliable(q)) {
         qp_to_error(q);
         return;
     }

@@ -154,7 +154,7 @@ void target_fail(struct target *t, enum ibv_event_type why)
 }
 
 /* The LID in completions: 0 for RoCE ports. */
-static uint16_t visible_lid(uint16_t lid)
+static uint16_t lid_for_completion(uint16_t lid)
 {
     struct fab_place at;
     if (LIKELY(!proc.fab.roce) || !fabric_find_lid(&proc.fab, lid, &at))
@@ -178,7 +178,7 @@ static void responder_complete(struct target *t, const struct request *r, uint64
         .qp_num = atomic_load_explicit(&q->qpn, memory_order_relaxed),
         .src_qp = r->src_qpn,
         .wc_flags = (imm ? IBV_WC_WITH_IMM : 0) | (inv ? IBV_WC_WITH_INV : 0) | (r->has_grh ? IBV_WC_GRH : 0),
-        .slid = visible_lid(r->slid),
+        .slid = lid_for_completion(r->slid),
         .sl = r->sl,
         .path_bits = (uint8_t)(r->dlid & ((1u << proc.fab.lmc) - 1)),
         .solicited = r->solicited,
@@ -255,14 +255,14 @@ static enum answer prepare_write(struct target *t, const struct request *r, stru
 {
     struct sh_qp *q = t->qp;
     if (!qp_permits_access(q, IBV_ACCESS_REMOTE_WRITE)) {
-        if (type_reliable(r->type))
+        if (type_is_reliable(r->type))
             target_fail(t, IBV_EVENT_QP_REQ_ERR);
         return ANS_INVALID;
     }
     if (!r->length)
         return ANS_OK;
     if (!hold_remote_region(t, r, r->length, IBV_ACCESS_REMOTE_WRITE, &l->seg[0])) {
-        if (type_reliable(r->type))
+        if (type_is_reliable(r->type))
             target_fail(t, IBV_EVENT_QP_ACCESS_ERR);
         return ANS_ACCESS;
     }
@@ -282,7 +282,7 @@ enum answer target_prepare(struct target *t, const struct request *r, struct lan
     if (UNLIKELY(r->opcode == IBV_WR_LOCAL_INV))
         return ANS_OK;
     if (UNLIKELY(r->opcode == IBV_WR_SEND_WITH_INV && !window_find_by_key(t, r->imm))) {
-        if (type_reliable(r->type))
+        if (type_is_reliable(r->type))
             target_fail(t, IBV_EVENT_QP_ACCESS_ERR);
         return ANS_ACCESS;
     }

@@ -43,7 +43,7 @@ void sq_fill_request(struct qp *q, const struct wqe *w, struct request *r)
     r->has_grh = q->path.is_global;
     r->roce_v2 = q->path.gid_type == GID_ROCE_V2;
     r->arming = migrate_is_arming(q);
-    r->type = (uint8_t)type_peer(qp_to_ibv(q)->qp_type);
+    r->type = (uint8_t)type_of_peer(qp_to_ibv(q)->qp_type);
     r->srqn = w->srqn;
     r->sl = q->path.sl;
     r->length = w->length;

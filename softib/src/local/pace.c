@@ -79,5 +79,5 @@ void local_reserve_bandwidth(struct qp *q, struct wqe *w)
         w->length + 30ull * count_packets(w->length, (uint32_t)q->attr.path_mtu); /* headers and CRCs */
     uint64_t end = max_u64(book_port_time(from, true, bytes, now), book_port_time(to, false, bytes, now));
     w->due = end + latency * (read ? 2 : 1);
-    w->ack_at = read || !qp_reliable(q) || !latency ? 0 : w->due + latency;
+    w->ack_at = read || !qp_is_reliable(q) || !latency ? 0 : w->due + latency;
 }

@@ -193,7 +193,7 @@ static bool requester_execute_next(struct qp *q, uint64_t *now)
         q->wait_until = 0;
     }
     uint32_t arg = 0;
-    bool reliable = qp_reliable(q);
+    bool reliable = qp_is_reliable(q);
     enum answer a = qp_to_ibv(q)->qp_type == IBV_QPT_UD   ? ud_execute(q, w)
                     : UNLIKELY(window_request(w->opcode)) ? window_execute(q, w)
                                                           : requester_execute(q, w, &arg);

@@ -148,8 +148,8 @@ static bool copy_cross_process_out(struct peer *to, const struct iovec *src, uns
 
 /* Copies through a buffer between device memory of this process and memory of another process that is not
  * mapped: the kernel cannot copy between them directly. */
-static bool cross_staged(struct peer *p, bool inward, const struct iovec *far, int nfar,
-                         const struct iovec *near, int nnear, uint64_t n)
+static bool copy_through_buffer(struct peer *p, bool inward, const struct iovec *far, int nfar,
+                                const struct iovec *near, int nnear, uint64_t n)
 {
     char *buffer = malloc(STAGE_BYTES);
     bool good = buffer != NULL;
@@ -176,7 +176,7 @@ static bool cross_staged(struct peer *p, bool inward, const struct iovec *far, i
 }
 
 /* True if a piece is device memory, which only gpu_move can access. */
-static bool needs_stage(const struct iovec *near, int n)
+static bool copy_needs_buffer(const struct iovec *near, int n)
 {
     return UNLIKELY(atomic_load_explicit(&gpu_used, memory_order_relaxed)) &&
            gpu_list_has_device_memory(near, (unsigned long)n);
@@ -194,9 +194,9 @@ bool copy_to_peer(struct peer *to, struct rseg *dst, int nd, const struct iovec 
     }
     struct iovec riov[MAX_SGE + 1];
     unsigned long k;
-    if (needs_stage(src, ns)) {
+    if (copy_needs_buffer(src, ns)) {
         k = remote_iov(dst, n, false, riov);
-        return cross_staged(to, false, riov, (int)k, src, ns, n);
+        return copy_through_buffer(to, false, riov, (int)k, src, ns, n);
     }
     if (n >= SHARE_MIN && share_is_worthwhile(to)) {
         /* Two processes copy all bytes but the last one in parallel; the last byte follows. */
@@ -228,8 +228,8 @@ bool copy_from_peer(struct peer *from, const struct rseg *src, int nsrc, const s
     }
     struct iovec riov[MAX_SGE + 1];
     unsigned long k = remote_iov(src, n, false, riov);
-    if (needs_stage(dst, nd))
-        return cross_staged(from, true, riov, (int)k, dst, nd, n);
+    if (copy_needs_buffer(dst, nd))
+        return copy_through_buffer(from, true, riov, (int)k, dst, nd, n);
     if (n >= SHARE_MIN && share_is_worthwhile(from) && share_copy(from, true, riov, (int)k, dst, nd, n))
         return true;
     return check_cross_copy(from, share_move(from->pid, true, dst, (unsigned long)nd, riov, k), n);

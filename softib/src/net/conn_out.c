@@ -137,7 +137,7 @@ static bool next_request(struct conn *c)
     return false;
 }
 
-static bool write_out(struct conn *c, struct iovec *iov, int n, size_t *done)
+static bool conn_write_iov(struct conn *c, struct iovec *iov, int n, size_t *done)
 {
     struct msghdr m = {.msg_iov = iov, .msg_iovlen = (size_t)n};
     dma_begin();
@@ -154,7 +154,7 @@ static bool push_frame(struct conn *c)
 {
     while (c->out_at < c->out_n) {
         size_t done;
-        if (!write_out(c, &c->out[c->out_at], c->out_n - c->out_at, &done))
+        if (!conn_write_iov(c, &c->out[c->out_at], c->out_n - c->out_at, &done))
             return false;
         while (done) {
             struct iovec *v = &c->out[c->out_at];

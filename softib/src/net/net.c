@@ -68,7 +68,7 @@ bool net_listen(uint32_t slot)
     return false;
 }
 
-static void tick(uint64_t now)
+static void net_tick(uint64_t now)
 {
     conn_tick(now);
     greet_tick(now);
@@ -81,7 +81,7 @@ static void tick(uint64_t now)
 bool net_start(void)
 {
     conn_user = &user;
-    return loop_start(net_handle_ready, tick) && greet_start() && udp_start(udp_ready);
+    return loop_start(net_handle_ready, net_tick) && greet_start() && udp_start(udp_ready);
 }
 
 void net_reset_after_fork(void)

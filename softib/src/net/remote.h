@@ -20,7 +20,7 @@ static inline uint32_t seq_diff(uint32_t a, uint32_t b)
 
 static inline bool is_reliable(struct qp *q)
 {
-    return qp_reliable(q);
+    return qp_is_reliable(q);
 }
 
 /* remote.c: called by connections and through struct wire */

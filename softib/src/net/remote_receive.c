@@ -12,7 +12,7 @@ static void fill_reply_frame(const struct frame *f, enum frame_type type, struct
     *a = (struct frame){
         .type = (uint8_t)type,
         .opcode = f->opcode,
-        .qp_type = (uint8_t)type_peer(f->qp_type),
+        .qp_type = (uint8_t)type_of_peer(f->qp_type),
         .dst_qpn = f->src_qpn,
         .src_qpn = f->dst_qpn,
         .seq = f->seq,
@@ -23,7 +23,7 @@ static void fill_reply_frame(const struct frame *f, enum frame_type type, struct
 
 static void remote_send_ack(struct conn *c, struct qp *q, const struct frame *f)
 {
-    if (!type_reliable(f->qp_type))
+    if (!type_is_reliable(f->qp_type))
         return;
     if (c->ack_q && c->ack_q != q)
         conn_flush_ack(c);
@@ -39,7 +39,7 @@ static void remote_send_nak(struct conn *c, struct qp *q, const struct frame *f,
     struct frame a;
     if (code == ANS_RNR)
         port_count(q->linear, CNT_RNR_NAKS, 1);
-    if (!type_reliable(f->qp_type) || code == ANS_DROP)
+    if (!type_is_reliable(f->qp_type) || code == ANS_DROP)
         return;
     conn_flush_ack(c);
     fill_reply_frame(f, FRAME_NAK, &a);

@@ -118,7 +118,7 @@ static void fill_head(struct qp *q, struct wqe *w, struct frame *f)
                            (migrate_is_arming(q) ? FRAME_ARMING : 0)),
         .opcode = window_request(w->opcode) ? IBV_WR_LOCAL_INV : w->opcode, /* the peer only counts it */
         .sl = q->path.sl,
-        .qp_type = (uint8_t)type_peer(qp_to_ibv(q)->qp_type),
+        .qp_type = (uint8_t)type_of_peer(qp_to_ibv(q)->qp_type),
         .arg = w->srqn,
         .dst_qpn = q->attr.dest_qp_num,
         .src_qpn = qp_to_ibv(q)->qp_num,
@@ -249,7 +249,7 @@ static bool remote_is_silent(struct remote *r, uint64_t now)
     return false;
 }
 
-static bool timed_out(struct remote *r, uint64_t now)
+static bool remote_has_timed_out(struct remote *r, uint64_t now)
 {
     uint64_t t = ack_timeout_ns(r->q->attr.timeout);
     return t && now >= r->progress_at + t && remote_is_silent(r, now);
@@ -265,7 +265,7 @@ static void check_timer(struct remote *r, uint64_t now)
         r->busy = true;
         r->progress_at = now;
     }
-    if (timed_out(r, now)) {
+    if (remote_has_timed_out(r, now)) {
         enum ibv_wc_status st = sq_handle_nak(q, ANS_DROP, 0, now);
         if (st != IBV_WC_SUCCESS) {
             sq_fail_request(q, st);

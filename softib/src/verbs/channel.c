@@ -59,7 +59,7 @@ SOFTIB_API int ibv_destroy_comp_channel(struct ibv_comp_channel *ibv)
     return 0;
 }
 
-static bool take_event(struct cq *cq)
+static bool cq_take_event(struct cq *cq)
 {
     unsigned n = atomic_load(&cq->sh->events);
     while (n && !atomic_compare_exchange_weak(&cq->sh->events, &n, n - 1))
@@ -73,7 +73,7 @@ static struct cq *channel_fetch_cq(struct channel *ch, bool *more)
     struct cq *hit = NULL, *start = ch->turn && ch->turn->next ? ch->turn->next : ch->cqs;
     *more = false;
     for (struct cq *cq = start, *first = start; cq;) {
-        if (!hit && take_event(cq))
+        if (!hit && cq_take_event(cq))
             hit = cq;
         *more |= atomic_load(&cq->sh->events) > 0;
         cq = cq->next ? cq->next : ch->cqs;

@@ -33,7 +33,7 @@ static void free_send_slot(struct cq *cq)
         cq_free_send_slots(&cq->now);
 }
 
-static int start_poll(struct ibv_cq_ex *c, struct ibv_poll_cq_attr *a)
+static int cq_start_poll(struct ibv_cq_ex *c, struct ibv_poll_cq_attr *a)
 {
     struct cq *cq = cq_from_ex(c);
     if (a && a->comp_mask)
@@ -47,7 +47,7 @@ static int start_poll(struct ibv_cq_ex *c, struct ibv_poll_cq_attr *a)
     return r;
 }
 
-static int next_poll(struct ibv_cq_ex *c)
+static int cq_next_poll(struct ibv_cq_ex *c)
 {
     struct cq *cq = cq_from_ex(c);
     free_send_slot(cq);
@@ -55,7 +55,7 @@ static int next_poll(struct ibv_cq_ex *c)
     return pop_completion(cq);
 }
 
-static void end_poll(struct ibv_cq_ex *c)
+static void cq_end_poll(struct ibv_cq_ex *c)
 {
     struct cq *cq = cq_from_ex(c);
     free_send_slot(cq);
@@ -156,9 +156,9 @@ struct ibv_cq_ex *cq_create_ex(struct ibv_context *c, struct ibv_cq_init_attr_ex
         return NULL;
     cq->is_ex = true;
     atomic_store(&cq->sh->stamped, (a->wc_flags & STAMPS) != 0);
-    cq->ex.start_poll = start_poll;
-    cq->ex.next_poll = next_poll;
-    cq->ex.end_poll = end_poll;
+    cq->ex.cq_start_poll = cq_start_poll;
+    cq->ex.cq_next_poll = cq_next_poll;
+    cq->ex.cq_end_poll = cq_end_poll;
     cq->ex.read_opcode = read_opcode;
     cq->ex.read_vendor_err = read_vendor_err;
     cq->ex.read_wc_flags = read_flags;

@@ -81,7 +81,7 @@ static struct ibv_qp *qp_create(struct ibv_qp_init_attr_ex *a)
     int err = check_objects(a);
     if (!err)
         err = check_caps(&a->cap, a->qp_type, a->srq);
-    if (!err && type_peer(a->qp_type) != a->qp_type &&
+    if (!err && type_of_peer(a->qp_type) != a->qp_type &&
         !ctx_has_feature(ctx_from_ibv(init_context(a)), FEATURE_XRC))
         err = EOPNOTSUPP;
     if (!err && a->cap.max_inline_data && !ctx_has_feature(ctx_from_ibv(init_context(a)), FEATURE_INLINE))
