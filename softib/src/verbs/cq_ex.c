@@ -156,9 +156,9 @@ struct ibv_cq_ex *cq_create_ex(struct ibv_context *c, struct ibv_cq_init_attr_ex
         return NULL;
     cq->is_ex = true;
     atomic_store(&cq->sh->stamped, (a->wc_flags & STAMPS) != 0);
-    cq->ex.cq_start_poll = cq_start_poll;
-    cq->ex.cq_next_poll = cq_next_poll;
-    cq->ex.cq_end_poll = cq_end_poll;
+    cq->ex.start_poll = cq_start_poll;
+    cq->ex.next_poll = cq_next_poll;
+    cq->ex.end_poll = cq_end_poll;
     cq->ex.read_opcode = read_opcode;
     cq->ex.read_vendor_err = read_vendor_err;
     cq->ex.read_wc_flags = read_flags;
