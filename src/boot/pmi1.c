@@ -391,70 +391,79 @@ static int pmi1_get(struct boot *b, uint32_t rank, const char *key, void **val, 
     return rc;
 }
 
-/* Appends a line of a spawn request. Fishplate's mpiexec accepts any bytes, escaped; other servers only
- * what fits in a line. */
-static void spawn_write_text(const struct pmi1 *p, FILE *f, const char *key, const char *value)
+/* A request to spawn that is being written. */
+struct spawn_text {
+    FILE *file;
+    bool escapes; /* Fishplate's mpiexec accepts any bytes, escaped */
+    int rc;       /* error class of the first value that cannot be written */
+};
+
+static void spawn_write_text(struct spawn_text *t, const char *key, const char *value)
 {
-    size_t size = 3 * strlen(value) + 1;
-    char *text = p->ours ? malloc(size) : NULL;
+    const size_t size = 3 * strlen(value) + 1;
+    char *text = t->escapes ? malloc(size) : NULL;
+    if (t->escapes && !text)
+        t->rc = err_set(MPI_ERR_NO_MEM, "Out of memory for the request to spawn %.200s.", value);
+    else if (!t->escapes && strchr(value, '\n'))
+        t->rc =
+            err_set(MPI_ERR_SPAWN,
+                    "Processes cannot be spawned: PMI-1 cannot carry the line break in \"%.200s\".", value);
     if (text)
         pmi_escape(value, text, size);
-    fprintf(f, "%s=%s\n", key, text ? text : value);
+    fprintf(t->file, "%s=%s\n", key, text ? text : value);
     free(text);
 }
 
-static void spawn_write_number(FILE *f, const char *key, int value)
+static void spawn_write_number(struct spawn_text *t, const char *key, int value)
 {
-    fprintf(f, "%s=%d\n", key, value);
+    fprintf(t->file, "%s=%d\n", key, value);
 }
 
-static void spawn_write_program(const struct pmi1 *p, FILE *f, const struct boot_program *program,
-                                const char *port)
+static void spawn_write_program(struct spawn_text *t, const struct boot_program *program, const char *port)
 {
     char key[32];
     int args = 0;
-    if (p->ours)
-        fputs("escaped=1\n", f);
-    spawn_write_text(p, f, "execname", program->command);
+    if (t->escapes)
+        fputs("escaped=1\n", t->file);
+    spawn_write_text(t, "execname", program->command);
     while (program->argv && program->argv[args])
         args++;
-    spawn_write_number(f, "argcnt", args);
+    spawn_write_number(t, "argcnt", args);
     for (int i = 0; i < args; i++) {
         snprintf(key, sizeof(key), "arg%d", i + 1);
-        spawn_write_text(p, f, key, program->argv[i]);
+        spawn_write_text(t, key, program->argv[i]);
     }
-    spawn_write_number(f, "preput_num", 1);
-    spawn_write_text(p, f, "preput_key_0", BOOT_PARENT_KEY);
-    spawn_write_text(p, f, "preput_val_0", port);
-    spawn_write_number(f, "info_num", program->nkeys);
+    spawn_write_number(t, "preput_num", 1);
+    spawn_write_text(t, "preput_key_0", BOOT_PARENT_KEY);
+    spawn_write_text(t, "preput_val_0", port);
+    spawn_write_number(t, "info_num", program->nkeys);
     for (int i = 0; i < program->nkeys; i++) {
         snprintf(key, sizeof(key), "info_key_%d", i);
-        spawn_write_text(p, f, key, program->keys[i]);
+        spawn_write_text(t, key, program->keys[i]);
         snprintf(key, sizeof(key), "info_val_%d", i);
-        spawn_write_text(p, f, key, program->values[i]);
+        spawn_write_text(t, key, program->values[i]);
     }
 }
 
-static char *spawn_request(const struct pmi1 *p, const struct boot_program *programs, int n, const char *port,
-                           size_t *len)
+/* Writes the request, which the caller frees, to *text. */
+static int spawn_request(const struct pmi1 *p, const struct boot_program *programs, int n, const char *port,
+                         char **text, size_t *len)
 {
-    char *text = NULL;
-    FILE *f = open_memstream(&text, len);
-    if (!f)
-        return NULL;
-    for (int i = 0; i < n; i++) {
-        fputs("mcmd=spawn\n", f);
-        spawn_write_number(f, "nprocs", programs[i].count);
-        spawn_write_number(f, "totspawns", n);
-        spawn_write_number(f, "spawnssofar", i + 1);
-        spawn_write_program(p, f, &programs[i], port);
-        fputs("endcmd\n", f);
+    *text = NULL;
+    struct spawn_text t = {.file = open_memstream(text, len), .escapes = p->ours};
+    bool written = t.file != NULL;
+    for (int i = 0; i < n && written; i++) {
+        fputs("mcmd=spawn\n", t.file);
+        spawn_write_number(&t, "nprocs", programs[i].count);
+        spawn_write_number(&t, "totspawns", n);
+        spawn_write_number(&t, "spawnssofar", i + 1);
+        spawn_write_program(&t, &programs[i], port);
+        fputs("endcmd\n", t.file);
     }
-    if (fclose(f) != 0) {
-        free(text);
-        return NULL;
-    }
-    return text;
+    written = written && fclose(t.file) == 0;
+    return t.rc || written
+               ? t.rc
+               : err_set(MPI_ERR_NO_MEM, "Out of memory for the request to spawn %d programs.", n);
 }
 
 static int spawn_report_refusal(struct pmi1 *p, const char *what)
@@ -473,10 +482,9 @@ static int pmi1_spawn(struct boot *b, const struct boot_program *programs, int n
 {
     struct pmi1 *p = pmi1_of(b);
     size_t len;
-    char *text = spawn_request(p, programs, n, port, &len);
-    if (!text)
-        return err_set(MPI_ERR_NO_MEM, "Out of memory for the request to spawn %d programs.", n);
-    int rc = pmi1_conn_write(&p->conn, text, len);
+    char *text;
+    int rc = spawn_request(p, programs, n, port, &text, &len);
+    rc = rc ? rc : pmi1_conn_write(&p->conn, text, len);
     free(text);
     rc = rc ? rc : pmi1_conn_recv(&p->conn, boot_deadline());
     if (rc == PMI1_LATE)
