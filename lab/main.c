@@ -61,8 +61,8 @@ static int run_logp(int argc, char **argv)
 
 static int run_kernels(int argc, char **argv)
 {
-    return npb_is_meant(argc, argv) ? bench_npb_main(argc, argv)
-                                    : bench_kernels_main(&bench_library, argc, argv);
+    return npb_is_requested(argc, argv) ? bench_npb_main(argc, argv)
+                                        : bench_kernels_main(&bench_library, argc, argv);
 }
 
 static int command_help(int argc, char **argv);

@@ -11,7 +11,7 @@
 #include "barrier.h"
 #include "cli/options.h"
 
-static bool add_shape(struct barrier_study *s, int ranks, int nodes)
+static bool study_add_shape(struct barrier_study *s, int ranks, int nodes)
 {
     if (s->nshapes == BARRIER_SHAPES_MAX || nodes < 1 || ranks < nodes || ranks < 2 || ranks > 1024)
         return false;
@@ -25,7 +25,7 @@ static bool read_shapes(void *study, const char *text)
     int ranks, nodes, used;
     for (s->nshapes = 0; *text; text += used + (text[used] == ','))
         if (sscanf(text, "%dx%d%n", &ranks, &nodes, &used) != 2 || (text[used] && text[used] != ',') ||
-            !add_shape(s, ranks, nodes))
+            !study_add_shape(s, ranks, nodes))
             return false;
     return s->nshapes > 0;
 }
@@ -35,12 +35,12 @@ static bool read_full(void *study, const char *value)
     struct barrier_study *s = study;
     (void)value;
     s->nshapes = 0;
-    add_shape(s, 8, 1);
+    study_add_shape(s, 8, 1);
     for (int nodes = 2; nodes <= 16; nodes *= 2) {
-        add_shape(s, nodes, nodes);
+        study_add_shape(s, nodes, nodes);
         for (int ranks = 8; ranks <= 64; ranks *= 2)
             if (ranks > nodes)
-                add_shape(s, ranks, nodes);
+                study_add_shape(s, ranks, nodes);
     }
     return true;
 }
@@ -87,26 +87,27 @@ static void print_usage(void)
          "  fishplate-lab barrier --shapes 16x16 --budget 30");
 }
 
-static void read_figures(struct barrier_shape *s, const struct ib_figures *f)
+static void shape_read_figures(struct barrier_shape *s, const struct ib_figures *f)
 {
     for (int i = 0; i < barrier_nsettings; i++) {
-        const char *label = barrier_label(i);
-        s->of[i] = (struct barrier_figures){.us = ib_figure(f, "us/%s", label),
-                                            .choose = ib_figure(f, "choose/%s", label),
-                                            .judge = ib_figure(f, "judge/%s", label),
-                                            .messages = ib_figure(f, "messages/%s", label),
-                                            .most = ib_figure(f, "most/%s", label),
-                                            .bytes = ib_figure(f, "bytes/%s", label)};
+        const char *label = barrier_setting_label(i);
+        s->figures[i] = (struct barrier_figures){.us = ib_find_figure(f, "us/%s", label),
+                                                 .choose = ib_find_figure(f, "choose/%s", label),
+                                                 .judge = ib_find_figure(f, "judge/%s", label),
+                                                 .messages = ib_find_figure(f, "messages/%s", label),
+                                                 .most = ib_find_figure(f, "most/%s", label),
+                                                 .bytes = ib_find_figure(f, "bytes/%s", label)};
     }
 }
 
-/* The jobs in turn, while there is time: one that was begun ends by itself, since its ranks watch the clock. */
-static void run_jobs(struct barrier_study *s)
+/* Runs the jobs in turn until the time limit. A job that has begun ends by itself because its ranks check the
+ * clock. */
+static void study_run_jobs(struct barrier_study *s)
 {
     int kept = 0;
     const char *const settings = getenv("SOFTIB_FABRIC") ? "" : "SOFTIB_FABRIC=hub=1";
     for (int i = 0; i < s->nshapes; i++) {
-        const double used = ib_now() - s->driver.started;
+        const double used = ib_now_seconds() - s->driver.started;
         struct barrier_shape shape = s->shape[i];
         if (used > s->budget) {
             s->skipped++;
@@ -121,9 +122,9 @@ static void run_jobs(struct barrier_study *s)
                                    .nodes = shape.nodes,
                                    .settings = settings,
                                    .repeat = 1};
-        struct ib_figures *f = ib_run(&s->driver, &job, "nodes=%d ms=%d", shape.nodes,
-                                      (int)(1e3 * fmax(0.1, (s->budget - used) / (s->nshapes - i) / 2)));
-        read_figures(&shape, f);
+        struct ib_figures *f = ib_run_job(&s->driver, &job, "nodes=%d ms=%d", shape.nodes,
+                                          (int)(1e3 * fmax(0.1, (s->budget - used) / (s->nshapes - i) / 2)));
+        shape_read_figures(&shape, f);
         ib_figures_free(f);
         s->shape[kept++] = shape;
     }
@@ -140,9 +141,11 @@ int bench_barrier_main(const struct bench_host *host, int argc, char **argv)
         return ib_rank_run(host, &barrier_topic, argc - 3, argv + 3);
     }
     s->budget = 240;
-    s->driver = (struct ib_driver){
-        .command = "barrier", .cores = (int)sysconf(_SC_NPROCESSORS_ONLN), .started = ib_now(), .repeat = 1};
-    /* Progress was printed already, one line for each shape. */
+    s->driver = (struct ib_driver){.command = "barrier",
+                                   .cores = (int)sysconf(_SC_NPROCESSORS_ONLN),
+                                   .started = ib_now_seconds(),
+                                   .repeat = 1};
+    /* No message: one line for each shape was printed as progress. */
     snprintf(s->driver.doing, sizeof(s->driver.doing), "barrier");
     const struct cli c = {.program = "fishplate-lab barrier", .options = options};
     read_shapes(s, "2x2,4x4,8x8,16x16,8x1,8x2,16x4,32x8,64x16");
@@ -157,12 +160,12 @@ int bench_barrier_main(const struct bench_host *host, int argc, char **argv)
     if (status == 0 && !ib_find_programs(&s->driver))
         status = 2;
     if (status == 0) {
-        run_jobs(s);
+        study_run_jobs(s);
         if (s->json)
-            barrier_json(s);
+            barrier_write_json(s);
         else
-            barrier_text(s);
-        status = s->driver.failures > 0 || (s->html && !barrier_page(s));
+            barrier_print_text(s);
+        status = s->driver.failures > 0 || (s->html && !barrier_write_page(s));
     }
     free(s);
     return status;

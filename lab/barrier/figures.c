@@ -1,5 +1,5 @@
-/* figures.c: what the benchmark shows beside its measurements: the number of operations in each schedule, the
- * predictions of [Hoefler05 figs. 2.38 and 2.39], and charts of the measured times.
+/* figures.c: figures that accompany the measurements of the barrier benchmark: number of operations of each
+ * schedule, predictions of [Hoefler05 figs. 2.38 and 2.39], charts of the measured times.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -47,7 +47,8 @@ static int figures_find_setting(const char *text)
     return 0;
 }
 
-/* The chart with one rank a node over the number of nodes, or with several over the number of ranks. */
+/* Chart of the measured times: shapes with one rank a node over the number of nodes, or shapes with several
+ * over the number of ranks. */
 void barrier_chart_measured(const struct barrier_study *s, bool one_each, struct chart *c)
 {
     *c = (struct chart){.id = one_each ? "nodes" : "ranks",
@@ -58,7 +59,7 @@ void barrier_chart_measured(const struct barrier_study *s, bool one_each, struct
                         .format = "%.1f",
                         .by_factors = true};
     for (size_t l = 0; l < sizeof(measured_lines) / sizeof(measured_lines[0]); l++)
-        chart_line(c, barrier_label(figures_find_setting(measured_lines[l])));
+        chart_line(c, barrier_setting_label(figures_find_setting(measured_lines[l])));
     for (int i = 0; i < s->nshapes; i++) {
         const struct barrier_shape *shape = &s->shape[i];
         if ((shape->ranks == shape->nodes) != one_each || shape->nodes < 2 ||
@@ -66,54 +67,55 @@ void barrier_chart_measured(const struct barrier_study *s, bool one_each, struct
             continue;
         c->x[c->points] = shape->ranks;
         for (int l = 0; l < c->lines; l++)
-            c->y[l][c->points] = shape->of[figures_find_setting(measured_lines[l])].us;
+            c->y[l][c->points] = shape->figures[figures_find_setting(measured_lines[l])].us;
         c->points++;
     }
 }
 
-static double best_of(const struct barrier_shape *s, bool (*is_kind)(const struct barrier_setting *))
+static double shape_find_lowest_us(const struct barrier_shape *s,
+                                   bool (*is_kind)(const struct barrier_setting *))
 {
     double best = NAN;
     for (int i = 1; i < barrier_nsettings; i++)
-        if (is_kind(&barrier_settings[i]) && !isnan(s->of[i].us))
-            best = isnan(best) ? s->of[i].us : fmin(best, s->of[i].us);
+        if (is_kind(&barrier_settings[i]) && !isnan(s->figures[i].us))
+            best = isnan(best) ? s->figures[i].us : fmin(best, s->figures[i].us);
     return best;
 }
 
-static bool is_multicast(const struct barrier_setting *s)
+static bool setting_uses_multicast(const struct barrier_setting *s)
 {
     return strcmp(s->algorithm, "multicast") == 0;
 }
 
-bool barrier_is_wires(const struct barrier_setting *s)
+bool barrier_uses_network(const struct barrier_setting *s)
 {
     return s->algorithm && strcmp(s->algorithm, "wires") == 0;
 }
 
-/* Whether the barrier uses messages, that is, has a schedule. */
-static bool is_software(const struct barrier_setting *s)
+/* Whether the barrier uses messages and therefore has a schedule. */
+static bool setting_uses_messages(const struct barrier_setting *s)
 {
     const struct coll_algorithm *a = algorithm_find(COLL_BARRIER, s->algorithm);
     return a && a->generate && !s->by_node;
 }
 
-static bool is_rdma(const struct barrier_setting *s)
+static bool setting_uses_rdma(const struct barrier_setting *s)
 {
     return strcmp(s->algorithm, "rdma") == 0;
 }
 
-/* The barrier by RDMA that [Hoefler05 4.4] compares with. */
-static bool is_pairwise_rdma(const struct barrier_setting *s)
+/* The pairwise barrier by RDMA writes, the baseline of [Hoefler05 4.4]. */
+static bool setting_uses_pairwise_rdma(const struct barrier_setting *s)
 {
     return strcmp(s->algorithm, "rdma_pairwise") == 0;
 }
 
-static bool is_switch(const struct barrier_setting *s)
+static bool setting_uses_switch(const struct barrier_setting *s)
 {
     return strcmp(s->algorithm, "switch") == 0;
 }
 
-/* Chapter 4: software, InfiniBand, hardware. */
+/* Chart of [Hoefler05 chapter 4]: barriers by messages, by InfiniBand's RDMA and by hardware. */
 void barrier_chart_kinds(const struct barrier_study *s, struct chart *c)
 {
     *c = (struct chart){.id = "4",
@@ -129,12 +131,12 @@ void barrier_chart_kinds(const struct barrier_study *s, struct chart *c)
         if (s->shape[i].ranks != s->shape[i].nodes)
             continue;
         c->x[c->points] = s->shape[i].nodes;
-        c->y[software][c->points] = best_of(&s->shape[i], is_software);
-        c->y[rdma][c->points] = best_of(&s->shape[i], is_rdma);
-        c->y[pairs][c->points] = best_of(&s->shape[i], is_pairwise_rdma);
-        c->y[multicast][c->points] = best_of(&s->shape[i], is_multicast);
-        c->y[hardware][c->points] = best_of(&s->shape[i], is_switch);
-        c->y[wires][c->points++] = best_of(&s->shape[i], barrier_is_wires);
+        c->y[software][c->points] = shape_find_lowest_us(&s->shape[i], setting_uses_messages);
+        c->y[rdma][c->points] = shape_find_lowest_us(&s->shape[i], setting_uses_rdma);
+        c->y[pairs][c->points] = shape_find_lowest_us(&s->shape[i], setting_uses_pairwise_rdma);
+        c->y[multicast][c->points] = shape_find_lowest_us(&s->shape[i], setting_uses_multicast);
+        c->y[hardware][c->points] = shape_find_lowest_us(&s->shape[i], setting_uses_switch);
+        c->y[wires][c->points++] = shape_find_lowest_us(&s->shape[i], barrier_uses_network);
     }
 }
 
@@ -185,10 +187,10 @@ double barrier_regret(const struct barrier_shape *s, int *best)
 {
     *best = 0;
     for (int i = 0; i < barrier_nsettings; i++)
-        if (!isnan(s->of[i].choose) && s->of[i].choose < s->of[*best].choose &&
-            !barrier_is_wires(&barrier_settings[i]))
+        if (!isnan(s->figures[i].choose) && s->figures[i].choose < s->figures[*best].choose &&
+            !barrier_uses_network(&barrier_settings[i]))
             *best = i;
-    return s->of[0].judge / s->of[*best].judge;
+    return s->figures[0].judge / s->figures[*best].judge;
 }
 
 double barrier_regret_mean(const struct barrier_study *s)

@@ -17,7 +17,7 @@ static void page_print_cell(FILE *out, double value, int digits)
         html_put(out, "td", NULL, "%.*f", digits, value);
 }
 
-static void page_times(FILE *out, const struct barrier_shape *shape)
+static void page_print_times(FILE *out, const struct barrier_shape *shape)
 {
     static const char *const head[] = {
         "barrier", "us", "operations, all ranks", "in the schedule", "operations, one rank", "bytes", NULL};
@@ -27,15 +27,15 @@ static void page_times(FILE *out, const struct barrier_shape *shape)
     snprintf(title, sizeof(title), "%d ranks on %d nodes", shape->ranks, shape->nodes);
     html_section(out, title, "");
     html_put(out, "p", NULL, "The fastest is %s; the library's own choice takes %.3f times as long.",
-             barrier_label(best), regret);
+             barrier_setting_label(best), regret);
     html_head_row(out, head);
     for (int i = 0; i < barrier_nsettings; i++) {
-        const struct barrier_figures *f = &shape->of[i];
+        const struct barrier_figures *f = &shape->figures[i];
         struct barrier_counts c;
         if (isnan(f->us))
             continue;
         fputs("<tr>", out);
-        html_put(out, i == best ? "th" : "td", NULL, "%s", barrier_label(i));
+        html_put(out, i == best ? "th" : "td", NULL, "%s", barrier_setting_label(i));
         page_print_cell(out, f->us, 2);
         page_print_cell(out, f->messages, 1);
         page_print_cell(out, barrier_count(&barrier_settings[i], shape->ranks, &c) ? (double)c.messages : NAN,
@@ -48,7 +48,7 @@ static void page_times(FILE *out, const struct barrier_shape *shape)
     html_section_end(out);
 }
 
-static void page_print(FILE *out, const struct chart *c)
+static void page_print_chart(FILE *out, const struct chart *c)
 {
     if (c->points == 0)
         return;
@@ -57,25 +57,25 @@ static void page_print(FILE *out, const struct chart *c)
     html_section_end(out);
 }
 
-static void page_charts(FILE *out, const struct barrier_study *s, struct chart *c)
+static void page_print_charts(FILE *out, const struct barrier_study *s, struct chart *c)
 {
     barrier_chart_measured(s, true, c);
-    page_print(out, c);
+    page_print_chart(out, c);
     barrier_chart_measured(s, false, c);
-    page_print(out, c);
+    page_print_chart(out, c);
     barrier_chart_kinds(s, c);
-    page_print(out, c);
+    page_print_chart(out, c);
     barrier_chart_lop(2, c);
-    page_print(out, c);
+    page_print_chart(out, c);
     barrier_chart_lop(5000, c);
-    page_print(out, c);
+    page_print_chart(out, c);
     barrier_chart_nway(true, c);
-    page_print(out, c);
+    page_print_chart(out, c);
     barrier_chart_nway(false, c);
-    page_print(out, c);
+    page_print_chart(out, c);
 }
 
-bool barrier_page(const struct barrier_study *s)
+bool barrier_write_page(const struct barrier_study *s)
 {
     struct chart *c = malloc(sizeof(*c));
     FILE *out = c ? fopen(s->html, "w") : NULL;
@@ -98,9 +98,9 @@ bool barrier_page(const struct barrier_study *s)
         "%s, %d cores. Time of the library's choice divided by that of the fastest barrier, geometric mean: "
         "%.3f. With more ranks than cores the ranks take turns: compare figures of the same shape only.",
         s->driver.adapter, s->driver.cores, barrier_regret_mean(s));
-    page_charts(out, s, c);
+    page_print_charts(out, s, c);
     for (int k = 0; k < s->nshapes; k++)
-        page_times(out, &s->shape[k]);
+        page_print_times(out, &s->shape[k]);
     fputs("</body></html>\n", out);
     free(c);
     if (fclose(out) == 0)

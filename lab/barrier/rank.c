@@ -8,7 +8,7 @@
 
 #include "barrier.h"
 
-enum { PASSES_MAX = 64, PASSES_LEAST = 4, COUNTED = 16, WARM = 12 };
+enum { PASSES_MAX = 64, PASSES_MIN = 4, COUNTED_BARRIERS = 16, WARM_UP_BARRIERS = 12 };
 
 struct candidate {
     int setting;
@@ -52,24 +52,25 @@ const int barrier_nsettings = (int)(sizeof(barrier_settings) / sizeof(barrier_se
 _Static_assert(sizeof(barrier_settings) / sizeof(barrier_settings[0]) <= BARRIER_SETTINGS_MAX,
                "more settings than places");
 
-const char *barrier_label(int setting)
+const char *barrier_setting_label(int setting)
 {
     return setting == 0 ? "auto" : barrier_settings[setting].text;
 }
 
-/* With as many partners as there are other nodes, more are the same barrier: measured twice, one of the two would seem faster. */
-static bool is_another(const struct barrier_setting *s, long nodes)
+/* False if n exceeds the number of other nodes: the barrier would be identical to the one with n = nodes -
+ * 1. */
+static bool is_distinct_on_nodes(const struct barrier_setting *s, long nodes)
 {
     return s->parameter[0] <= 1 || s->parameter[0] < nodes ||
            (strcmp(s->algorithm, "rdma") != 0 && !s->by_node);
 }
 
-static bool is_usable(const struct ib_rank *r, const struct barrier_setting *s, bool several_nodes)
+static bool setting_is_usable(const struct ib_rank *r, const struct barrier_setting *s, bool several_nodes)
 {
     const char *name;
     if (!s->algorithm)
         return true;
-    if (!is_another(s, ib_number(r, "nodes", 1)))
+    if (!is_distinct_on_nodes(s, ib_read_argument(r, "nodes", 1)))
         return false;
     for (int i = 0; (name = r->bench.host->algorithm("barrier", i)) != NULL; i++)
         if (strcmp(name, s->algorithm) == 0)
@@ -77,7 +78,7 @@ static bool is_usable(const struct ib_rank *r, const struct barrier_setting *s, 
     return false;
 }
 
-static void rank_choose(const struct ib_rank *r, int setting)
+static void rank_select_setting(const struct ib_rank *r, int setting)
 {
     char text[96] = "";
     if (setting > 0 && setting < barrier_nsettings)
@@ -86,7 +87,7 @@ static void rank_choose(const struct ib_rank *r, int setting)
         MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-static double rank_run(MPI_Comm comm, int n)
+static double rank_time_barriers(MPI_Comm comm, int n)
 {
     double start = MPI_Wtime();
     for (int i = 0; i < n; i++)
@@ -94,38 +95,40 @@ static double rank_run(MPI_Comm comm, int n)
     return (MPI_Wtime() - start) / n;
 }
 
-/* Messages, RDMA writes (a byte each), packets to the switch or to a group and changes of a wire by this rank so far. */
-static double rank_operations(void)
+/* Number of operations of this rank so far: messages, RDMA writes, packets to a switch or multicast group,
+ * changes of a barrier wire. */
+static double rank_count_operations(void)
 {
     return ib_counter("p2p_eager_sent") + ib_counter("ib_put_bytes") + ib_counter("coll_barrier_switch") +
            ib_counter("mcast_packets") + ib_counter("coll_barrier_wires");
 }
 
-/* Each setting has a communicator of its own. The barrier network is for MPI_COMM_WORLD. */
-static void open_comm(const struct ib_rank *r, struct candidate *c)
+/* Each setting has a communicator of its own; the barrier network works on MPI_COMM_WORLD only. */
+static void candidate_open_comm(const struct ib_rank *r, struct candidate *c)
 {
     c->comm = MPI_COMM_WORLD;
-    if (!barrier_is_wires(&barrier_settings[c->setting]))
+    if (!barrier_uses_network(&barrier_settings[c->setting]))
         MPI_Comm_dup(r->bench.comm, &c->comm);
 }
 
-static void rank_count(struct ib_rank *r, struct candidate *c)
+static void rank_measure_operations(struct ib_rank *r, struct candidate *c)
 {
-    const char *label = barrier_label(c->setting);
+    const char *label = barrier_setting_label(c->setting);
     double before = ib_counter("coll_bytes");
-    rank_choose(r, c->setting);
-    rank_run(c->comm, WARM);
-    const double bytes = ib_highest(r, ib_counter("coll_bytes") - before);
-    before = rank_operations();
-    rank_run(c->comm, COUNTED);
-    /* The last barrier has sent all it sends when the next one begins; half a barrier too many or too few goes in rounding. */
-    const double mine = (rank_operations() - before) / COUNTED;
-    const double most = ib_highest(r, mine), all = ib_together(r, mine);
-    ib_report(r, IB_COUNT, all, "messages/%s", label);
-    ib_report(r, IB_COUNT, most, "most/%s", label);
-    ib_report(r, IB_COUNT, bytes, "bytes/%s", label);
+    rank_select_setting(r, c->setting);
+    rank_time_barriers(c->comm, WARM_UP_BARRIERS);
+    const double bytes = ib_max_over_ranks(r, ib_counter("coll_bytes") - before);
+    before = rank_count_operations();
+    rank_time_barriers(c->comm, COUNTED_BARRIERS);
+    /* All operations of a barrier are counted when the next one begins, except for at most half a barrier,
+     * which rounding removes. */
+    const double mine = (rank_count_operations() - before) / COUNTED_BARRIERS;
+    const double most = ib_max_over_ranks(r, mine), all = ib_sum_over_ranks(r, mine);
+    ib_report_figure(r, IB_COUNT, all, "messages/%s", label);
+    ib_report_figure(r, IB_COUNT, most, "most/%s", label);
+    ib_report_figure(r, IB_COUNT, bytes, "bytes/%s", label);
     const double slice = r->quick ? 0.5e-3 : 4e-3;
-    const double one = ib_highest(r, rank_run(c->comm, 4));
+    const double one = ib_max_over_ranks(r, rank_time_barriers(c->comm, 4));
     c->batch = (int)(slice / one) < 4 ? 4 : (int)(slice / one);
 }
 
@@ -135,8 +138,8 @@ static int compare_by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of every step-th sample from `first` on. */
-static double rank_median(const struct candidate *c, int first, int step)
+/* Median of every step-th sample, beginning with sample `first`. */
+static double candidate_median(const struct candidate *c, int first, int step)
 {
     double some[PASSES_MAX] = {0};
     int n = 0;
@@ -148,14 +151,14 @@ static double rank_median(const struct candidate *c, int first, int step)
 
 static void rank_measure(struct ib_rank *r, struct candidate *list, int n)
 {
-    const double end = MPI_Wtime() + (double)ib_number(r, "ms", 2000) * 1e-3;
-    const int least = r->quick ? 2 : PASSES_LEAST, most = r->quick ? 4 : PASSES_MAX;
+    const double end = MPI_Wtime() + (double)ib_read_argument(r, "ms", 2000) * 1e-3;
+    const int least = r->quick ? 2 : PASSES_MIN, most = r->quick ? 4 : PASSES_MAX;
     for (int pass = 0, more = 1; pass < most && more; pass++) {
         for (int i = 0; i < n; i++) {
             struct candidate *c = &list[(i + pass) % n];
-            rank_choose(r, c->setting);
-            rank_run(c->comm, 2);
-            c->sample[c->samples++] = ib_highest(r, rank_run(c->comm, c->batch));
+            rank_select_setting(r, c->setting);
+            rank_time_barriers(c->comm, 2);
+            c->sample[c->samples++] = ib_max_over_ranks(r, rank_time_barriers(c->comm, c->batch));
         }
         more = pass + 1 < least || MPI_Wtime() < end;
         MPI_Bcast(&more, 1, MPI_INT, 0, r->bench.comm);
@@ -165,27 +168,27 @@ static void rank_measure(struct ib_rank *r, struct candidate *list, int n)
 static void rank_run_study(struct ib_rank *r)
 {
     struct candidate *list = calloc((size_t)barrier_nsettings, sizeof(*list));
-    const bool several = ib_number(r, "nodes", 1) > 1;
+    const bool several = ib_read_argument(r, "nodes", 1) > 1;
     int n = 0;
     if (!list)
         MPI_Abort(MPI_COMM_WORLD, 1);
     for (int i = 0; i < barrier_nsettings; i++)
-        if (is_usable(r, &barrier_settings[i], several)) {
+        if (setting_is_usable(r, &barrier_settings[i], several)) {
             list[n].setting = i;
-            open_comm(r, &list[n++]);
+            candidate_open_comm(r, &list[n++]);
         }
     for (int i = 0; i < n; i++)
-        rank_count(r, &list[i]);
+        rank_measure_operations(r, &list[i]);
     rank_measure(r, list, n);
-    /* Over which path frames went: rings are written, all else is sent. */
-    ib_report(r, IB_COUNT, ib_together(r, ib_counter("ib_frames_sent")), "frames");
-    ib_report(r, IB_COUNT, ib_together(r, ib_counter("ib_ring_frames_sent")), "ring_frames");
-    rank_choose(r, 0);
+    /* Whether frames were written to rings by RDMA, sent over the send/receive channel, or both. */
+    ib_report_figure(r, IB_COUNT, ib_sum_over_ranks(r, ib_counter("ib_frames_sent")), "frames");
+    ib_report_figure(r, IB_COUNT, ib_sum_over_ranks(r, ib_counter("ib_ring_frames_sent")), "ring_frames");
+    rank_select_setting(r, 0);
     for (int i = 0; i < n; i++) {
-        const char *label = barrier_label(list[i].setting);
-        ib_report(r, IB_TIME, rank_median(&list[i], 0, 1) * 1e6, "us/%s", label);
-        ib_report(r, IB_TIME, rank_median(&list[i], 0, 2) * 1e6, "choose/%s", label);
-        ib_report(r, IB_TIME, rank_median(&list[i], 1, 2) * 1e6, "judge/%s", label);
+        const char *label = barrier_setting_label(list[i].setting);
+        ib_report_figure(r, IB_TIME, candidate_median(&list[i], 0, 1) * 1e6, "us/%s", label);
+        ib_report_figure(r, IB_TIME, candidate_median(&list[i], 0, 2) * 1e6, "choose/%s", label);
+        ib_report_figure(r, IB_TIME, candidate_median(&list[i], 1, 2) * 1e6, "judge/%s", label);
         if (list[i].comm != MPI_COMM_WORLD)
             MPI_Comm_free(&list[i].comm);
     }

@@ -61,7 +61,7 @@ static void print_usage(void)
 
 /* ---- in a rank ---- */
 
-void bcast_check(struct ib_rank *r, char *data, int bytes)
+void bcast_check_data(struct ib_rank *r, char *data, int bytes)
 {
     for (int root = 0; root < 2; root++) {
         const unsigned seed = (unsigned)(31 * root + bytes);
@@ -76,7 +76,7 @@ void bcast_report_used(const struct ib_rank *r)
     static const char *const names[] = {"coll_bcast_multicast", "mcast_resent_to_all", "mcast_resent_to_one",
                                         "mcast_window_waits"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        ib_report(r, IB_COUNT, ib_counter(names[i]), "%s", names[i]); /* of rank 0, the root */
+        ib_report_figure(r, IB_COUNT, ib_counter(names[i]), "%s", names[i]); /* counted at rank 0, the root */
 }
 
 double bcast_median(double *samples, int n)
@@ -88,15 +88,16 @@ double bcast_median(double *samples, int n)
 
 /* ---- in the driver ---- */
 
-static struct ib_figures *design_job(struct ib_driver *d, const char *topic, int design, int nodes)
+static struct ib_figures *design_run_job(struct ib_driver *d, const char *topic, int design, int nodes)
 {
     char setting[128];
     const int failures = d->failures;
     snprintf(setting, sizeof(setting), "FISHPLATE_COLL=%s", bcast_designs[design].setting);
     const struct ib_job job = {
         .topic = topic, .ranks = nodes, .nodes = nodes, .settings = setting, .hcas = BCAST_LINKS};
-    struct ib_figures *f = ib_run(d, &job, "%s", "");
-    if (design != BCAST_ORIGINAL && d->failures == failures && !(ib_figure(f, "coll_bcast_multicast") > 0)) {
+    struct ib_figures *f = ib_run_job(d, &job, "%s", "");
+    if (design != BCAST_ORIGINAL && d->failures == failures &&
+        !(ib_find_figure(f, "coll_bcast_multicast") > 0)) {
         fprintf(stderr, "fishplate-lab bcast: the job of %s did not multicast.\n",
                 bcast_designs[design].name);
         d->failures++;
@@ -104,79 +105,82 @@ static struct ib_figures *design_job(struct ib_driver *d, const char *topic, int
     return f;
 }
 
-void bcast_jobs_of(struct ib_driver *d, const char *topic, unsigned mask, int nodes, struct bcast_figures *f)
+void bcast_run_jobs_on_nodes(struct ib_driver *d, const char *topic, unsigned mask, int nodes,
+                             struct bcast_figures *f)
 {
     *f = (struct bcast_figures){.n = BCAST_DESIGNS};
     for (int i = 0; i < BCAST_DESIGNS; i++) {
         f->name[i] = bcast_designs[i].name;
-        f->of[i] = mask >> i & 1 ? design_job(d, topic, i, nodes) : NULL;
+        f->figures[i] = mask >> i & 1 ? design_run_job(d, topic, i, nodes) : NULL;
     }
 }
 
-void bcast_jobs(struct ib_driver *d, const char *topic, unsigned mask, struct bcast_figures *f)
+void bcast_run_jobs(struct ib_driver *d, const char *topic, unsigned mask, struct bcast_figures *f)
 {
-    bcast_jobs_of(d, topic, mask, BCAST_NODES, f);
+    bcast_run_jobs_on_nodes(d, topic, mask, BCAST_NODES, f);
     for (int i = 0; i < d->peers->n; i++) {
         const struct ib_job job = {.topic = topic,
                                    .ranks = BCAST_NODES,
                                    .nodes = BCAST_NODES,
                                    .settings = "",
                                    .hcas = BCAST_LINKS,
-                                   .peer = &d->peers->of[i]};
+                                   .peer = &d->peers->library[i]};
         const int missing = d->peers->nmissing;
-        f->of[f->n] = ib_run(d, &job, "%s", "");
-        f->name[f->n] = d->peers->of[i].name;
+        f->figures[f->n] = ib_run_job(d, &job, "%s", "");
+        f->name[f->n] = d->peers->library[i].name;
         if (d->peers->nmissing == missing)
             f->n++;
         else
-            ib_figures_free(f->of[f->n]);
+            ib_figures_free(f->figures[f->n]);
     }
 }
 
 void bcast_figures_free(struct bcast_figures *f)
 {
     for (int i = 0; i < f->n; i++)
-        if (f->of[i])
-            ib_figures_free(f->of[i]);
+        if (f->figures[i])
+            ib_figures_free(f->figures[i]);
 }
 
 void bcast_print_used(struct ib_table *t, const struct bcast_figures *f)
 {
-    const struct ib_figures *w = f->of[BCAST_WINDOW];
-    const double again = ib_figure(w, "mcast_resent_to_all") + ib_figure(w, "mcast_resent_to_one");
-    ib_ours(t,
-            "the root of the last job of Window sent %.0f broadcasts by multicast; %.0f packets were sent "
-            "again, and it waited %.0f times for room in the window.",
-            ib_figure(w, "coll_bcast_multicast"), again, ib_figure(w, "mcast_window_waits"));
+    const struct ib_figures *w = f->figures[BCAST_WINDOW];
+    const double again = ib_find_figure(w, "mcast_resent_to_all") + ib_find_figure(w, "mcast_resent_to_one");
+    ib_table_add_remark(
+        t,
+        "the root of the last job of Window sent %.0f broadcasts by multicast; %.0f packets were sent "
+        "again, and it waited %.0f times for room in the window.",
+        ib_find_figure(w, "coll_bcast_multicast"), again, ib_find_figure(w, "mcast_window_waits"));
 }
 
-void bcast_columns(struct ib_table *t, const struct bcast_figures *f)
+void bcast_add_columns(struct ib_table *t, const struct bcast_figures *f)
 {
     for (int i = 0; i < f->n; i++)
-        if (f->of[i])
-            ib_column(t, "%s", f->name[i]);
+        if (f->figures[i])
+            ib_table_add_column(t, "%s", f->name[i]);
 }
 
-void bcast_row(struct ib_table *t, const struct bcast_figures *f, struct ib_curves *c, int point,
-               double factor, int digits, const char *figure)
+void bcast_add_row(struct ib_table *t, const struct bcast_figures *f, struct ib_curves *c, int point,
+                   double factor, int digits, const char *figure)
 {
     c->lines = 0;
     for (int i = 0; i < f->n; i++) {
-        if (!f->of[i])
+        if (!f->figures[i])
             continue;
         c->name[c->lines] = f->name[i];
-        c->y[c->lines][point] = ib_figure(f->of[i], "%s", figure) * factor;
-        ib_cell_number(t, c->y[c->lines++][point], digits);
+        c->y[c->lines][point] = ib_find_figure(f->figures[i], "%s", figure) * factor;
+        ib_table_add_number(t, c->y[c->lines++][point], digits);
     }
 }
 
-/* The best of some lines; -1: none has the figure. */
-static int best_of(const struct bcast_figures *f, int from, int to, const char *figure, bool higher)
+/* Index of the best line in [from, to) for a figure; -1: no line has the figure. */
+static int figures_find_best_line(const struct bcast_figures *f, int from, int to, const char *figure,
+                                  bool higher)
 {
     int best = -1;
     for (int i = from; i < to; i++) {
-        const double v = f->of[i] ? ib_figure(f->of[i], "%s", figure) : NAN;
-        const double least = best < 0 ? NAN : ib_figure(f->of[best], "%s", figure);
+        const double v = f->figures[i] ? ib_find_figure(f->figures[i], "%s", figure) : NAN;
+        const double least = best < 0 ? NAN : ib_find_figure(f->figures[best], "%s", figure);
         if (!isnan(v) && (best < 0 || (higher ? v > least : v < least)))
             best = i;
     }
@@ -186,18 +190,19 @@ static int best_of(const struct bcast_figures *f, int from, int to, const char *
 void bcast_print_peers(struct ib_table *t, const struct ib_driver *d, const struct bcast_figures *f,
                        const char *figure, const char *where, bool higher)
 {
-    const int ours = best_of(f, BCAST_ORIGINAL + 1, BCAST_DESIGNS, figure, higher);
-    const int other = best_of(f, BCAST_DESIGNS, f->n, figure, higher);
+    const int ours = figures_find_best_line(f, BCAST_ORIGINAL + 1, BCAST_DESIGNS, figure, higher);
+    const int other = figures_find_best_line(f, BCAST_DESIGNS, f->n, figure, higher);
     if (ours >= 0 && other >= 0) {
-        const double a = ib_figure(f->of[ours], "%s", figure), b = ib_figure(f->of[other], "%s", figure);
-        ib_ours(t, "at %s %s is %.1f times as fast as %s on the same fabric.", where, f->name[ours],
-                higher ? a / b : b / a, f->name[other]);
+        const double a = ib_find_figure(f->figures[ours], "%s", figure),
+                     b = ib_find_figure(f->figures[other], "%s", figure);
+        ib_table_add_remark(t, "at %s %s is %.1f times as fast as %s on the same fabric.", where,
+                            f->name[ours], higher ? a / b : b / a, f->name[other]);
     }
     for (int i = 0; i < d->peers->nmissing; i++)
-        ib_ours(t, "%s", d->peers->missing[i]);
+        ib_table_add_remark(t, "%s", d->peers->missing[i]);
 }
 
-double bcast_gain(double original, double ours)
+double bcast_gain_percent(double original, double ours)
 {
     return (original / ours - 1) * 100;
 }

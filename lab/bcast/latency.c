@@ -1,5 +1,6 @@
-/* latency.c: how long until a broadcast has reached a receiver [Liu04 figs. 7.5 and 7.6]. As in the paper, receivers take turns
- * to answer the root, and the time of the answer, which is known from a ping-pong, is taken off.
+/* latency.c: time from the start of a broadcast until a receiver has it [Liu04 figs. 7.5 and 7.6]. As in the
+ * paper, the receivers take turns to answer the root, and the time of the answer, which a ping-pong measures,
+ * is subtracted.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "bcast.h"
@@ -18,7 +19,7 @@ struct sizes {
     int n;
 };
 
-static struct sizes sizes_of(bool quick, bool large)
+static struct sizes latency_select_sizes(bool quick, bool large)
 {
     if (quick)
         return (struct sizes){large ? quick_large : quick_small, 1};
@@ -27,7 +28,7 @@ static struct sizes sizes_of(bool quick, bool large)
 }
 
 /* One-way time in seconds of an empty message between the root and each receiver in turn. */
-static double one_way(const struct ib_rank *r, int calls)
+static double latency_time_one_way(const struct ib_rank *r, int calls)
 {
     const int others = r->bench.size - 1, latency_run_rank = r->bench.rank;
     MPI_Barrier(r->bench.comm);
@@ -46,7 +47,7 @@ static double one_way(const struct ib_rank *r, int calls)
 }
 
 /* Seconds of a broadcast and one receiver's answer. */
-static double latency_answered(const struct ib_rank *r, char *data, int bytes, int calls)
+static double latency_time_answered_broadcast(const struct ib_rank *r, char *data, int bytes, int calls)
 {
     const struct bench *bench = &r->bench;
     const int others = bench->size - 1;
@@ -67,19 +68,19 @@ static void latency_measure(struct ib_rank *r, char *data, long bytes)
 {
     double sample[PASSES];
     const int passes = r->quick ? 3 : PASSES, calls = r->quick ? CALLS_QUICK : CALLS;
-    bcast_check(r, data, (int)bytes);
+    bcast_check_data(r, data, (int)bytes);
     for (int p = 0; p < passes; p++) {
-        const double answer = one_way(r, calls);
-        sample[p] = latency_answered(r, data, (int)bytes, calls) - answer;
+        const double answer = latency_time_one_way(r, calls);
+        sample[p] = latency_time_answered_broadcast(r, data, (int)bytes, calls) - answer;
     }
-    ib_report(r, IB_TIME, bcast_median(sample, passes) * 1e6, "us.%ld", bytes);
+    ib_report_figure(r, IB_TIME, bcast_median(sample, passes) * 1e6, "us.%ld", bytes);
 }
 
 static void latency_run_rank(struct ib_rank *r)
 {
     char *data = bench_alloc(LARGEST);
     for (int large = 0; large < 2; large++) {
-        const struct sizes s = sizes_of(r->quick, large);
+        const struct sizes s = latency_select_sizes(r->quick, large);
         for (int i = 0; i < s.n; i++)
             latency_measure(r, data, s.list[i]);
     }
@@ -96,33 +97,33 @@ static void latency_print_table(struct ib_driver *d, const struct bcast_figures 
                                 const struct figure *about)
 {
     struct ib_table *t = ib_table_open(d, about->title, about->paper);
-    const struct sizes s = sizes_of(d->quick, about->large);
+    const struct sizes s = latency_select_sizes(d->quick, about->large);
     struct ib_curves c = {
         .id = about->id, .title = about->title, .x_name = "bytes", .y_name = "us", .points = s.n};
     char figure[32];
     double best = -INFINITY;
     long where = 0;
-    ib_column(t, "bytes");
-    bcast_columns(t, f);
+    ib_table_add_column(t, "bytes");
+    bcast_add_columns(t, f);
     for (int k = 0; k < s.n; k++) {
-        ib_cell(t, "%ld", s.list[k]);
+        ib_table_add_cell(t, "%ld", s.list[k]);
         c.x[k] = (double)s.list[k];
         snprintf(figure, sizeof(figure), "us.%ld", s.list[k]);
-        bcast_row(t, f, &c, k, 1, 1, figure);
-        const double gain = bcast_gain(c.y[BCAST_ORIGINAL][k], c.y[BCAST_WINDOW][k]);
+        bcast_add_row(t, f, &c, k, 1, 1, figure);
+        const double gain = bcast_gain_percent(c.y[BCAST_ORIGINAL][k], c.y[BCAST_WINDOW][k]);
         if (s.list[k] == 2048 || s.list[k] == 8192)
-            ib_ours(t, "Window is %+.0f %% better than Original at %ld bytes.", gain, s.list[k]);
+            ib_table_add_remark(t, "Window is %+.0f %% better than Original at %ld bytes.", gain, s.list[k]);
         if (gain > best) {
             best = gain;
             where = s.list[k];
         }
     }
-    ib_ours(t, "Window is at most %+.0f %% better than Original, at %ld bytes.", best, where);
+    ib_table_add_remark(t, "Window is at most %+.0f %% better than Original, at %ld bytes.", best, where);
     bcast_print_used(t, f);
     bcast_print_peers(t, d, f, s.list[0] < 2048 ? "us.64" : "us.8192",
                       s.list[0] < 2048 ? "64 bytes" : "8 KiB", false);
     ib_table_close(t);
-    ib_draw(d, &c);
+    ib_draw_curves(d, &c);
 }
 
 static void latency_print_tables(struct ib_driver *d)
@@ -136,7 +137,7 @@ static void latency_print_tables(struct ib_driver *d)
         "7.6", "Latency of MPI_Bcast in us, large messages, 8 nodes [Liu04 fig. 7.6]",
         "Window is 210 % better than Original at 2 KiB, 86 % at 8 KiB, and better up to 32 KiB.", true};
     struct bcast_figures f;
-    bcast_jobs(d, "latency", BCAST_ALL, &f);
+    bcast_run_jobs(d, "latency", BCAST_ALL, &f);
     latency_print_table(d, &f, &small);
     latency_print_table(d, &f, &large);
     bcast_figures_free(&f);

@@ -15,20 +15,21 @@
 #include <stdio.h>
 #include <time.h>
 
-static double now_ms(void)
+static double death_clock_ms(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
 }
 
-/* The victim sends the time to all others and dies. The others wait for a second message. All are connected before. */
-static void kill_last(MPI_Comm comm, int rank, int size, int in_barrier, double *died)
+/* The victim, connected to all others before, sends them the present time and ends. The others wait for a
+ * second message, or enter a barrier, until the error is reported. */
+static void death_kill_last_rank(MPI_Comm comm, int rank, int size, int in_barrier, double *died)
 {
     if (rank == size - 1) {
         for (int i = 0; i < size - 1; i++)
             MPI_Ssend(NULL, 0, MPI_DOUBLE, i, 0, comm);
-        double t = now_ms();
+        double t = death_clock_ms();
         for (int i = 0; i < size - 1; i++)
             MPI_Send(&t, 1, MPI_DOUBLE, i, 0, comm);
         raise(SIGKILL);
@@ -56,18 +57,18 @@ int main(int argc, char **argv)
         MPI_Comm next;
         MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
         MPI_Barrier(comm);
-        kill_last(comm, rank, size, round % 2, &died);
-        mine[0] = now_ms() - died;
-        double begin = now_ms();
+        death_kill_last_rank(comm, rank, size, round % 2, &died);
+        mine[0] = death_clock_ms() - died;
+        double begin = death_clock_ms();
         MPIX_Comm_shrink(comm, &next);
-        mine[1] = now_ms() - begin;
+        mine[1] = death_clock_ms() - begin;
         MPI_Barrier(next);
-        begin = now_ms();
+        begin = death_clock_ms();
         for (int i = 0; i < 100; i++) {
             int flag = 1;
             MPIX_Comm_agree(next, &flag);
         }
-        mine[2] = 10 * (now_ms() - begin);
+        mine[2] = 10 * (death_clock_ms() - begin);
         MPI_Allreduce(mine, worst, 3, MPI_DOUBLE, MPI_MAX, next);
         if (rank == 0)
             printf("%5d  %-10s %17.2f %11.2f %25.1f\n", size, round % 2 ? "barrier" : "receive", worst[0],

@@ -1,5 +1,5 @@
-/* messages.c: messages of 8 bytes between ranks 0 and 1. Rank 0 raises SIGUSR2 before and after those whose instructions are to be
- * counted (step.c): exchanges, then messages one way.
+/* messages.c: messages of 8 bytes between ranks 0 and 1. Rank 0 raises SIGUSR2 before and after each part
+ * whose instructions step.c counts: ping-pong messages, then messages in one direction.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>
@@ -34,7 +34,7 @@ static void messages_run(int n, bool answered)
     }
 }
 
-static void messages_counted(bool answered)
+static void messages_run_counted(bool answered)
 {
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0)
@@ -49,8 +49,8 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     messages_run(WARM, true);
-    messages_counted(true);
-    messages_counted(false);
+    messages_run_counted(true);
+    messages_run_counted(false);
     MPI_Finalize();
     return 0;
 }

@@ -1,6 +1,7 @@
-/* step.c: `step PROGRAM [ARGUMENT ...]` runs a rank. On rank 0 it counts the instructions of the program's first thread between one SIGUSR2 that
- * the program raises and the next, and prints them. It does so step by step, which takes some microseconds an instruction: the other
- * ranks run at full speed, so what rank 0 waits for has always come already, and the count hardly varies.
+/* step.c: `step PROGRAM [ARGUMENT ...]` runs a rank. On rank 0 it prints the number of instructions that the
+ * program's first thread executes between two SIGUSR2 that the program raises. It single-steps rank 0, which
+ * takes some microseconds an instruction, while the other ranks run at full speed. Messages for rank 0 have
+ * therefore always arrived already, and the count hardly varies.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <signal.h>
@@ -12,15 +13,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void step_run(char **argv)
+static void step_exec_program(char **argv)
 {
     execv(argv[1], argv + 1);
     perror(argv[1]);
     _exit(127);
 }
 
-/* Until the program ends; its exit status. */
-static int step_count(pid_t pid)
+/* Counts until the program ends; returns the exit status of the program. */
+static int step_count_instructions(pid_t pid)
 {
     int status;
     long steps = 0;
@@ -48,11 +49,11 @@ int main(int argc, char **argv)
         return 2;
     }
     if (strcmp(rank, "0") != 0)
-        step_run(argv);
+        step_exec_program(argv);
     pid_t pid = fork();
     if (pid == 0) {
         ptrace(PTRACE_TRACEME, 0, NULL, NULL);
-        step_run(argv);
+        step_exec_program(argv);
     }
-    return pid < 0 ? 1 : step_count(pid);
+    return pid < 0 ? 1 : step_count_instructions(pid);
 }

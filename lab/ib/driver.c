@@ -42,14 +42,14 @@ static void print_usage(void)
         "  bench/peers --softib                  the same fabric with Open MPI and perftest beside ours\n");
 }
 
-double ib_now(void)
+double ib_now_seconds(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* mpiexec stands beside this program. */
+/* mpiexec is in the folder of this program. */
 bool ib_find_programs(struct ib_driver *d)
 {
     ssize_t n = readlink("/proc/self/exe", d->program, sizeof(d->program) - 1);
@@ -96,7 +96,7 @@ static const struct cli_option peer_options[] = {
     COMMON_LINES, CLI_TEXT_LINE("--svg", "FOLDER", struct ib_driver, svg, "write the curves as SVG pictures"),
     CLI_FLAG_LINE("--no-peers", struct ib_driver, no_peers, "do not measure other MPI libraries"), CLI_END};
 
-static const struct cli_option *options_of(const struct ib_command *c)
+static const struct cli_option *command_options(const struct ib_command *c)
 {
     return c->peers ? peer_options : c->draws ? drawing_options : plain_options;
 }
@@ -104,15 +104,17 @@ static const struct cli_option *options_of(const struct ib_command *c)
 void ib_print_options(const struct ib_command *c)
 {
     puts("\nOptions:");
-    cli_print_options(options_of(c), stdout);
+    cli_print_options(command_options(c), stdout);
 }
 
 static int driver_parse(struct ib_driver *d, int argc, char **argv)
 {
     char program[64];
     snprintf(program, sizeof(program), "fishplate-lab %s", d->command);
-    const struct cli c = {
-        .program = program, .options = options_of(d->topics), .operand = read_topic, .operands = "a topic"};
+    const struct cli c = {.program = program,
+                          .options = command_options(d->topics),
+                          .operand = read_topic,
+                          .operands = "a topic"};
     const int next = cli_parse(&c, argc, argv, d);
     if (d->repeat == 0)
         d->repeat = d->quick ? 1 : 3;
@@ -121,7 +123,7 @@ static int driver_parse(struct ib_driver *d, int argc, char **argv)
     return next;
 }
 
-void ib_draw(struct ib_driver *d, const struct ib_curves *c)
+void ib_draw_curves(struct ib_driver *d, const struct ib_curves *c)
 {
     char path[4096];
     if (!d->svg || !d->draw || c->points < 2)
@@ -158,7 +160,7 @@ static void close_document(struct ib_driver *d)
     json_end(j);
     json_int(j, "jobs", d->jobs);
     json_int(j, "failures", d->failures);
-    json_real(j, "seconds", ib_now() - d->started);
+    json_real(j, "seconds", ib_now_seconds() - d->started);
     json_end(j);
 }
 
@@ -174,7 +176,7 @@ static int run_topics(struct ib_driver *d)
     if (d->json)
         close_document(d);
     else
-        printf("\n%d jobs, %d failed; %.0f s.%s\n", d->jobs, d->failures, ib_now() - d->started,
+        printf("\n%d jobs, %d failed; %.0f s.%s\n", d->jobs, d->failures, ib_now_seconds() - d->started,
                d->failures ? "" : " All data that was checked arrived as sent.");
     return d->failures ? 1 : 0;
 }
@@ -184,7 +186,7 @@ int ib_command_main(const struct ib_command *command, struct ib_driver *d, int a
     d->topics = command;
     d->command = command->name;
     d->cores = (int)sysconf(_SC_NPROCESSORS_ONLN);
-    d->started = ib_now();
+    d->started = ib_now_seconds();
     if (argc > 2 && strcmp(argv[1], "rank") == 0)
         return ib_rank_main(command, argc - 2, argv + 2);
     const int next = driver_parse(d, argc, argv);

@@ -1,5 +1,6 @@
-/* flow.c: flow control [Liu04 chapter 5]: windows of messages above and below the receive buffers there are,
- * under the three schemes; and how many explicit credit messages and buffers two kinds of traffic need.
+/* flow.c: flow control [Liu04 chapter 5]: bandwidth of message windows smaller and larger than the number of
+ * receive buffers, under the three schemes; number of explicit credit messages and of buffers for two traffic
+ * patterns.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
@@ -19,8 +20,8 @@ struct flow_stream {
     MPI_Request requests[WINDOW_MAX];
 };
 
-/* The window, then a reply when all has arrived. */
-static void flow_stream(void *arg, int n)
+/* Sends n windows of messages; the receiver replies once it has received a whole window. */
+static void flow_run_windows(void *arg, int n)
 {
     struct flow_stream *s = arg;
     for (int i = 0; i < n; i++) {
@@ -44,7 +45,7 @@ static void flow_stream(void *arg, int n)
     }
 }
 
-static void windows_rank(struct ib_rank *r)
+static void windows_run_rank(struct ib_rank *r)
 {
     struct flow_stream s = {.me = r->bench.rank, .buffer = bench_alloc(WINDOW_MAX * 32 * KI)};
     for (int z = 0; z < 2; z++)
@@ -56,18 +57,19 @@ static void windows_rank(struct ib_rank *r)
                 s.window = windows[w];
                 if (s.me == 0)
                     bench_fill(s.buffer, (size_t)s.window * sizes[z], (unsigned)(z + b + w));
-                bench_measure(&r->bench, MPI_COMM_WORLD, false, flow_stream, &s, &stats);
+                bench_measure(&r->bench, MPI_COMM_WORLD, false, flow_run_windows, &s, &stats);
                 if (s.me == 1)
                     r->bench.errors +=
                         bench_check(s.buffer, (size_t)s.window * sizes[z], (unsigned)(z + b + w));
-                ib_report(r, IB_RATE, s.window * (double)sizes[z] / stats.min / 1e6, "bw.%zu.%d.%d", sizes[z],
-                          b, s.window);
+                ib_report_figure(r, IB_RATE, s.window * (double)sizes[z] / stats.min / 1e6, "bw.%zu.%d.%d",
+                                 sizes[z], b, s.window);
             }
     free(s.buffer);
 }
 
-/* Asymmetric: work flows from the first rank to the last, as the wave fronts of LU do; nothing goes back. */
-static void flow_pipeline(struct ib_rank *r, int steps)
+/* Asymmetric traffic: messages flow from the first rank to the last, as the wave fronts of LU do, and never
+ * back. */
+static void flow_run_pipeline(struct ib_rank *r, int steps)
 {
     char work[STEP_BYTES] = {0};
     int me = r->bench.rank, last = r->bench.size - 1;
@@ -79,8 +81,8 @@ static void flow_pipeline(struct ib_rank *r, int steps)
     }
 }
 
-/* Symmetric: neighbours in a ring exchange. */
-static void flow_exchange(struct ib_rank *r, int steps)
+/* Symmetric traffic: neighbours in a ring exchange messages. */
+static void flow_run_exchange(struct ib_rank *r, int steps)
 {
     char out[STEP_BYTES] = {0}, in[STEP_BYTES];
     int me = r->bench.rank, n = r->bench.size;
@@ -92,40 +94,40 @@ static void flow_exchange(struct ib_rank *r, int steps)
     }
 }
 
-static void pattern_rank(struct ib_rank *r)
+static void patterns_run_rank(struct ib_rank *r)
 {
     int steps = r->quick ? STEPS_QUICK : STEPS;
-    if (ib_number(r, "symmetric", 0))
-        flow_exchange(r, steps);
+    if (ib_read_argument(r, "symmetric", 0))
+        flow_run_exchange(r, steps);
     else
-        flow_pipeline(r, steps);
+        flow_run_pipeline(r, steps);
     double frames = ib_counter("ib_frames_sent"), credits = ib_counter("ib_credit_messages"),
            most = ib_counter("ib_receives_posted_max"), waits = ib_counter("ib_credit_waits"),
            starved = ib_counter("p2p_starved_rendezvous");
-    ib_report(r, IB_COUNT, ib_together(r, frames), "frames");
-    ib_report(r, IB_COUNT, ib_together(r, credits), "credits");
-    ib_report(r, IB_COUNT, ib_highest(r, most), "most");
-    ib_report(r, IB_COUNT, ib_together(r, waits), "waits");
-    ib_report(r, IB_COUNT, ib_together(r, starved), "starved");
+    ib_report_figure(r, IB_COUNT, ib_sum_over_ranks(r, frames), "frames");
+    ib_report_figure(r, IB_COUNT, ib_sum_over_ranks(r, credits), "credits");
+    ib_report_figure(r, IB_COUNT, ib_max_over_ranks(r, most), "most");
+    ib_report_figure(r, IB_COUNT, ib_sum_over_ranks(r, waits), "waits");
+    ib_report_figure(r, IB_COUNT, ib_sum_over_ranks(r, starved), "starved");
 }
 
-static void flow_rank(struct ib_rank *r)
+static void flow_run_rank(struct ib_rank *r)
 {
-    if (ib_number(r, "pattern", 0))
-        pattern_rank(r);
+    if (ib_read_argument(r, "pattern", 0))
+        patterns_run_rank(r);
     else
-        windows_rank(r);
+        windows_run_rank(r);
 }
 
 static const char *const schemes[] = {"hw", "static", "dynamic"};
 static const int buffers[] = {10, 100};
 
-static int flow_nbuffers(const struct ib_driver *d)
+static int flow_count_buffer_settings(const struct ib_driver *d)
 {
     return d->quick ? 1 : 2;
 }
 
-static void windows_table(struct ib_driver *d, struct ib_figures *f[2][3], int z, int blocking)
+static void windows_print_table(struct ib_driver *d, struct ib_figures *f[2][3], int z, int blocking)
 {
     static const char *const titles[2][2] = {
         {"4-byte messages, non-blocking: MB/s by window [Liu04 fig. 5.3]",
@@ -138,48 +140,49 @@ static void windows_table(struct ib_driver *d, struct ib_figures *f[2][3], int z
                                           "with 10 buffers; non-blocking is much "
                                           "better than blocking."};
     struct ib_table *t = ib_table_open(d, titles[z][blocking], papers[z]);
-    ib_column(t, "window");
-    for (int b = 0; b < flow_nbuffers(d); b++)
+    ib_table_add_column(t, "window");
+    for (int b = 0; b < flow_count_buffer_settings(d); b++)
         for (int s = 0; s < 3; s++)
-            ib_column(t, "%s/%d", schemes[s], buffers[b]);
+            ib_table_add_column(t, "%s/%d", schemes[s], buffers[b]);
     for (int w = 0; w < NWINDOWS; w += d->quick ? 3 : 1) {
-        ib_cell(t, "%d", windows[w]);
-        for (int b = 0; b < flow_nbuffers(d); b++)
+        ib_table_add_cell(t, "%d", windows[w]);
+        for (int b = 0; b < flow_count_buffer_settings(d); b++)
             for (int s = 0; s < 3; s++)
-                ib_cell_number(t, ib_figure(f[b][s], "bw.%zu.%d.%d", sizes[z], blocking, windows[w]), 1);
+                ib_table_add_number(
+                    t, ib_find_figure(f[b][s], "bw.%zu.%d.%d", sizes[z], blocking, windows[w]), 1);
     }
     if (!d->quick) {
         double v[3];
         for (int s = 0; s < 3; s++)
-            v[s] = ib_figure(f[0][s], "bw.%zu.%d.100", sizes[z], blocking);
-        ib_ours(t, "window 100, 10 buffers: static has %.2f and dynamic %.2f of hw's bandwidth.", v[1] / v[0],
-                v[2] / v[0]);
+            v[s] = ib_find_figure(f[0][s], "bw.%zu.%d.100", sizes[z], blocking);
+        ib_table_add_remark(t, "window 100, 10 buffers: static has %.2f and dynamic %.2f of hw's bandwidth.",
+                            v[1] / v[0], v[2] / v[0]);
     }
     ib_table_close(t);
 }
 
-static void windows_tables(struct ib_driver *d)
+static void windows_print_tables(struct ib_driver *d)
 {
     struct ib_figures *f[2][3];
     char settings[256];
-    for (int b = 0; b < flow_nbuffers(d); b++)
+    for (int b = 0; b < flow_count_buffer_settings(d); b++)
         for (int s = 0; s < 3; s++) {
             snprintf(settings, sizeof(settings),
                      "FISHPLATE_EAGER_MAX=2k FISHPLATE_IB_POLLSET=0 FISHPLATE_IB_BUFFERS=%d "
                      "FISHPLATE_LAB=IB_FLOW=%s",
                      buffers[b], schemes[s]);
-            f[b][s] = ib_run(
+            f[b][s] = ib_run_job(
                 d, &(struct ib_job){.topic = "flow", .ranks = 2, .nodes = 2, .settings = settings}, "%s", "");
         }
     for (int z = 0; z < 2; z++)
         for (int blocking = 1; blocking >= 0; blocking--)
-            windows_table(d, f, z, blocking);
-    for (int b = 0; b < flow_nbuffers(d); b++)
+            windows_print_table(d, f, z, blocking);
+    for (int b = 0; b < flow_count_buffer_settings(d); b++)
         for (int s = 0; s < 3; s++)
             ib_figures_free(f[b][s]);
 }
 
-static void patterns_table(struct ib_driver *d)
+static void patterns_print_table(struct ib_driver *d)
 {
     static const struct {
         const char *scheme;
@@ -189,14 +192,14 @@ static void patterns_table(struct ib_driver *d)
         d, "Credit messages and posted buffers, 4 ranks, all connections together [Liu04 tables 5.1 and 5.2]",
         "static: 18 % of LU's messages (one-sided traffic) are credit messages, other programs have none; "
         "dynamic, which starts with 1 buffer, ends with 63 for LU and 3 to 7 for the others.");
-    ib_column(t, "traffic");
-    ib_column(t, "scheme");
-    ib_column(t, "first buffers");
-    ib_column(t, "messages");
-    ib_column(t, "credit messages");
-    ib_column(t, "share");
-    ib_column(t, "most posted");
-    ib_column(t, "waited for credit");
+    ib_table_add_column(t, "traffic");
+    ib_table_add_column(t, "scheme");
+    ib_table_add_column(t, "first buffers");
+    ib_table_add_column(t, "messages");
+    ib_table_add_column(t, "credit messages");
+    ib_table_add_column(t, "share");
+    ib_table_add_column(t, "most posted");
+    ib_table_add_column(t, "waited for credit");
     for (int symmetric = 0; symmetric < 2; symmetric++)
         for (size_t i = d->quick ? 1 : 0; i < (d->quick ? 3 : sizeof(cases) / sizeof(cases[0])); i++) {
             char settings[256];
@@ -204,30 +207,30 @@ static void patterns_table(struct ib_driver *d)
                      "FISHPLATE_IB_POLLSET=0 FISHPLATE_IB_BUFFERS=%d FISHPLATE_LAB=IB_FLOW=%s",
                      cases[i].buffers, cases[i].scheme);
             struct ib_job job = {.topic = "flow", .ranks = 4, .nodes = 4, .settings = settings, .repeat = 1};
-            struct ib_figures *f = ib_run(d, &job, "pattern=1 symmetric=%d", symmetric);
-            double frames = ib_figure(f, "frames"), credits = ib_figure(f, "credits");
-            ib_cell(t, symmetric ? "exchange" : "pipeline");
-            ib_cell(t, "%s", cases[i].scheme);
-            ib_cell(t, "%d", cases[i].buffers);
-            ib_cell_number(t, frames + credits, 0);
-            ib_cell_number(t, credits, 0);
-            ib_cell(t, "%.1f%%", 100 * credits / (frames + credits));
-            ib_cell_number(t, ib_figure(f, "most"), 0);
-            ib_cell_number(t, ib_figure(f, "waits"), 0);
+            struct ib_figures *f = ib_run_job(d, &job, "pattern=1 symmetric=%d", symmetric);
+            double frames = ib_find_figure(f, "frames"), credits = ib_find_figure(f, "credits");
+            ib_table_add_cell(t, symmetric ? "exchange" : "pipeline");
+            ib_table_add_cell(t, "%s", cases[i].scheme);
+            ib_table_add_cell(t, "%d", cases[i].buffers);
+            ib_table_add_number(t, frames + credits, 0);
+            ib_table_add_number(t, credits, 0);
+            ib_table_add_cell(t, "%.1f%%", 100 * credits / (frames + credits));
+            ib_table_add_number(t, ib_find_figure(f, "most"), 0);
+            ib_table_add_number(t, ib_find_figure(f, "waits"), 0);
             ib_figures_free(f);
         }
     ib_table_close(t);
 }
 
-static void flow_tables(struct ib_driver *d)
+static void flow_print_tables(struct ib_driver *d)
 {
-    windows_tables(d);
-    patterns_table(d);
+    windows_print_tables(d);
+    patterns_print_table(d);
 }
 
 const struct ib_topic ib_flow = {
     .name = "flow",
     .doc = "flow control by adapter, static and dynamic credits; credit messages, posted buffers",
-    .rank = flow_rank,
-    .tables = flow_tables,
+    .rank = flow_run_rank,
+    .tables = flow_print_tables,
 };

@@ -1,9 +1,7 @@
-/* ib.h: `fishplate-lab ib`: what the designs of the papers gain, each figure beside the paper's own. A
- * driver starts one job after another over virtual nodes, with the tunables each needs; the ranks of a job
- * measure and tell the driver figures by name. A topic is one file: what its ranks do, and the tables made of
- * their figures.
- *
- * Plain MPI and MPI_T; no header of the library.
+/* ib.h: `fishplate-lab ib`: gains of the papers' designs, each figure beside the paper's own. A driver runs
+ * one job after another over virtual nodes, with the tunables that the job needs; the ranks of a job measure
+ * and report figures by name to the driver. A topic is one file: the part of its ranks, and the tables of
+ * their figures. Plain MPI and MPI_T; no header of the library.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAB_IB_IB_H
@@ -18,49 +16,53 @@ int bench_ib_main(int argc, char **argv);
 /* ---- a rank of a job ---- */
 
 struct ib_rank {
-    struct bench bench; /* rank, size, seconds for each figure; errors: bytes that were not what was sent */
+    /* rank, size, seconds for each figure; `errors` counts received bytes with wrong values */
+    struct bench bench;
     bool quick;
     int argc; /* name=value, from the driver */
     char **argv;
 };
 
-enum ib_kind { IB_TIME = 't', IB_RATE = 'r', IB_COUNT = 'c' }; /* of several runs: least, most, last */
+/* The driver merges several runs of a job: lowest time, highest rate, last count */
+enum ib_kind { IB_TIME = 't', IB_RATE = 'r', IB_COUNT = 'c' };
 
 struct ib_topic;
 struct ib_command;
-/* A rank of one of its topics. argv: the topic, then name=value. */
+/* Main function of a rank for a topic in the command's table. argv: the topic, then name=value. */
 int ib_rank_main(const struct ib_command *command, int argc, char **argv);
-/* The same for a topic that is in no table; host may be NULL. argv: name=value. */
+/* Runs a rank of a topic that is in no table; host may be NULL. argv: name=value. */
 int ib_rank_run(const struct bench_host *host, const struct ib_topic *topic, int argc, char **argv);
-long ib_number(const struct ib_rank *r, const char *name, long otherwise);
-/* Rank 0 reports to the driver. */
-void ib_report(const struct ib_rank *r, enum ib_kind kind, double value, const char *name, ...) IB_FORMAT(4);
-/* Between MPI_Init and MPI_Finalize of a program that reads counters. */
+long ib_read_argument(const struct ib_rank *r, const char *name, long otherwise);
+/* Prints a figure on rank 0, for the driver. */
+void ib_report_figure(const struct ib_rank *r, enum ib_kind kind, double value, const char *name, ...)
+    IB_FORMAT(4);
+/* Start and stop reading counters, between MPI_Init and MPI_Finalize. */
 void ib_counters_start(void);
 void ib_counters_stop(void);
-/* A counter of the library, from its start; -1 when it has none of that name. */
+/* Value of a counter of the library since it was started; -1: the library has no counter of that name. */
 double ib_counter(const char *name);
-double ib_resident(void);                              /* bytes of this process in memory */
-double ib_highest(const struct ib_rank *r, double x);  /* over all ranks */
-double ib_together(const struct ib_rank *r, double x); /* their sum */
+double ib_resident_bytes(void);                              /* resident memory of this process in bytes */
+double ib_max_over_ranks(const struct ib_rank *r, double x); /* maximum over all ranks */
+double ib_sum_over_ranks(const struct ib_rank *r, double x); /* sum over all ranks */
 
 /* ---- the driver ---- */
 
 struct ib_figures;
 struct ib_peers;
 
-/* A command with topics that measures with this driver: `fishplate-lab ib`, `fishplate-lab rails`. */
+/* A command whose topics are measured by this driver: `fishplate-lab ib`, `fishplate-lab rails`. */
 struct ib_command {
     const char *name; /* "ib" */
     const struct ib_topic *const *topics;
     int ntopics;
     void (*usage)(void);
-    bool draws; /* it has curves, and takes --svg */
-    /* Sources of its ranks, as patterns below share/fishplate: other MPI libraries stand beside it (peers.h). NULL: none. */
+    bool draws; /* the command draws curves and accepts --svg */
+    /* Sources of the ranks' program, as patterns below share/fishplate, for other MPI libraries (peers.h).
+     * NULL: none. */
     const char *const *peers;
 };
 
-/* Curves over one axis, drawn by a function of the caller. */
+/* Curves over one axis; a function of the caller draws them. */
 enum { IB_CURVES = 8, IB_POINTS = 64 };
 struct ib_curves {
     const char *id, *title, *x_name, *y_name;
@@ -70,11 +72,11 @@ struct ib_curves {
 };
 
 struct ib_driver {
-    const struct ib_command *topics;                    /* of a command that has some */
-    void (*draw)(const struct ib_curves *c, FILE *out); /* as SVG; NULL: nobody can */
+    const struct ib_command *topics;                    /* NULL: the command has no topics */
+    void (*draw)(const struct ib_curves *c, FILE *out); /* writes SVG; NULL: the command cannot draw */
     const char *svg;                                    /* folder, or NULL */
     struct json document;
-    unsigned wanted;     /* bit i: topic i */
+    unsigned wanted;     /* bit i: topic i is selected */
     const char *command; /* "ib": ranks run `fishplate bench <command> rank` */
     bool quick, json, no_peers;
     int repeat;
@@ -84,50 +86,52 @@ struct ib_driver {
     double started;
     bool terminal; /* progress on one line */
     char doing[128];
-    char adapter[256];      /* what the last job ran on */
-    struct ib_peers *peers; /* NULL: the command has none */
+    char adapter[256];      /* device of the last job */
+    struct ib_peers *peers; /* NULL: the command compares with no other libraries */
 };
 
 struct ib_peer;
 
 struct ib_job {
-    const char *topic; /* whose rank() runs */
+    const char *topic; /* topic whose function runs in the ranks */
     int ranks, nodes;
     const char *settings;       /* "NAME=VALUE NAME=VALUE" */
-    const char *hcas;           /* mpiexec -hcas; NULL: not said */
-    bool in_turn;               /* neighbouring ranks on different nodes */
-    int repeat;                 /* 0: as the user wants */
-    const struct ib_peer *peer; /* another MPI library's; NULL: ours */
+    const char *hcas;           /* for mpiexec -hcas; NULL: option not given */
+    bool alternate_nodes;       /* place consecutive ranks on different nodes */
+    int repeat;                 /* runs of the job; 0: as the user's --repeat */
+    const struct ib_peer *peer; /* other MPI library that runs the job; NULL: Fishplate */
 };
 
-double ib_now(void);                        /* seconds */
-bool ib_find_programs(struct ib_driver *d); /* false after a sentence */
+double ib_now_seconds(void);                /* seconds */
+bool ib_find_programs(struct ib_driver *d); /* false: not found, and an error was printed */
 
-/* Runs a job, several times, and returns its best figures; never NULL, but empty after a failure. The format
- * gives the ranks' arguments. */
-struct ib_figures *ib_run(struct ib_driver *d, const struct ib_job *job, const char *args, ...) IB_FORMAT(3);
-double ib_figure(const struct ib_figures *f, const char *name, ...) IB_FORMAT(2); /* NAN when there is none */
+/* Runs a job several times and returns its merged figures: never NULL, but empty after a failure. The format
+ * gives the arguments of the ranks. */
+struct ib_figures *ib_run_job(struct ib_driver *d, const struct ib_job *job, const char *args, ...)
+    IB_FORMAT(3);
+/* NAN if there is no such figure */
+double ib_find_figure(const struct ib_figures *f, const char *name, ...) IB_FORMAT(2);
 void ib_figures_free(struct ib_figures *f);
 
-/* The whole command: options, topics, and its ranks. */
+/* The whole command: options, topics, and the part that runs in the ranks. */
 int ib_command_main(const struct ib_command *command, struct ib_driver *d, int argc, char **argv);
-/* The part of its usage text about options. */
+/* Prints the part of the usage text that describes the options. */
 void ib_print_options(const struct ib_command *command);
-/* With --svg: writes FOLDER/ID.svg, and prints its path. */
-void ib_draw(struct ib_driver *d, const struct ib_curves *c);
+/* With --svg: writes FOLDER/ID.svg and prints its path. */
+void ib_draw_curves(struct ib_driver *d, const struct ib_curves *c);
 
-/* A table: columns, then cells row by row, then remarks. */
+/* A table is built in order: columns, cells row by row, remarks. */
 struct ib_table;
 struct ib_table *ib_table_open(struct ib_driver *d, const char *title, const char *paper);
-void ib_column(struct ib_table *t, const char *name, ...) IB_FORMAT(2);
-void ib_cell(struct ib_table *t, const char *text, ...) IB_FORMAT(2);
-void ib_cell_number(struct ib_table *t, double value, int digits);
-void ib_ours(struct ib_table *t, const char *text, ...) IB_FORMAT(2);
+void ib_table_add_column(struct ib_table *t, const char *name, ...) IB_FORMAT(2);
+void ib_table_add_cell(struct ib_table *t, const char *text, ...) IB_FORMAT(2);
+void ib_table_add_number(struct ib_table *t, double value, int digits);
+void ib_table_add_remark(struct ib_table *t, const char *text, ...) IB_FORMAT(2);
 void ib_table_close(struct ib_table *t);
 
 struct ib_topic {
     const char *name, *doc;
-    void (*before)(struct ib_rank *r); /* MPI_Init, where a rank has something to set up; or NULL */
+    void (*before)(struct ib_rank *r); /* set-up of a rank before MPI_Init, or NULL */
     void (*rank)(struct ib_rank *r);
     void (*tables)(struct ib_driver *d);
 };

@@ -1,5 +1,6 @@
-/* peers.c: other MPI libraries on the same fabric. The ranks' part of a benchmark is plain MPI: it is compiled with each library's own
- * mpicc and started by its own mpiexec, each rank on a node of its own. What is not installed, or does not run, is said in a line.
+/* peers.c: other MPI libraries on the same fabric. The ranks' part of a benchmark is plain MPI: it is
+ * compiled with each library's own mpicc and started by its own mpiexec, each rank on a node of its own. A
+ * line of output names each library that is not installed or does not run.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -17,7 +18,7 @@
 
 #define UCX   "UCX_TLS=rc,self UCX_NET_DEVICES=softib0:1 UCX_WARN_UNUSED_ENV_VARS=n "
 #define OPEN  "--allow-run-as-root --oversubscribe --bind-to none --mca pml "
-#define LIMIT "120" /* seconds of one job */
+#define LIMIT "120" /* seconds: time limit of one job */
 
 /* The measuring program of each library; two transports of one library share it. */
 static const struct known {
@@ -34,7 +35,7 @@ static void peers_report_missing(struct ib_peers *p, const char *name, const cha
         snprintf(p->missing[p->nmissing++], sizeof(p->missing[0]), "%s is not measured: %s", name, why);
 }
 
-/* Runs a command with its messages in `errors`; true when it succeeded. */
+/* Runs a command and stores its messages in the file `errors`; true if the command succeeded. */
 static bool peers_run(char *const *argv, const char *errors)
 {
     int status = -1;
@@ -52,7 +53,7 @@ static bool peers_run(char *const *argv, const char *errors)
     return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* The sources beside this installation, and a folder for programs. */
+/* Finds the installed source files and creates a folder for the programs. */
 static bool peers_prepare(struct ib_peers *p, const struct ib_driver *d)
 {
     const char *tmp = getenv("TMPDIR");
@@ -96,7 +97,7 @@ static bool peers_compile(struct ib_peers *p, const char *vendor, const char *co
     return ok;
 }
 
-static bool is_installed(const char *vendor)
+static bool library_is_installed(const char *vendor)
 {
     const char *path = getenv("PATH");
     char *copy = strdup(path ? path : ""), *save = NULL;
@@ -122,7 +123,7 @@ void ib_peers_open(struct ib_peers *p, const struct ib_driver *d, const char *co
         const struct known *k = &known[i];
         const bool same = i > 0 && strcmp(known[i - 1].vendor, k->vendor) == 0;
         char why[192];
-        if (!is_installed(k->vendor)) {
+        if (!library_is_installed(k->vendor)) {
             snprintf(why, sizeof(why), "mpicc.%s and mpiexec.%s are not installed.", k->vendor, k->vendor);
             peers_report_missing(p, k->name, why);
             continue;
@@ -134,7 +135,7 @@ void ib_peers_open(struct ib_peers *p, const struct ib_driver *d, const char *co
                                        : "this installation has no softib or no sources in share/fishplate.");
             continue;
         }
-        struct ib_peer *peer = &p->of[p->n++];
+        struct ib_peer *peer = &p->library[p->n++];
         *peer = (struct ib_peer){.name = k->name, .options = k->options, .settings = k->settings, .all = p};
         snprintf(peer->mpiexec, sizeof(peer->mpiexec), "mpiexec.%s", k->vendor);
         snprintf(peer->program, sizeof(peer->program), "%s/%s", p->folder, k->vendor);
@@ -153,8 +154,8 @@ void ib_peers_close(struct ib_peers *p)
     }
 }
 
-/* mpiexec's -hcas as words of SOFTIB_FABRIC: a word without a name is a rate. */
-static void describe_fabric(const struct ib_job *job)
+/* Sets SOFTIB_FABRIC from the argument of mpiexec -hcas; a part without a name is a rate. */
+static void peers_set_fabric(const struct ib_job *job)
 {
     char words[512], *copy = strdup(job->hcas ? job->hcas : ""), *save = NULL;
     int n = snprintf(words, sizeof(words), "nodes=%d name=peers-%d", job->nodes, (int)getpid());
@@ -164,7 +165,7 @@ static void describe_fabric(const struct ib_job *job)
     setenv("SOFTIB_FABRIC", words, 1);
 }
 
-static int add_words(char *text, char **argv, int n)
+static int peers_add_words(char *text, char **argv, int n)
 {
     for (char *save = NULL, *w = strtok_r(text, " ", &save); w; w = strtok_r(NULL, " ", &save))
         if (n < IB_WORDS - 1)
@@ -184,20 +185,20 @@ void ib_peer_exec(const struct ib_job *job, char *args)
     char *back[] = {"sh", "-c", node, (char *)peer->program, "rank", (char *)job->topic};
     int n = sizeof(front) / sizeof(front[0]);
     memcpy(argv, front, sizeof(front));
-    n = add_words(strdup(peer->options), argv, n);
+    n = peers_add_words(strdup(peer->options), argv, n);
     memcpy(&argv[n], back, sizeof(back));
-    n = add_words(args, argv, n + (int)(sizeof(back) / sizeof(back[0])));
+    n = peers_add_words(args, argv, n + (int)(sizeof(back) / sizeof(back[0])));
     argv[n] = NULL;
     for (char *w = strtok_r(strdup(peer->settings), " ", &save); w; w = strtok_r(NULL, " ", &save))
         putenv(w);
-    describe_fabric(job);
+    peers_set_fabric(job);
     int fd = open(errors, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     dup2(fd, STDERR_FILENO);
     execvp(argv[0], argv);
     _exit(127);
 }
 
-void ib_peers_failed(const struct ib_peer *peer)
+void ib_peers_report_failure(const struct ib_peer *peer)
 {
     struct ib_peers *p = peer->all;
     char why[128], path[sizeof(p->folder) + 16], line[512], said[80] = "";

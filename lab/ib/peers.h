@@ -17,19 +17,19 @@ struct ib_peer {
 };
 
 struct ib_peers {
-    struct ib_peer of[IB_PEERS];
+    struct ib_peer library[IB_PEERS];
     int n;
-    char missing[IB_PEERS][256]; /* a sentence for each that is not there */
+    char missing[IB_PEERS][256]; /* Reason for each library that is missing */
     int nmissing;
     char folder[960], sources[5000], softib[5000];
 };
 
-/* Compiles the sources, patterns below the benchmark's folder, with each library. */
+/* Compiles the sources, given as patterns below the benchmark's folder, with each library. */
 void ib_peers_open(struct ib_peers *p, const struct ib_driver *d, const char *const *sources);
 void ib_peers_close(struct ib_peers *p);
-/* Becomes the job of a peer; does not return. */
+/* Replaces this process by mpiexec of the other library; does not return. */
 void ib_peer_exec(const struct ib_job *job, char *args);
-/* Records the reason why the library is not measured. */
-void ib_peers_failed(const struct ib_peer *peer);
+/* Reports the reason why the library is not measured. */
+void ib_peers_report_failure(const struct ib_peer *peer);
 
 #endif

@@ -1,13 +1,13 @@
-/* polling.c: what it costs to look into the rings of many connections ([Liu04 fig. 6.15] simulated it).
- * Rank 0 takes more and more peers into its polling set; the peers then sleep, and MPI_Iprobe, which looks
- * once for everything, is timed.
+/* polling.c: cost of polling the rings of many connections ([Liu04 fig. 6.15] simulated it). Rank 0 adds more
+ * and more peers to its polling set; the peers then sleep, and MPI_Iprobe, which polls every ring once, is
+ * timed.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
 #include "ib.h"
 
-enum { MOST = 128, MOST_QUICK = 2, GREETINGS = 4, TAG_GO = 1, TAG_HELLO = 2 };
+enum { PEERS_MAX = 128, PEERS_QUICK = 2, GREETINGS = 4, TAG_GO = 1, TAG_HELLO = 2 };
 
 static void polling_probe(void *arg, int n)
 {
@@ -18,9 +18,9 @@ static void polling_probe(void *arg, int n)
     }
 }
 
-/* A peer sends a few messages, which adds it to the polling set; then again, so that it has been notified of the ring.
- */
-static void polling_greet(int peer)
+/* The peer sends messages, after which rank 0 adds it to the polling set, and then more messages, by which
+ * the peer learns of its ring. */
+static void polling_add_peer(int peer)
 {
     int word = 1;
     for (int round = 0; round < 2; round++) {
@@ -30,7 +30,7 @@ static void polling_greet(int peer)
     }
 }
 
-static void polling_answer(void)
+static void polling_answer_rank0(void)
 {
     for (;;) {
         int word;
@@ -42,46 +42,47 @@ static void polling_answer(void)
     }
 }
 
-static void polling_rank(struct ib_rank *r)
+static void polling_run_rank(struct ib_rank *r)
 {
     if (r->bench.rank != 0) {
-        polling_answer();
+        polling_answer_rank0();
         return;
     }
     int members = 0;
     for (int wanted = 1; wanted < r->bench.size; wanted *= 2) {
         struct bench_stats s;
         while (members < wanted)
-            polling_greet(++members);
+            polling_add_peer(++members);
         bench_measure(&r->bench, MPI_COMM_SELF, false, polling_probe, NULL, &s);
-        ib_report(r, IB_TIME, s.min * 1e6, "poll.%d", wanted);
-        ib_report(r, IB_COUNT, ib_counter("ib_rings_added"), "rings.%d", wanted);
+        ib_report_figure(r, IB_TIME, s.min * 1e6, "poll.%d", wanted);
+        ib_report_figure(r, IB_COUNT, ib_counter("ib_rings_added"), "rings.%d", wanted);
     }
     for (int peer = 1, stop = 0; peer < r->bench.size; peer++)
         MPI_Send(&stop, 1, MPI_INT, peer, TAG_GO, MPI_COMM_WORLD);
 }
 
-static void polling_tables(struct ib_driver *d)
+static void polling_print_tables(struct ib_driver *d)
 {
-    int most = d->quick ? MOST_QUICK : MOST;
+    int most = d->quick ? PEERS_QUICK : PEERS_MAX;
     struct ib_job job = {
         .topic = "polling", .ranks = most + 1, .nodes = most + 1, .settings = "FISHPLATE_IB_POLLSET=128"};
-    struct ib_figures *f = ib_run(d, &job, "%s", "");
+    struct ib_figures *f = ib_run_job(d, &job, "%s", "");
     struct ib_table *t =
         ib_table_open(d, "Time to poll the rings of a process [Liu04 fig. 6.15]",
                       "simulated: 0.14 us for 16 connections, about 1.3 us for 128: 0.010 us each.");
-    ib_column(t, "connections in the polling set");
-    ib_column(t, "MPI_Iprobe, us");
-    ib_column(t, "more than for one, us");
-    double one = ib_figure(f, "poll.1"), last = one;
+    ib_table_add_column(t, "connections in the polling set");
+    ib_table_add_column(t, "MPI_Iprobe, us");
+    ib_table_add_column(t, "more than for one, us");
+    double one = ib_find_figure(f, "poll.1"), last = one;
     for (int n = 1; n <= most; n *= 2) {
-        last = ib_figure(f, "poll.%d", n);
-        ib_cell(t, "%.0f", ib_figure(f, "rings.%d", n));
-        ib_cell_number(t, last, 3);
-        ib_cell_number(t, last - one, 3);
+        last = ib_find_figure(f, "poll.%d", n);
+        ib_table_add_cell(t, "%.0f", ib_find_figure(f, "rings.%d", n));
+        ib_table_add_number(t, last, 3);
+        ib_table_add_number(t, last - one, 3);
     }
-    ib_ours(t, "%.4f us for each connection more; measured with %d processes, of which all but one sleep.",
-            (last - one) / (most - 1), most + 1);
+    ib_table_add_remark(
+        t, "%.4f us for each connection more; measured with %d processes, of which all but one sleep.",
+        (last - one) / (most - 1), most + 1);
     ib_table_close(t);
     ib_figures_free(f);
 }
@@ -89,6 +90,6 @@ static void polling_tables(struct ib_driver *d)
 const struct ib_topic ib_polling = {
     .name = "polling",
     .doc = "time to look into the rings of 1 to 128 connections",
-    .rank = polling_rank,
-    .tables = polling_tables,
+    .rank = polling_run_rank,
+    .tables = polling_print_tables,
 };

@@ -1,4 +1,5 @@
-/* rank.c: what every rank of a job needs: its arguments, the library's counters, and a way to report figures.
+/* rank.c: functions that every rank of a job needs: arguments, counters of the library, reports of
+ * figures.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdarg.h>
@@ -9,7 +10,7 @@
 
 #include "ib.h"
 
-/* Counters count from when they are started: before MPI_Init, so that they tell of everything. */
+/* The counters are started before MPI_Init, so that they include the connections that MPI_Init opens. */
 static struct counter {
     const char *name;
     MPI_T_pvar_handle handle;
@@ -66,14 +67,14 @@ void ib_counters_start(void)
     }
 }
 
-/* Some libraries crash when the session outlives MPI_Finalize. */
+/* The session is freed before MPI_Finalize because some libraries crash if it is freed later. */
 void ib_counters_stop(void)
 {
     MPI_T_pvar_session_free(&session);
     MPI_T_finalize();
 }
 
-/* Reports the adapter of the job (by MPI_T), without which figures mean little. */
+/* Reports the adapter of the job (read by MPI_T); figures mean little without the name of the adapter. */
 static void rank_report_adapter(const struct ib_rank *r)
 {
     MPI_T_pvar_handle handle;
@@ -99,7 +100,7 @@ double ib_counter(const char *name)
     return -1;
 }
 
-double ib_resident(void)
+double ib_resident_bytes(void)
 {
     long pages = 0, resident = 0;
     FILE *f = fopen("/proc/self/statm", "r");
@@ -111,21 +112,21 @@ double ib_resident(void)
     return (double)resident * (double)sysconf(_SC_PAGESIZE);
 }
 
-double ib_highest(const struct ib_rank *r, double x)
+double ib_max_over_ranks(const struct ib_rank *r, double x)
 {
     double all = x;
     MPI_Allreduce(&x, &all, 1, MPI_DOUBLE, MPI_MAX, r->bench.comm);
     return all;
 }
 
-double ib_together(const struct ib_rank *r, double x)
+double ib_sum_over_ranks(const struct ib_rank *r, double x)
 {
     double all = x;
     MPI_Allreduce(&x, &all, 1, MPI_DOUBLE, MPI_SUM, r->bench.comm);
     return all;
 }
 
-long ib_number(const struct ib_rank *r, const char *name, long otherwise)
+long ib_read_argument(const struct ib_rank *r, const char *name, long otherwise)
 {
     size_t len = strlen(name);
     for (int i = 0; i < r->argc; i++)
@@ -134,7 +135,7 @@ long ib_number(const struct ib_rank *r, const char *name, long otherwise)
     return otherwise;
 }
 
-void ib_report(const struct ib_rank *r, enum ib_kind kind, double value, const char *name, ...)
+void ib_report_figure(const struct ib_rank *r, enum ib_kind kind, double value, const char *name, ...)
 {
     va_list ap;
     if (r->bench.rank != 0)
@@ -157,14 +158,14 @@ int ib_rank_run(const struct bench_host *host, const struct ib_topic *topic, int
     r.bench.comm = MPI_COMM_WORLD;
     MPI_Comm_rank(MPI_COMM_WORLD, &r.bench.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &r.bench.size);
-    r.quick = ib_number(&r, "quick", 0) != 0;
+    r.quick = ib_read_argument(&r, "quick", 0) != 0;
     r.bench.options.seconds = r.quick ? 0.01 : 0.1;
     rank_report_adapter(&r);
     topic->rank(&r);
-    double wrong = ib_together(&r, (double)r.bench.errors);
+    double wrong = ib_sum_over_ranks(&r, (double)r.bench.errors);
     if (wrong > 0 && r.bench.rank == 0)
         fprintf(stderr, "fishplate-lab: %.0f bytes differ from what was sent\n", wrong);
-    ib_report(&r, IB_COUNT, wrong, "wrong");
+    ib_report_figure(&r, IB_COUNT, wrong, "wrong");
     ib_counters_stop();
     MPI_Finalize();
     return wrong > 0;

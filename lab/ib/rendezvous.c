@@ -1,6 +1,6 @@
-/* rendezvous.c: the rendezvous protocols [Takagi13]: BOWTIE, where both ends of every pair send at once, for
- * the six protocols; the worst case of PUTNR, where the last byte of a message is what stood there before;
- * and an all-to-all exchange. Messages of any size go by rendezvous here.
+/* rendezvous.c: the rendezvous protocols [Takagi13]: BOWTIE, in which both ends of every pair send at the
+ * same time, with six protocols; the worst case of PUTNR, in which the last byte of a message equals the byte
+ * that the buffer held before; an all-to-all exchange. Messages of every size use rendezvous here.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -16,24 +16,24 @@ enum { NSIZES = sizeof(sizes) / sizeof(sizes[0]), QUICK_STEP = 4, AT_ONCE = 4 };
 /* PUTNR gives the last byte of an offered receive this value (src/p2p/rendezvous_put.c): the worst case is a message that ends with it. */
 enum { PUTNR_CONSTANT = 0 };
 
-struct tie {
+struct bowtie {
     int me, size, peer, bytes;
-    bool change; /* the last byte, before each message; else it is always PUTNR_CONSTANT */
+    bool change; /* the last byte differs from message to message; otherwise it is always PUTNR_CONSTANT */
     unsigned char turn;
     char *out, *in;
 };
 
-static void set_last_byte(struct tie *t)
+static void bowtie_set_last_byte(struct bowtie *t)
 {
     t->out[t->bytes - 1] = t->change ? (char)++t->turn : PUTNR_CONSTANT;
 }
 
 static void rendezvous_bowtie(void *arg, int n)
 {
-    struct tie *t = arg;
+    struct bowtie *t = arg;
     for (int i = 0; i < n; i++) {
         MPI_Request both[2];
-        set_last_byte(t);
+        bowtie_set_last_byte(t);
         MPI_Irecv(t->in, t->bytes, MPI_BYTE, t->peer, 1, MPI_COMM_WORLD, &both[0]);
         MPI_Isend(t->out, t->bytes, MPI_BYTE, t->peer, 1, MPI_COMM_WORLD, &both[1]);
         MPI_Waitall(2, both, MPI_STATUSES_IGNORE);
@@ -41,9 +41,9 @@ static void rendezvous_bowtie(void *arg, int n)
 }
 
 /* The paper's loop (4.2.2): four partners at a time. */
-static void all_to_all(void *arg, int n)
+static void rendezvous_all_to_all(void *arg, int n)
 {
-    struct tie *t = arg;
+    struct bowtie *t = arg;
     for (int i = 0; i < n; i++)
         for (int j = 0; j < t->size; j += AT_ONCE) {
             MPI_Request requests[2 * AT_ONCE];
@@ -58,7 +58,7 @@ static void all_to_all(void *arg, int n)
         }
 }
 
-static void check_bowtie(struct ib_rank *r, struct tie *t)
+static void check_bowtie(struct ib_rank *r, struct bowtie *t)
 {
     size_t bytes = (size_t)t->bytes;
     for (unsigned round = 0; round < 3; round++) {
@@ -66,113 +66,121 @@ static void check_bowtie(struct ib_rank *r, struct tie *t)
         memset(t->in, (int)round, bytes);
         rendezvous_bowtie(t, 1);
         r->bench.errors += bench_check(t->in, bytes - 1, 2 * round + (unsigned)t->peer);
-        const char last = t->change ? (char)t->turn : PUTNR_CONSTANT; /* ends are in step */
+        const char last = t->change ? (char)t->turn : PUTNR_CONSTANT; /* both ends count the same turns */
         r->bench.errors += t->in[bytes - 1] != last;
     }
 }
 
-static void check_all_to_all(struct ib_rank *r, struct tie *t)
+static void check_all_to_all(struct ib_rank *r, struct bowtie *t)
 {
     size_t bytes = (size_t)t->bytes;
     bench_fill(t->out, bytes, 7 + (unsigned)t->me);
     memset(t->in, 0, bytes * (size_t)t->size);
-    all_to_all(t, 1);
+    rendezvous_all_to_all(t, 1);
     for (int from = 0; from < t->size; from++)
         r->bench.errors += bench_check(t->in + (size_t)from * bytes, bytes, 7 + (unsigned)from);
 }
 
-static void rendezvous_rank(struct ib_rank *r)
+static void rendezvous_run_rank(struct ib_rank *r)
 {
-    struct tie t = {.me = r->bench.rank, .size = r->bench.size, .peer = (r->bench.size / 2) ^ r->bench.rank};
-    bool all = ib_number(r, "alltoall", 0) != 0;
-    t.change = ib_number(r, "change", 0) != 0;
+    struct bowtie t = {
+        .me = r->bench.rank, .size = r->bench.size, .peer = (r->bench.size / 2) ^ r->bench.rank};
+    bool all = ib_read_argument(r, "alltoall", 0) != 0;
+    t.change = ib_read_argument(r, "change", 0) != 0;
     for (int i = 0; i < NSIZES; i += r->quick ? QUICK_STEP : 1) {
         struct bench_stats s;
         t.bytes = (int)sizes[i];
         t.out = bench_alloc(sizes[i]);
         t.in = bench_alloc(sizes[i] * (all ? (size_t)t.size : 1));
         (all ? check_all_to_all : check_bowtie)(r, &t);
-        bench_measure(&r->bench, MPI_COMM_WORLD, true, all ? all_to_all : rendezvous_bowtie, &t, &s);
+        bench_measure(&r->bench, MPI_COMM_WORLD, true, all ? rendezvous_all_to_all : rendezvous_bowtie, &t,
+                      &s);
         (all ? check_all_to_all : check_bowtie)(r, &t);
-        ib_report(r, IB_TIME, s.min * 1e6, "time.%zu", sizes[i]);
+        ib_report_figure(r, IB_TIME, s.min * 1e6, "time.%zu", sizes[i]);
         free(t.in);
         free(t.out);
     }
     double offered = ib_counter("p2p_rendezvous_put") + ib_counter("p2p_rendezvous_putnr");
-    ib_report(r, IB_COUNT, ib_together(r, offered), "offered");
-    ib_report(r, IB_COUNT, ib_together(r, ib_counter("p2p_offer_notifications")), "notified");
+    ib_report_figure(r, IB_COUNT, ib_sum_over_ranks(r, offered), "offered");
+    ib_report_figure(r, IB_COUNT, ib_sum_over_ranks(r, ib_counter("p2p_offer_notifications")), "notified");
 }
 
 static const char *const protocols[] = {"rput", "getcqe", "get", "putnr", "put", "r3"};
 enum { RPUT, GETCQE, GET, PUTNR, PUT, R3, NPROTOCOLS };
 
-static struct ib_figures *rendezvous_run(struct ib_driver *d, int protocol, int ranks, bool all, bool change)
+static struct ib_figures *rendezvous_run_job(struct ib_driver *d, int protocol, int ranks, bool all,
+                                             bool change)
 {
     char settings[160];
     snprintf(settings, sizeof(settings), "FISHPLATE_EAGER_MAX=64 FISHPLATE_RENDEZVOUS=%s%s",
              protocols[protocol], ranks > d->cores ? " FISHPLATE_LAB=LAST_BYTE_POLL=always" : "");
-    return ib_run(d,
-                  &(struct ib_job){.topic = "rendezvous", .ranks = ranks, .nodes = 2, .settings = settings},
-                  "alltoall=%d change=%d", all, change);
+    return ib_run_job(
+        d, &(struct ib_job){.topic = "rendezvous", .ranks = ranks, .nodes = 2, .settings = settings},
+        "alltoall=%d change=%d", all, change);
 }
 
-/* The largest part by which `a` is faster than `b`, in percent. */
+/* The largest advantage in time of `a` over `b` over all sizes, in percent. */
 static double rendezvous_speedup(struct ib_figures *a, struct ib_figures *b)
 {
     double most = -1000;
     for (int i = 0; i < NSIZES; i++) {
-        double saved = (1 - ib_figure(a, "time.%zu", sizes[i]) / ib_figure(b, "time.%zu", sizes[i])) * 100;
+        double saved =
+            (1 - ib_find_figure(a, "time.%zu", sizes[i]) / ib_find_figure(b, "time.%zu", sizes[i])) * 100;
         if (!isnan(saved) && saved > most)
             most = saved;
     }
     return most;
 }
 
-/* Put and putnr are faster because they send no notification to the receiver. The share of notified messages shows whether the
- * measurement had that. If ranks share cores the library does not poll for the last byte unless it is set to. */
+/* Put and putnr are faster because the sender does not notify the receiver. The share of notified messages
+ * shows whether this held in the measurement: if ranks share cores, the library polls for the last byte only
+ * if LAST_BYTE_POLL is set. */
 static void rendezvous_print_polling(struct ib_table *t, const struct ib_driver *d, int ranks,
                                      const struct ib_figures *putnr, const struct ib_figures *put)
 {
-    ib_ours(t,
-            "putnr notified its receivers of %.0f %% of the messages, put of %.0f %%: the rest was found by "
-            "polling the last byte.",
-            100 * ib_figure(putnr, "notified") / ib_figure(putnr, "offered"),
-            100 * ib_figure(put, "notified") / ib_figure(put, "offered"));
+    ib_table_add_remark(
+        t,
+        "putnr notified its receivers of %.0f %% of the messages, put of %.0f %%: the rest was found by "
+        "polling the last byte.",
+        100 * ib_find_figure(putnr, "notified") / ib_find_figure(putnr, "offered"),
+        100 * ib_find_figure(put, "notified") / ib_find_figure(put, "offered"));
     if (ranks > d->cores)
-        ib_ours(
+        ib_table_add_remark(
             t,
             "%d ranks share %d cores: polling is forced (FISHPLATE_LAB=LAST_BYTE_POLL=always); by default it "
             "is off there, and put and putnr are the same. Ranks take turns, so compare columns, not tables.",
             ranks, d->cores);
 }
 
-static void rendezvous_run_six(struct ib_driver *d, int ranks, bool all, const char *title, const char *paper)
+static void rendezvous_compare_six(struct ib_driver *d, int ranks, bool all, const char *title,
+                                   const char *paper)
 {
     struct ib_figures *f[NPROTOCOLS];
     struct ib_table *t = ib_table_open(d, title, paper);
-    ib_column(t, "bytes");
+    ib_table_add_column(t, "bytes");
     for (int p = 0; p < NPROTOCOLS; p++) {
-        ib_column(t, "%s", protocols[p]);
-        f[p] = rendezvous_run(d, p, ranks, all, true);
+        ib_table_add_column(t, "%s", protocols[p]);
+        f[p] = rendezvous_run_job(d, p, ranks, all, true);
     }
     for (int i = 0; i < NSIZES; i += d->quick ? QUICK_STEP : 1) {
-        ib_cell(t, "%zu", sizes[i]);
+        ib_table_add_cell(t, "%zu", sizes[i]);
         for (int p = 0; p < NPROTOCOLS; p++)
-            ib_cell_number(t, ib_figure(f[p], "time.%zu", sizes[i]), 2);
+            ib_table_add_number(t, ib_find_figure(f[p], "time.%zu", sizes[i]), 2);
     }
-    ib_ours(t,
-            "at its best put is %.0f %% faster than get, get %.0f %% faster than getcqe; against rput, put "
-            "%.0f %% "
-            "and get %.0f %%.",
-            rendezvous_speedup(f[PUT], f[GET]), rendezvous_speedup(f[GET], f[GETCQE]),
-            rendezvous_speedup(f[PUT], f[RPUT]), rendezvous_speedup(f[GET], f[RPUT]));
+    ib_table_add_remark(
+        t,
+        "at its best put is %.0f %% faster than get, get %.0f %% faster than getcqe; against rput, put "
+        "%.0f %% "
+        "and get %.0f %%.",
+        rendezvous_speedup(f[PUT], f[GET]), rendezvous_speedup(f[GET], f[GETCQE]),
+        rendezvous_speedup(f[PUT], f[RPUT]), rendezvous_speedup(f[GET], f[RPUT]));
     rendezvous_print_polling(t, d, ranks, f[PUTNR], f[PUT]);
     ib_table_close(t);
     for (int p = 0; p < NPROTOCOLS; p++)
         ib_figures_free(f[p]);
 }
 
-static void worst_case(struct ib_driver *d, int ranks, const char *title)
+static void rendezvous_print_worst_case(struct ib_driver *d, int ranks, const char *title)
 {
     static const char *const names[] = {"putnr, same byte", "put, same byte", "putnr, changed",
                                         "put, changed"};
@@ -181,48 +189,51 @@ static void worst_case(struct ib_driver *d, int ranks, const char *title)
         d, title,
         "where the last byte is what the receive buffer holds, putnr must send one message more: put is "
         "up to 24.6 % faster.");
-    ib_column(t, "bytes");
+    ib_table_add_column(t, "bytes");
     for (int i = 0; i < 4; i++) {
-        f[i] = rendezvous_run(d, i % 2 ? PUT : PUTNR, ranks, false, i >= 2);
-        ib_column(t, "%s", names[i]);
+        f[i] = rendezvous_run_job(d, i % 2 ? PUT : PUTNR, ranks, false, i >= 2);
+        ib_table_add_column(t, "%s", names[i]);
     }
     for (int i = 0; i < NSIZES; i += d->quick ? QUICK_STEP : 1) {
-        ib_cell(t, "%zu", sizes[i]);
+        ib_table_add_cell(t, "%zu", sizes[i]);
         for (int k = 0; k < 4; k++)
-            ib_cell_number(t, ib_figure(f[k], "time.%zu", sizes[i]), 2);
+            ib_table_add_number(t, ib_find_figure(f[k], "time.%zu", sizes[i]), 2);
     }
-    ib_ours(t, "with the same byte put is up to %.0f %% faster than putnr; with another, up to %.0f %%.",
-            rendezvous_speedup(f[1], f[0]), rendezvous_speedup(f[3], f[2]));
+    ib_table_add_remark(
+        t, "with the same byte put is up to %.0f %% faster than putnr; with another, up to %.0f %%.",
+        rendezvous_speedup(f[1], f[0]), rendezvous_speedup(f[3], f[2]));
     for (int i = 0; i < 4; i++)
-        ib_ours(t, "%s: one more message for %.0f of %.0f.", names[i], ib_figure(f[i], "notified"),
-                ib_figure(f[i], "offered"));
+        ib_table_add_remark(t, "%s: one more message for %.0f of %.0f.", names[i],
+                            ib_find_figure(f[i], "notified"), ib_find_figure(f[i], "offered"));
     ib_table_close(t);
     for (int i = 0; i < 4; i++)
         ib_figures_free(f[i]);
 }
 
-static void rendezvous_tables(struct ib_driver *d)
+static void rendezvous_print_tables(struct ib_driver *d)
 {
     static const char *const bowtie_paper = "get is like getcqe; put is up to 16 % faster than get; put and "
                                             "get up to 38 % and 26 % faster than rput "
                                             "(as MVAPICH2 does it).";
-    rendezvous_run_six(d, 2, false, "BOWTIE, 1 pair: us for a message each way [Takagi13 figs 6, 8, 11]",
-                       bowtie_paper);
-    worst_case(d, 2, "BOWTIE, 1 pair, the last byte as it was and changed: us [Takagi13 fig. 7]");
+    rendezvous_compare_six(d, 2, false, "BOWTIE, 1 pair: us for a message each way [Takagi13 figs 6, 8, 11]",
+                           bowtie_paper);
+    rendezvous_print_worst_case(d, 2,
+                                "BOWTIE, 1 pair, the last byte as it was and changed: us [Takagi13 fig. 7]");
     if (d->quick)
         return;
-    rendezvous_run_six(d, 4, false, "BOWTIE, 2 pairs: us [Takagi13 figs 6, 8, 11]", bowtie_paper);
-    rendezvous_run_six(d, 8, false, "BOWTIE, 4 pairs: us [Takagi13 figs 6, 8, 11]", bowtie_paper);
-    rendezvous_run_six(d, 16, false, "BOWTIE, 8 pairs: us [Takagi13 figs 6, 8, 11]", bowtie_paper);
-    rendezvous_run_six(d, 32, false, "BOWTIE, 16 pairs: us [Takagi13 figs 6, 8, 11]", bowtie_paper);
-    worst_case(d, 32, "BOWTIE, 16 pairs, the last byte as it was and changed: us [Takagi13 fig. 7]");
-    rendezvous_run_six(d, 8, true, "All-to-all of 8 ranks on 2 nodes: us [Takagi13 fig. 9]",
-                       "put is up to 26 % faster than get.");
+    rendezvous_compare_six(d, 4, false, "BOWTIE, 2 pairs: us [Takagi13 figs 6, 8, 11]", bowtie_paper);
+    rendezvous_compare_six(d, 8, false, "BOWTIE, 4 pairs: us [Takagi13 figs 6, 8, 11]", bowtie_paper);
+    rendezvous_compare_six(d, 16, false, "BOWTIE, 8 pairs: us [Takagi13 figs 6, 8, 11]", bowtie_paper);
+    rendezvous_compare_six(d, 32, false, "BOWTIE, 16 pairs: us [Takagi13 figs 6, 8, 11]", bowtie_paper);
+    rendezvous_print_worst_case(
+        d, 32, "BOWTIE, 16 pairs, the last byte as it was and changed: us [Takagi13 fig. 7]");
+    rendezvous_compare_six(d, 8, true, "All-to-all of 8 ranks on 2 nodes: us [Takagi13 fig. 9]",
+                           "put is up to 26 % faster than get.");
 }
 
 const struct ib_topic ib_rendezvous = {
     .name = "rendezvous",
     .doc = "six rendezvous protocols: BOWTIE with 1 to 16 pairs, PUTNR's worst case, all-to-all",
-    .rank = rendezvous_rank,
-    .tables = rendezvous_tables,
+    .rank = rendezvous_run_rank,
+    .tables = rendezvous_print_tables,
 };

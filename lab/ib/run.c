@@ -48,7 +48,7 @@ static void run_store_figure(struct ib_figures *f, char kind, const char *name, 
     f->list[f->n++].value = value;
 }
 
-double ib_figure(const struct ib_figures *f, const char *name, ...)
+double ib_find_figure(const struct ib_figures *f, const char *name, ...)
 {
     char wanted[NAME_MAX_LEN];
     va_list ap;
@@ -67,21 +67,22 @@ void ib_figures_free(struct ib_figures *f)
     free(f);
 }
 
-static void run_progress(struct ib_driver *d, const struct ib_job *job, int repetition)
+static void run_print_progress(struct ib_driver *d, const struct ib_job *job, int repetition)
 {
     if (d->terminal)
         fprintf(stderr, "\r\033[K%s: %d ranks, run %d, %s (%.0f s)", job->topic, job->ranks, repetition + 1,
                 job->peer          ? job->peer->name
                 : job->settings[0] ? job->settings
                                    : "defaults",
-                ib_now() - d->started);
+                ib_now_seconds() - d->started);
     else if (strcmp(d->doing, job->topic) != 0)
-        fprintf(stderr, "fishplate-lab %s: %s (%.0f s)\n", d->command, job->topic, ib_now() - d->started);
+        fprintf(stderr, "fishplate-lab %s: %s (%.0f s)\n", d->command, job->topic,
+                ib_now_seconds() - d->started);
     snprintf(d->doing, sizeof(d->doing), "%s", job->topic);
 }
 
-/* Cuts text at spaces, in place; `before` goes in front of each word. */
-static int run_split(char *text, const char *before, char **argv, int n)
+/* Cuts text at spaces, in place, and puts the word `before` in front of each part. */
+static int run_split_words(char *text, const char *before, char **argv, int n)
 {
     for (char *save = NULL, *word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
         if (n + 2 >= ARGUMENTS_MAX)
@@ -111,17 +112,17 @@ static void exec_job(struct ib_driver *d, const struct ib_job *job, char *args)
         argv[n++] = "-hcas";
         argv[n++] = (char *)job->hcas;
     }
-    if (job->in_turn) {
+    if (job->alternate_nodes) {
         argv[n++] = "-map-by";
         argv[n++] = "node";
     }
     if (settings)
-        n = run_split(settings, "-genv", argv, n);
+        n = run_split_words(settings, "-genv", argv, n);
     argv[n++] = d->program;
     argv[n++] = (char *)d->command;
     argv[n++] = "rank";
     argv[n++] = (char *)job->topic;
-    n = run_split(args, NULL, argv, n);
+    n = run_split_words(args, NULL, argv, n);
     argv[n] = NULL;
     unsetenv("FISHPLATE_STATS");
     execv(d->mpiexec, argv);
@@ -130,7 +131,7 @@ static void exec_job(struct ib_driver *d, const struct ib_job *job, char *args)
 }
 
 /* Reads the output of the job's rank 0: figures; other lines go to the user. */
-static void listen_to(struct ib_driver *d, FILE *in, struct ib_figures *f)
+static void run_read_output(struct ib_driver *d, FILE *in, struct ib_figures *f)
 {
     char line[512], name[NAME_MAX_LEN], kind;
     double value;
@@ -143,7 +144,7 @@ static void listen_to(struct ib_driver *d, FILE *in, struct ib_figures *f)
             fputs(line, stderr);
 }
 
-static bool run_once(struct ib_driver *d, const struct ib_job *job, char *args, struct ib_figures *f)
+static bool run_job_once(struct ib_driver *d, const struct ib_job *job, char *args, struct ib_figures *f)
 {
     int fd[2], status = -1;
     if (pipe(fd) != 0)
@@ -161,7 +162,7 @@ static bool run_once(struct ib_driver *d, const struct ib_job *job, char *args, 
     close(fd[1]);
     FILE *in = fdopen(fd[0], "r");
     if (child > 0 && in)
-        listen_to(d, in, f);
+        run_read_output(d, in, f);
     if (in)
         fclose(in);
     if (child > 0)
@@ -169,7 +170,7 @@ static bool run_once(struct ib_driver *d, const struct ib_job *job, char *args, 
     return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-struct ib_figures *ib_run(struct ib_driver *d, const struct ib_job *job, const char *args, ...)
+struct ib_figures *ib_run_job(struct ib_driver *d, const struct ib_job *job, const char *args, ...)
 {
     struct ib_figures *f = calloc(1, sizeof(*f));
     int repeat = job->repeat ? job->repeat : d->repeat;
@@ -182,12 +183,12 @@ struct ib_figures *ib_run(struct ib_driver *d, const struct ib_job *job, const c
     va_end(ap);
     snprintf(text + used, sizeof(text) - (size_t)used, " quick=%d", d->quick);
     for (int i = 0; i < repeat; i++) {
-        run_progress(d, job, i);
+        run_print_progress(d, job, i);
         d->jobs++;
-        if (run_once(d, job, text, f))
+        if (run_job_once(d, job, text, f))
             continue;
         if (job->peer) {
-            ib_peers_failed(job->peer);
+            ib_peers_report_failure(job->peer);
             break;
         }
         d->failures++;
@@ -197,8 +198,9 @@ struct ib_figures *ib_run(struct ib_driver *d, const struct ib_job *job, const c
                 "rank %s "
                 "%s\n",
                 d->terminal ? "\r\033[K" : "", d->command, job->ranks, job->nodes,
-                job->in_turn ? " -map-by node" : "", job->hcas ? " -hcas " : "", job->hcas ? job->hcas : "",
-                job->settings[0] ? job->settings : "the default tunables", d->command, job->topic, text);
+                job->alternate_nodes ? " -map-by node" : "", job->hcas ? " -hcas " : "",
+                job->hcas ? job->hcas : "", job->settings[0] ? job->settings : "the default tunables",
+                d->command, job->topic, text);
         break;
     }
     return f;

@@ -11,7 +11,7 @@
 #include "ib.h"
 #include "cli/number.h"
 
-enum { COLUMNS_MAX = 16, TEXT_MAX = 400, SAID_MAX = 8 };
+enum { COLUMNS_MAX = 16, TEXT_MAX = 400, REMARKS_MAX = 8 };
 
 struct ib_table {
     struct ib_driver *driver;
@@ -20,11 +20,11 @@ struct ib_table {
     int ncolumns;
     char **cells;
     int ncells;
-    char *said[SAID_MAX];
-    int nsaid;
+    char *remarks[REMARKS_MAX];
+    int nremarks;
 };
 
-static char *table_formatted(const char *fmt, va_list ap)
+static char *table_format_text(const char *fmt, va_list ap)
 {
     char text[TEXT_MAX];
     vsnprintf(text, sizeof(text), fmt, ap);
@@ -43,17 +43,17 @@ struct ib_table *ib_table_open(struct ib_driver *d, const char *title, const cha
     return t;
 }
 
-void ib_column(struct ib_table *t, const char *name, ...)
+void ib_table_add_column(struct ib_table *t, const char *name, ...)
 {
     va_list ap;
     if (t->ncolumns == COLUMNS_MAX)
         abort();
     va_start(ap, name);
-    t->columns[t->ncolumns++] = table_formatted(name, ap);
+    t->columns[t->ncolumns++] = table_format_text(name, ap);
     va_end(ap);
 }
 
-void ib_cell(struct ib_table *t, const char *text, ...)
+void ib_table_add_cell(struct ib_table *t, const char *text, ...)
 {
     va_list ap;
     if (t->ncells % 64 == 0) {
@@ -62,29 +62,29 @@ void ib_cell(struct ib_table *t, const char *text, ...)
             abort();
     }
     va_start(ap, text);
-    t->cells[t->ncells++] = table_formatted(text, ap);
+    t->cells[t->ncells++] = table_format_text(text, ap);
     va_end(ap);
 }
 
-void ib_cell_number(struct ib_table *t, double value, int digits)
+void ib_table_add_number(struct ib_table *t, double value, int digits)
 {
     if (isnan(value))
-        ib_cell(t, "-");
+        ib_table_add_cell(t, "-");
     else
-        ib_cell(t, "%.*f", digits, value);
+        ib_table_add_cell(t, "%.*f", digits, value);
 }
 
-void ib_ours(struct ib_table *t, const char *text, ...)
+void ib_table_add_remark(struct ib_table *t, const char *text, ...)
 {
     va_list ap;
-    if (t->nsaid == SAID_MAX)
+    if (t->nremarks == REMARKS_MAX)
         return;
     va_start(ap, text);
-    t->said[t->nsaid++] = table_formatted(text, ap);
+    t->remarks[t->nremarks++] = table_format_text(text, ap);
     va_end(ap);
 }
 
-static void print_text(const struct ib_table *t)
+static void table_print_text(const struct ib_table *t)
 {
     int width[COLUMNS_MAX];
     for (int c = 0; c < t->ncolumns; c++) {
@@ -103,12 +103,12 @@ static void print_text(const struct ib_table *t)
     }
     printf("\n\nOver:  %s\n", t->driver->adapter);
     printf("Paper: %s\n", t->paper);
-    for (int i = 0; i < t->nsaid; i++)
-        printf("Here:  %s\n", t->said[i]);
+    for (int i = 0; i < t->nremarks; i++)
+        printf("Here:  %s\n", t->remarks[i]);
 }
 
 /* Writes a cell; numeric text becomes a JSON number. */
-static void write_cell(struct json *j, const char *text)
+static void table_write_cell(struct json *j, const char *text)
 {
     double value;
     if (number_parse_real(text, -DBL_MAX, DBL_MAX, &value))
@@ -117,7 +117,7 @@ static void write_cell(struct json *j, const char *text)
         json_string(j, NULL, text);
 }
 
-static void write_list(struct json *j, const char *key, char *const *texts, int n)
+static void table_write_list(struct json *j, const char *key, char *const *texts, int n)
 {
     json_array(j, key);
     for (int i = 0; i < n; i++)
@@ -125,20 +125,20 @@ static void write_list(struct json *j, const char *key, char *const *texts, int 
     json_end(j);
 }
 
-static void print_json(const struct ib_table *t)
+static void table_print_json(const struct ib_table *t)
 {
     struct json *j = &t->driver->document;
     json_object(j, NULL);
     json_string(j, "title", t->title);
     json_string(j, "adapter", t->driver->adapter);
     json_string(j, "paper", t->paper);
-    write_list(j, "here", t->said, t->nsaid);
-    write_list(j, "columns", t->columns, t->ncolumns);
+    table_write_list(j, "here", t->remarks, t->nremarks);
+    table_write_list(j, "columns", t->columns, t->ncolumns);
     json_array(j, "rows");
     for (int i = 0; i < t->ncells; i++) {
         if (i % t->ncolumns == 0)
             json_array(j, NULL);
-        write_cell(j, t->cells[i]);
+        table_write_cell(j, t->cells[i]);
         if (i % t->ncolumns == t->ncolumns - 1)
             json_end(j);
     }
@@ -151,17 +151,17 @@ void ib_table_close(struct ib_table *t)
     if (t->driver->terminal)
         fprintf(stderr, "\r\033[K");
     if (t->driver->json)
-        print_json(t);
+        table_print_json(t);
     else
-        print_text(t);
+        table_print_text(t);
     fflush(stdout);
     t->driver->tables++;
     for (int i = 0; i < t->ncolumns; i++)
         free(t->columns[i]);
     for (int i = 0; i < t->ncells; i++)
         free(t->cells[i]);
-    for (int i = 0; i < t->nsaid; i++)
-        free(t->said[i]);
+    for (int i = 0; i < t->nremarks; i++)
+        free(t->remarks[i]);
     free(t->cells);
     free(t);
 }

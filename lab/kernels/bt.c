@@ -1,6 +1,6 @@
-/* bt.c: BT: the equations of a gas, solved implicitly direction by direction. Its multi-partition gives each rank one cell in
- * every slab: messages are few and large, and all ranks send at once, where LU's pipeline sends many small ones.
- * [Liu04 9.2] measures it and SP.
+/* bt.c: BT: the equations of a gas, solved implicitly direction by direction. Its multi-partition gives each
+ * rank one cell in every slab: the messages are few and large, and all ranks send at the same time, whereas
+ * LU's pipeline sends many small ones. [Liu04 9.2] measures BT and SP.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "adi.h"
@@ -38,7 +38,7 @@ static const struct adi_problem problems[CLASS_COUNT] = {
 
 static bool bt_accepts_ranks(int ranks, enum kernel_class class)
 {
-    return adi_takes(&problems[class], ranks);
+    return adi_accepts_ranks(&problems[class], ranks);
 }
 
 static void run_bt(struct kernel_run *run, struct kernel_result *out)
@@ -46,7 +46,7 @@ static void run_bt(struct kernel_run *run, struct kernel_result *out)
     const struct adi_problem *p = &problems[run->class];
     const double n = p->n;
     adi_run(run, &bt_method, p, out);
-    /* The specification's count of operations. */
+    /* Number of operations as given in the specification. */
     out->amount = p->iterations * (3478.8 * n * n * n - 17655.7 * n * n + 28023.7 * n) * 1e-6;
 }
 
@@ -56,6 +56,6 @@ const struct kernel kernel_bt = {
         "gas flow equations solved direction by direction; large messages between cells of a multi-partition",
     .unit = "Mflop/s",
     .ranks = "square numbers that give each rank's cells at least 3 grid points in each direction",
-    .takes = bt_accepts_ranks,
+    .accepts_ranks = bt_accepts_ranks,
     .run = run_bt,
 };

@@ -1,4 +1,4 @@
-/* bt_solve.c: BT's systems along a line: block tridiagonal, a block of five by five values a point.
+/* bt_solve.c: BT's equation systems along a line: block tridiagonal, with blocks of five by five values.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -7,7 +7,7 @@
 
 enum { BT_BLOCK = GAS_M * GAS_M };
 
-/* c and r divided by b, which is lost. Its diagonal dominates: no pivots are sought. */
+/* c = b^-1 c and r = b^-1 r; b is overwritten. The diagonal of b dominates, so no pivoting is needed. */
 static void bt_solve_divide(double b[BT_BLOCK], double c[BT_BLOCK], double r[GAS_M])
 {
     for (int p = 0; p < GAS_M; p++) {
@@ -43,14 +43,15 @@ static void bt_solve_subtract(const double a[BT_BLOCK], const double c[BT_BLOCK]
         }
 }
 
-/* The derivatives at a point. A line needs those of three points at a time. */
+/* Derivatives at a point. A line needs the derivatives of three points at a time. */
 struct blocks {
     double flux[GAS_M][GAS_M], twice[GAS_M][GAS_M];
 };
 
-/* One row of the system: the blocks of the point before, of the point itself and of the one after. */
-static void make_row(const struct adi_grid *g, const struct blocks *before, const struct blocks *at,
-                     const struct blocks *after, double a[BT_BLOCK], double b[BT_BLOCK], double c[BT_BLOCK])
+/* One row of the system: the blocks of the preceding point, of the point itself and of the next point. */
+static void bt_make_row(const struct adi_grid *g, const struct blocks *before, const struct blocks *at,
+                        const struct blocks *after, double a[BT_BLOCK], double b[BT_BLOCK],
+                        double c[BT_BLOCK])
 {
     const double t1 = g->dt / (g->mesh.step * g->mesh.step), t2 = g->dt / (2 * g->mesh.step);
     for (int i = 0; i < GAS_M; i++)
@@ -61,8 +62,8 @@ static void make_row(const struct adi_grid *g, const struct blocks *before, cons
         }
 }
 
-/* `carry`: the block and the vector of the last point of the cell before, then of this one. The given point before the first
- * does not change: zeros. */
+/* `carry`: block and vector of the last point of the preceding cell; replaced by those of this cell. Zeros
+ * before the first point, whose value is given. */
 static void bt_solve_eliminate(const struct adi_grid *g, const struct adi_line *l, double *carry)
 {
     const struct adi_cell *cell = l->cell;
@@ -70,13 +71,14 @@ static void bt_solve_eliminate(const struct adi_grid *g, const struct adi_line *
     const ptrdiff_t stride = (ptrdiff_t)(l->stride * GAS_M);
     struct blocks three[3];
     for (int i = l->from - 1; i <= l->from; i++)
-        gas_blocks(u + i * stride, l->direction, three[(i + 3) % 3].flux, three[(i + 3) % 3].twice);
+        gas_derivative_blocks(u + i * stride, l->direction, three[(i + 3) % 3].flux,
+                              three[(i + 3) % 3].twice);
     for (int i = l->from; i < l->to; i++) {
         size_t at = l->first + (size_t)i * l->stride;
         struct blocks *after = &three[(i + 1) % 3];
-        double a[BT_BLOCK], b[BT_BLOCK], *next = cell->kept + at * BT_BLOCK, *r = cell->rhs + at * GAS_M;
-        gas_blocks(u + (i + 1) * stride, l->direction, after->flux, after->twice);
-        make_row(g, &three[(i + 2) % 3], &three[i % 3], after, a, b, next);
+        double a[BT_BLOCK], b[BT_BLOCK], *next = cell->saved + at * BT_BLOCK, *r = cell->rhs + at * GAS_M;
+        gas_derivative_blocks(u + (i + 1) * stride, l->direction, after->flux, after->twice);
+        bt_make_row(g, &three[(i + 2) % 3], &three[i % 3], after, a, b, next);
         bt_solve_subtract(a, c, v, b, r);
         bt_solve_divide(b, next, r);
         c = next;
@@ -88,7 +90,7 @@ static void bt_solve_eliminate(const struct adi_grid *g, const struct adi_line *
     }
 }
 
-/* `carry`: the vector of the first point of the cell after, then of this one. */
+/* `carry`: vector of the first point of the next cell; replaced by that of this cell. */
 static void bt_solve_substitute(const struct adi_grid *g, const struct adi_line *l, double *carry)
 {
     (void)g;
@@ -96,7 +98,7 @@ static void bt_solve_substitute(const struct adi_grid *g, const struct adi_line 
     const double *v = carry;
     for (int i = l->to - 1; i >= l->from; i--) {
         size_t at = l->first + (size_t)i * l->stride;
-        const double *c = cell->kept + at * BT_BLOCK;
+        const double *c = cell->saved + at * BT_BLOCK;
         double *r = cell->rhs + at * GAS_M;
         for (int m = 0; m < GAS_M; m++)
             for (int k = 0; k < GAS_M; k++)
@@ -108,7 +110,7 @@ static void bt_solve_substitute(const struct adi_grid *g, const struct adi_line 
 }
 
 const struct adi_method bt_method = {
-    .kept = BT_BLOCK, /* the block that couples a point to the next one */
+    .saved = BT_BLOCK, /* the block that couples a point to the next point */
     .up = BT_BLOCK + GAS_M,
     .down = GAS_M,
     .eliminate = bt_solve_eliminate,

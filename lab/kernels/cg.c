@@ -1,6 +1,7 @@
-/* cg.c: conjugate gradient: the smallest eigenvalue of a sparse matrix by inverse iteration, 25 steps of CG for each
- * solution [NPB94]. The matrix lies on a grid of ranks; each product sums along a row of the grid and then crosses to
- * the partner at the transposed place, so it sends many messages of middle size to a few peers, and waits for each.
+/* cg.c: conjugate gradient: the smallest eigenvalue of a sparse matrix by inverse iteration, 25 steps of CG
+ * for each solution [NPB94]. The matrix lies on a grid of ranks. Each product is summed along a row of the
+ * grid and then exchanged with the partner at the transposed place, so the kernel sends many medium-sized
+ * messages to a few peers and waits for each.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -23,26 +24,26 @@ static const struct {
     [CLASS_B] = {75000, 13, 75, 60, 22.712745482631},
 };
 
-/* A rank's place: `high` rows of `wide` ranks, wide = high or 2 high. A vector is cut into `wide` parts; a rank has the
- * part of its column, as all ranks of that column do. */
+/* A rank's place in a grid of `high` rows of `wide` ranks each; wide is high or 2 high. A vector is cut into
+ * `wide` parts; all ranks of a grid column have the same part. */
 struct grid {
     struct kernel_run *run;
     int high, wide, row, column;
-    int partner; /* has the product's part that this rank needs, and needs the one that it has */
+    int partner; /* has the part of the product that this rank needs, and needs this rank's part */
     struct cg_shape shape;
     struct cg_matrix matrix;
-    int part;        /* entries of a vector here */
-    int cut;         /* where the part that the partner needs begins in this rank's rows */
-    double *product; /* rows of the block */
-    double *other;   /* the same, from another rank of the grid's row */
+    int part;        /* number of vector entries on this rank */
+    int cut;         /* first row of this rank's product that the partner needs */
+    double *product; /* rows of this rank's block */
+    double *other;   /* rows received from another rank of the same grid row */
 };
 
-static int cut_of(int n, int i, int of)
+static int cg_part_begin(int n, int i, int of)
 {
     return (int)((long)n * i / of);
 }
 
-static void grid_make(struct grid *g, struct kernel_run *run)
+static void cg_grid_make(struct grid *g, struct kernel_run *run)
 {
     int n = classes[run->class].n;
     *g = (struct grid){.run = run, .high = 1, .wide = 1};
@@ -61,26 +62,27 @@ static void grid_make(struct grid *g, struct kernel_run *run)
         .n = n,
         .nonzero = classes[run->class].nonzero,
         .shift = classes[run->class].shift,
-        .row0 = cut_of(n, g->row, g->high),
-        .row1 = cut_of(n, g->row + 1, g->high),
-        .col0 = cut_of(n, g->column, g->wide),
-        .col1 = cut_of(n, g->column + 1, g->wide),
+        .row0 = cg_part_begin(n, g->row, g->high),
+        .row1 = cg_part_begin(n, g->row + 1, g->high),
+        .col0 = cg_part_begin(n, g->column, g->wide),
+        .col1 = cg_part_begin(n, g->column + 1, g->wide),
     };
     g->part = g->shape.col1 - g->shape.col0;
-    g->cut = cut_of(n, column_there, g->wide) - g->shape.row0;
+    g->cut = cg_part_begin(n, column_there, g->wide) - g->shape.row0;
     cg_matrix_make(run, &g->shape, &g->matrix);
     g->product = kernel_alloc(run, (size_t)g->matrix.rows * sizeof(double));
-    g->other = kernel_alloc(run, ((size_t)g->matrix.rows + 1) * sizeof(double)); /* of one row: two sums */
+    /* one entry more than rows: sums of two values need two */
+    g->other = kernel_alloc(run, ((size_t)g->matrix.rows + 1) * sizeof(double));
 }
 
-static void grid_free(struct grid *g)
+static void cg_grid_free(struct grid *g)
 {
     cg_matrix_free(&g->matrix);
     free(g->product);
     free(g->other);
 }
 
-/* In the calls of the original. */
+/* Uses the same MPI calls as the original: MPI_Irecv, MPI_Send, MPI_Wait. */
 static void cg_exchange(struct grid *g, int peer, int tag, const double *out, int out_count, double *in,
                         int in_count)
 {
@@ -90,9 +92,9 @@ static void cg_exchange(struct grid *g, int peer, int tag, const double *out, in
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
-/* Sums along the grid's row by recursive doubling, from the distance `first` on; every rank of the row has the same bits afterwards, since both
- * partners of a step add the same two numbers. */
-static void sum_along_row(struct grid *g, int first, double *v, int n)
+/* Sums along the grid row by recursive doubling, beginning with distance `first`. Both partners of a step add
+ * the same two numbers, so every rank of the row has bitwise identical results. */
+static void cg_sum_along_row(struct grid *g, int first, double *v, int n)
 {
     for (int step = first; step < g->wide; step *= 2) {
         int peer = g->row * g->wide + (g->column ^ step);
@@ -102,7 +104,7 @@ static void sum_along_row(struct grid *g, int first, double *v, int n)
     }
 }
 
-static double local_dot(const struct grid *g, const double *a, const double *b)
+static double cg_local_dot(const struct grid *g, const double *a, const double *b)
 {
     double sum = 0;
     for (int i = 0; i < g->part; i++)
@@ -112,14 +114,15 @@ static double local_dot(const struct grid *g, const double *a, const double *b)
 
 static double cg_dot(struct grid *g, const double *a, const double *b)
 {
-    double sum = local_dot(g, a, b);
-    sum_along_row(g, 1, &sum, 1);
+    double sum = cg_local_dot(g, a, b);
+    cg_sum_along_row(g, 1, &sum, 1);
     return sum;
 }
 
-/* Sums `count` rows of the product from the cut on along the grid's row: what this rank's partner needs. In a grid that is twice as
- * wide as high that is half of the rows, the other half in the other columns: the first step gives each its own. */
-static void sum_product(struct grid *g, int count)
+/* Sums `count` rows of the product, beginning with row `cut`, along the grid row: the rows that this rank's
+ * partner needs. In a grid that is twice as wide as high these are half of the rows; the first step therefore
+ * sends each partner only its half. */
+static void cg_sum_product(struct grid *g, int count)
 {
     int first = 1;
     if (g->wide > g->high) {
@@ -129,10 +132,10 @@ static void sum_product(struct grid *g, int count)
             g->product[g->cut + i] += g->other[i];
         first = 2;
     }
-    sum_along_row(g, first, g->product + g->cut, count);
+    cg_sum_along_row(g, first, g->product + g->cut, count);
 }
 
-/* out = A x, both cut by columns of the grid. */
+/* out = A x; both vectors are distributed over the columns of the grid. */
 static void cg_multiply(struct grid *g, const double *x, double *out)
 {
     const struct cg_matrix *m = &g->matrix;
@@ -142,8 +145,8 @@ static void cg_multiply(struct grid *g, const double *x, double *out)
             sum += m->value[i] * x[m->column[i]];
         g->product[r] = sum;
     }
-    const int there = cut_of(g->shape.n, g->partner % g->wide + 1, g->wide) - g->shape.row0 - g->cut;
-    sum_product(g, there);
+    const int there = cg_part_begin(g->shape.n, g->partner % g->wide + 1, g->wide) - g->shape.row0 - g->cut;
+    cg_sum_product(g, there);
     cg_exchange(g, g->partner, TAG_CROSS, g->product + g->cut, there, out, g->part);
 }
 
@@ -180,15 +183,15 @@ static double cg_solve(struct grid *g, struct vectors *v)
 static double cg_step(struct grid *g, struct vectors *v, double *residual)
 {
     *residual = cg_solve(g, v);
-    double sums[2] = {local_dot(g, v->x, v->z), local_dot(g, v->z, v->z)};
-    sum_along_row(g, 1, sums, 2);
+    double sums[2] = {cg_local_dot(g, v->x, v->z), cg_local_dot(g, v->z, v->z)};
+    cg_sum_along_row(g, 1, sums, 2);
     const double zeta = g->shape.shift + 1 / sums[0], scale = 1 / sqrt(sums[1]);
     for (int i = 0; i < g->part; i++)
         v->x[i] = scale * v->z[i];
     return zeta;
 }
 
-static void all_ones(double *x, int n)
+static void cg_fill_with_ones(double *x, int n)
 {
     for (int i = 0; i < n; i++)
         x[i] = 1;
@@ -198,36 +201,37 @@ static void run_cg(struct kernel_run *run, struct kernel_result *out)
 {
     struct grid g;
     double zeta = 0, residual, entries, all_entries = 0;
-    grid_make(&g, run);
+    cg_grid_make(&g, run);
     size_t bytes = (size_t)g.part * sizeof(double);
     struct vectors v = {kernel_alloc(run, bytes), kernel_alloc(run, bytes), kernel_alloc(run, bytes),
                         kernel_alloc(run, bytes), kernel_alloc(run, bytes)};
-    all_ones(v.x, g.part);
-    cg_step(&g, &v, &residual); /* once without the clock, as the specification has it */
-    all_ones(v.x, g.part);
+    cg_fill_with_ones(v.x, g.part);
+    cg_step(&g, &v, &residual); /* one untimed iteration, as the specification requires */
+    cg_fill_with_ones(v.x, g.part);
     double started = kernel_start(run);
     for (int i = 1; i <= classes[run->class].iterations; i++) {
         zeta = cg_step(&g, &v, &residual);
         kernel_progress(run, i, classes[run->class].iterations);
     }
     kernel_stop(run, started, out);
-    kernel_compare(out, zeta, classes[run->class].zeta, 1e-10);
+    kernel_verify_value(out, zeta, classes[run->class].zeta, 1e-10);
     out->verified = out->verified && residual < RESIDUAL_MAX;
     entries = (double)g.matrix.begin[g.matrix.rows];
     MPI_Allreduce(&entries, &all_entries, 1, MPI_DOUBLE, MPI_SUM, run->comm);
-    /* A product takes 2 operations an entry; two dot products and three updates take 10 a row. */
+    /* A product takes 2 operations for each matrix entry; two dot products and three vector updates take 10
+     * for each row. */
     out->amount = classes[run->class].iterations * INNER_STEPS * (2 * all_entries + 10.0 * g.shape.n) * 1e-6;
     free(v.x);
     free(v.z);
     free(v.r);
     free(v.p);
     free(v.q);
-    grid_free(&g);
+    cg_grid_free(&g);
 }
 
 static bool cg_accepts_ranks(int ranks, enum kernel_class class)
 {
-    return kernel_power_of_two(ranks) && ranks <= classes[class].n;
+    return kernel_is_power_of_two(ranks) && ranks <= classes[class].n;
 }
 
 const struct kernel kernel_cg = {
@@ -235,6 +239,6 @@ const struct kernel kernel_cg = {
     .doc = "conjugate gradient; many small sums along the rows of a grid of ranks",
     .unit = "Mflop/s",
     .ranks = "powers of two",
-    .takes = cg_accepts_ranks,
+    .accepts_ranks = cg_accepts_ranks,
     .run = run_cg,
 };

@@ -1,6 +1,7 @@
-/* cg_matrix.c: a sum of outer products x x' of sparse random vectors with weights that fall from 1 to 1/10, plus
- * (1/10 - shift) on the diagonal: symmetric, with known bounds of its eigenvalues [NPB94]. Every rank draws all
- * vectors, in the one order that gives the published matrix, and keeps what falls into its block.
+/* cg_matrix.c: a sum of outer products x x' of sparse random vectors with weights that fall from 1 to
+ * 1/10, plus (1/10 - shift) on the diagonal: symmetric, with known bounds of its eigenvalues [NPB94].
+ * Every rank draws all vectors, in the order that gives the published matrix, and stores the entries of
+ * its own block.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cg_matrix.h"
@@ -19,7 +20,7 @@ struct sparse {
     double value[VECTOR_MAX];
 };
 
-static int cg_matrix_find(const struct sparse *v, int at)
+static int sparse_find_place(const struct sparse *v, int at)
 {
     for (int i = 0; i < v->count; i++)
         if (v->at[i] == at)
@@ -27,8 +28,8 @@ static int cg_matrix_find(const struct sparse *v, int at)
     return -1;
 }
 
-/* The vector of row `row`: random entries at random places that differ, and one half at the row itself. */
-static void cg_matrix_draw(struct sparse *v, const struct cg_shape *shape, int row, uint64_t *seed)
+/* The random vector of row `row`: random entries at distinct random places, and 1/2 at the row itself. */
+static void sparse_draw_row(struct sparse *v, const struct cg_shape *shape, int row, uint64_t *seed)
 {
     int range = 1;
     while (range < shape->n)
@@ -37,12 +38,12 @@ static void cg_matrix_draw(struct sparse *v, const struct cg_shape *shape, int r
     while (v->count < shape->nonzero) {
         double value = random_next(seed);
         int at = (int)(range * random_next(seed));
-        if (at >= shape->n || cg_matrix_find(v, at) >= 0)
+        if (at >= shape->n || sparse_find_place(v, at) >= 0)
             continue;
         v->at[v->count] = at;
         v->value[v->count++] = value;
     }
-    int own = cg_matrix_find(v, row);
+    int own = sparse_find_place(v, row);
     if (own < 0) {
         own = v->count++;
         v->at[own] = row;
@@ -55,14 +56,14 @@ struct entry {
     double value;
 };
 
-/* The block as it grows: entries of a row in any order, a column perhaps more than once. */
+/* The block under construction: entries of a row are unordered and may repeat a column. */
 struct builder {
     const struct cg_shape *shape;
-    int64_t *filled; /* first pass: how many of each row; second: where the next one goes */
+    int64_t *filled; /* first pass: number of entries of each row; second pass: index for the next entry */
     struct entry *entries;
 };
 
-static void cg_matrix_add(struct builder *b, int row, int column, double value)
+static void builder_add_entry(struct builder *b, int row, int column, double value)
 {
     const struct cg_shape *s = b->shape;
     if (row < s->row0 || row >= s->row1 || column < s->col0 || column >= s->col1)
@@ -72,20 +73,20 @@ static void cg_matrix_add(struct builder *b, int row, int column, double value)
         b->entries[at] = (struct entry){column - s->col0, value};
 }
 
-static void add_all(struct builder *b)
+static void builder_add_products(struct builder *b)
 {
     const struct cg_shape *s = b->shape;
     const double lowest = 0.1, ratio = pow(lowest, 1.0 / s->n);
     uint64_t seed = 314159265;
     double weight = 1;
     struct sparse v;
-    random_next(&seed); /* the published matrix begins with the second number */
+    random_next(&seed); /* the published matrix begins with the second random number */
     for (int i = 0; i < s->n; i++) {
-        cg_matrix_draw(&v, s, i, &seed);
+        sparse_draw_row(&v, s, i, &seed);
         for (int c = 0; c < v.count; c++)
             for (int r = 0; r < v.count; r++)
-                cg_matrix_add(b, v.at[r], v.at[c], weight * v.value[c] * v.value[r]);
-        cg_matrix_add(b, i, i, lowest - s->shift);
+                builder_add_entry(b, v.at[r], v.at[c], weight * v.value[c] * v.value[r]);
+        builder_add_entry(b, i, i, lowest - s->shift);
         weight *= ratio;
     }
 }
@@ -96,7 +97,7 @@ static int compare_by_column(const void *a, const void *b)
     return (x->column > y->column) - (x->column < y->column);
 }
 
-/* Sorts each row and adds up the entries of one place. */
+/* Sorts each row and adds the entries of the same column. */
 static void cg_matrix_compress(const struct builder *b, const int64_t *begin, struct cg_matrix *out)
 {
     int64_t at = 0;
@@ -123,13 +124,13 @@ void cg_matrix_make(struct kernel_run *run, const struct cg_shape *shape, struct
     int rows = shape->row1 - shape->row0;
     int64_t *begin = kernel_alloc(run, (size_t)(rows + 1) * sizeof(*begin));
     b.filled = kernel_alloc(run, (size_t)(rows + 1) * sizeof(*b.filled));
-    add_all(&b);
+    builder_add_products(&b);
     for (int r = 0; r < rows; r++) {
         begin[r + 1] = begin[r] + b.filled[r];
         b.filled[r] = begin[r];
     }
     b.entries = kernel_alloc(run, (size_t)begin[rows] * sizeof(*b.entries));
-    add_all(&b);
+    builder_add_products(&b);
     out->rows = rows;
     out->begin = kernel_alloc(run, (size_t)(rows + 1) * sizeof(*out->begin));
     out->column = kernel_alloc(run, (size_t)begin[rows] * sizeof(*out->column));

@@ -8,14 +8,14 @@
 
 #include "kernels.h"
 
-/* Which matrix, and which block of it: rows row0 to row1 - 1, columns col0 to col1 - 1. */
+/* Parameters of the matrix, and the block of this rank: rows row0 to row1 - 1, columns col0 to col1 - 1. */
 struct cg_shape {
     int n, nonzero;
     double shift;
     int row0, row1, col0, col1;
 };
 
-/* Compressed rows; columns count from col0. */
+/* Compressed rows; column numbers are relative to col0. */
 struct cg_matrix {
     int rows;
     int64_t *begin; /* rows + 1 entries */

@@ -1,8 +1,7 @@
-/* dt.c: data traffic: arrays flow through a graph of tasks, from sources through comparators to sinks [NPB33]. Three
- * graphs: black hole (many sources, a tree, one sink), white hole (the reverse), shuffle (a butterfly). The suite needs
- * a rank for each task; here the tasks are dealt to any number of ranks in turn.
- *
- * The arithmetic follows the suite to the last bit, because the published checksums are integers that must match.
+/* dt.c: data traffic: arrays flow through a graph of tasks, from sources through comparators to sinks
+ * [NPB33]. Three graphs: black hole (many sources, a tree, one sink), white hole (the reverse), shuffle (a
+ * butterfly). The suite needs a rank for each task; here the tasks are assigned to any number of ranks in
+ * turn. The arithmetic reproduces the suite bit by bit because the published checksums are integers.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdint.h>
@@ -29,18 +28,19 @@ struct task {
     int from[DEGREE_MAX], to[DEGREE_MAX];
 };
 
-/* Every arc leads from a lower number to a higher one, so that handling the tasks in order cannot deadlock. */
+/* Every arc leads from a lower task number to a higher one, so processing the tasks in order cannot
+ * deadlock. */
 struct traffic_graph {
     struct task tasks[TASKS_MAX];
     int count, arcs;
 };
 
 struct features {
-    int length; /* in numbers; a multiple of FIELDS where a source made it */
+    int length; /* count of numbers; a multiple of FIELDS if a source produced them */
     double *values;
 };
 
-/* The sends of one rank and their buffers, kept until the end of the run. */
+/* The sends of one rank and their buffers, which stay allocated until the end of the run. */
 struct sent {
     MPI_Request requests[2 * TASKS_MAX * DEGREE_MAX];
     struct features features[TASKS_MAX];
@@ -55,7 +55,7 @@ static void graph_add_arc(struct traffic_graph *g, int from, int to)
     g->arcs++;
 }
 
-/* Layers of a tree of degree four, the widest first. */
+/* Layers of a tree of degree four, the largest layer first. */
 static void graph_build_black_hole(struct traffic_graph *g, int sources)
 {
     int first = 0, width = sources;
@@ -81,7 +81,7 @@ static void graph_build_white_hole(struct traffic_graph *g, int sinks)
             graph_add_arc(g, tree.count - 1 - t, tree.count - 1 - tree.tasks[t].from[i]);
 }
 
-/* A butterfly: in layer j every task gets the results of the two whose numbers differ in bit j. */
+/* A butterfly: in layer j every task receives the results of two tasks whose numbers differ in bit j. */
 static void graph_build_shuffle(struct traffic_graph *g, int sources)
 {
     g->count = sources;
@@ -95,7 +95,8 @@ static void graph_build_shuffle(struct traffic_graph *g, int sources)
     }
 }
 
-/* base^exponent mod modulus as the suite computes it: products wrap at 32 bits and remainders keep their sign. */
+/* base^exponent mod modulus as the suite computes it: products wrap at 32 bits and remainders keep the sign
+ * of the product. */
 static int32_t power_mod(int32_t base, int64_t exponent, int32_t modulus)
 {
     uint32_t square = (uint32_t)base, result = 1;
@@ -113,12 +114,12 @@ static int32_t power_mod(int32_t base, int64_t exponent, int32_t modulus)
     return (int32_t)(result * square) % modulus;
 }
 
-/* How many samples a source produces: the mean of its class, more or less up to the deviation. */
+/* Number of samples of a source: the mean of its class, plus or minus a random deviation. */
 static int source_samples(enum kernel_class class, int task)
 {
-    const uint64_t product = (uint64_t)(2 * task + 1) * 314159265u; /* below 2^46 for every task */
+    const uint64_t product = (uint64_t)(2 * task + 1) * 314159265u; /* less than 2^46 for every task */
     const double fraction = (double)product * 0x1p-46;
-    const int32_t base = (int)(1 / fraction) * 'S'; /* the suite takes 'S' for every class */
+    const int32_t base = (int)(1 / fraction) * 'S'; /* the suite uses 'S' for every class */
     const int32_t spread = power_mod(base, 2 * task + 1, 2 * classes[class].deviation);
     return classes[class].samples - classes[class].deviation + abs(spread);
 }
@@ -140,7 +141,7 @@ static struct features features_generate(struct kernel_run *run, int task)
     return f;
 }
 
-/* Stretches f to length; each inner value is shared by the places that it covers. */
+/* Stretches f to `length` samples; each inner value is divided among the places that it covers. */
 static void features_resample(struct kernel_run *run, struct features *f, int length)
 {
     double *values = kernel_alloc(run, (size_t)length * sizeof(*values));
@@ -166,8 +167,8 @@ static double sample_distance(const struct features *a, const struct features *b
     return sum;
 }
 
-/* Every inner sample of a becomes the sample of b, here or beside, where the two are nearest to each other. Samples of a
- * before the current one have their new values already. */
+/* Replaces every inner sample of a by the nearest of three samples of b: at the same place, before it, after
+ * it. Samples of a before the current one have their new values already. */
 static void features_filter(struct kernel_run *run, struct features *a, struct features *b, int task)
 {
     const double weight = (double)(task + 1) / (task + 2);
@@ -197,15 +198,16 @@ static double features_checksum(const struct features *f, int task)
     return (int)((task + 1) * sum);
 }
 
-/* Each arc carries two messages, as in the suite: the length, then the numbers. The arc's tag is its head. */
+/* Each arc carries two messages, as in the suite: the length, then the numbers. The tag is the number of the
+ * receiving task. */
 static void task_send(struct kernel_run *run, struct sent *sent, const struct task *task, struct features f)
 {
-    struct features *kept = &sent->features[sent->feature_count++];
-    *kept = f;
+    struct features *saved = &sent->features[sent->feature_count++];
+    *saved = f;
     for (int i = 0; i < task->outputs; i++) {
         const int to = task->to[i] % run->size, tag = task->to[i];
-        MPI_Isend(&kept->length, 1, MPI_INT, to, tag, run->comm, &sent->requests[sent->request_count++]);
-        MPI_Isend(kept->values, kept->length, MPI_DOUBLE, to, tag, run->comm,
+        MPI_Isend(&saved->length, 1, MPI_INT, to, tag, run->comm, &sent->requests[sent->request_count++]);
+        MPI_Isend(saved->values, saved->length, MPI_DOUBLE, to, tag, run->comm,
                   &sent->requests[sent->request_count++]);
     }
 }
@@ -265,7 +267,7 @@ static void run_graph(struct kernel_run *run, struct kernel_result *out, enum gr
     MPI_Waitall(sent->request_count, sent->requests, MPI_STATUSES_IGNORE);
     MPI_Allreduce(&sum, &checksum, 1, MPI_DOUBLE, MPI_SUM, run->comm);
     kernel_stop(run, started, out);
-    kernel_compare(out, checksum, classes[run->class].checksum[graph], 0);
+    kernel_verify_value(out, checksum, classes[run->class].checksum[graph], 0);
     out->amount = (double)classes[run->class].samples * FIELDS * sizeof(double) * g->arcs * 1e-6;
     for (int i = 0; i < sent->feature_count; i++)
         free(sent->features[i].values);

@@ -1,5 +1,6 @@
-/* ep.c: "embarrassingly parallel": pairs of Gaussian deviates by the polar method, their sums, and how many fall into
- * each square ring [NPB94]. Nearly no communication: what it shows is the processor and the start of a job.
+/* ep.c: "embarrassingly parallel": pairs of Gaussian deviates by the polar method, their sums, and the number
+ * of pairs in each square ring [NPB94]. Nearly no communication: the time is that of the processor and of the
+ * start of a job.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -56,8 +57,8 @@ static void run_ep(struct kernel_run *run, struct kernel_result *out)
     MPI_Allreduce(&mine, &all, sizeof(all) / sizeof(double), MPI_DOUBLE, MPI_SUM, run->comm);
     kernel_stop(run, started, out);
     out->amount = (double)pairs * 1e-6;
-    kernel_compare(out, all.x, classes[run->class].x, 1e-8);
-    kernel_compare(out, all.y, classes[run->class].y, 1e-8);
+    kernel_verify_value(out, all.x, classes[run->class].x, 1e-8);
+    kernel_verify_value(out, all.y, classes[run->class].y, 1e-8);
 }
 
 const struct kernel kernel_ep = {

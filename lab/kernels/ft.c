@@ -1,6 +1,6 @@
 /* ft.c: a partial differential equation by three-dimensional Fourier transforms [NPB94]. Each transform
- * transposes the whole array from planes of z to planes of y with one alltoall: it measures the bandwidth of
- * all ranks to all others.
+ * transposes the whole array from planes of z to planes of y with one alltoall and so measures the bandwidth
+ * from all ranks to all others.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -60,19 +60,19 @@ struct complex {
     double re, im;
 };
 
-/* Planes: index x + nx (y + ny z), z from z0. Turned: index z + nz (x + nx y), y from y0. */
+/* In planes a point has the index x + nx (y + ny z), z from z0; transposed, z + nz (x + nx y), y from y0. */
 struct transform {
     struct kernel_run *run;
     int nx, ny, nz;
     int planes, z0, lines, y0;
-    size_t points; /* of this rank, in both orders */
+    size_t points; /* points of this rank, the same number in both orders */
     struct complex *wave, *work, *scratch, *turn;
-    struct complex *roots[3]; /* exp(-2 pi i k / n), by dimension */
-    double *factor;           /* what one time step multiplies each wave by */
+    struct complex *roots[3]; /* exp(-2 pi i k / n) for each dimension */
+    double *factor;           /* factor of each wave for one time step */
 };
 
-/* Transforms of length n of `batch` sequences that lie interleaved, after Stockham: no bit reversal, the innermost loop
- * runs over neighbours in memory. The result is in data; scratch is as large. sign is -1 or 1. */
+/* Stockham transforms of length n of `batch` interleaved sequences: no bit reversal, and the innermost loop
+ * accesses consecutive memory. The result is in data; scratch has the same size. sign is -1 or 1. */
 static void ft_fourier(struct complex *data, struct complex *scratch, int n, int batch,
                        const struct complex *roots, int sign)
 {
@@ -97,7 +97,7 @@ static void ft_fourier(struct complex *data, struct complex *scratch, int n, int
         memcpy(data, from, (size_t)n * (size_t)batch * sizeof(*data));
 }
 
-static void fourier_planes(struct transform *t, struct complex *u, int sign)
+static void ft_transform_planes(struct transform *t, struct complex *u, int sign)
 {
     size_t plane = (size_t)t->nx * (size_t)t->ny;
     for (int z = 0; z < t->planes; z++) {
@@ -108,7 +108,7 @@ static void fourier_planes(struct transform *t, struct complex *u, int sign)
     }
 }
 
-static void fourier_lines(struct transform *t, struct complex *u, int sign)
+static void ft_transform_lines(struct transform *t, struct complex *u, int sign)
 {
     for (size_t at = 0; at < t->points; at += (size_t)t->nz)
         ft_fourier(u + at, t->scratch, t->nz, 1, t->roots[2], sign);
@@ -120,8 +120,8 @@ static void ft_exchange(struct transform *t, struct complex *from, struct comple
     MPI_Alltoall(from, count, MPI_DOUBLE, to, count, MPI_DOUBLE, t->run->comm);
 }
 
-/* Planes to lines. On the way a block is x + nx (z + planes y), of the lines of one rank. */
-static void turn_to_lines(struct transform *t, struct complex *u)
+/* Transposes planes to lines. The blocks that ranks exchange have the index x + nx (z + planes y). */
+static void ft_transpose_to_lines(struct transform *t, struct complex *u)
 {
     for (int z = 0; z < t->planes; z++)
         for (int y = 0; y < t->ny; y++)
@@ -137,7 +137,7 @@ static void turn_to_lines(struct transform *t, struct complex *u)
                             (size_t)t->nx * (size_t)(z % t->planes + t->planes * y)];
 }
 
-static void turn_to_planes(struct transform *t, struct complex *u)
+static void ft_transpose_to_planes(struct transform *t, struct complex *u)
 {
     size_t block = t->points / (size_t)t->run->size;
     for (int y = 0; y < t->lines; y++)
@@ -162,26 +162,26 @@ static void ft_fill(struct transform *t)
     }
 }
 
-/* The square of a wave's number, counted from -n/2. */
-static double ft_square(int k, int n)
+/* Square of the wave number, counted from -n/2. */
+static double ft_wave_square(int k, int n)
 {
     int centred = (k + n / 2) % n - n / 2;
     return (double)centred * centred;
 }
 
-static void make_factor(struct transform *t)
+static void ft_make_factors(struct transform *t)
 {
     const double alpha = 1e-6;
     for (int y = 0; y < t->lines; y++)
         for (int x = 0; x < t->nx; x++)
             for (int z = 0; z < t->nz; z++)
-                t->factor[(size_t)z + (size_t)t->nz * (size_t)(x + t->nx * y)] =
-                    exp(-4 * alpha * M_PI * M_PI *
-                        (ft_square(x, t->nx) + ft_square(t->y0 + y, t->ny) + ft_square(z, t->nz)));
+                t->factor[(size_t)z + (size_t)t->nz * (size_t)(x + t->nx * y)] = exp(
+                    -4 * alpha * M_PI * M_PI *
+                    (ft_wave_square(x, t->nx) + ft_wave_square(t->y0 + y, t->ny) + ft_wave_square(z, t->nz)));
 }
 
-/* Sums 1024 points of u, spread over the whole. */
-static void check_sum(struct transform *t, const struct complex *u, double sum[2])
+/* Sums 1024 points of u that are spread over the whole array. */
+static void ft_sum_sample_points(struct transform *t, const struct complex *u, double sum[2])
 {
     double mine[2] = {0}, total = (double)t->nx * t->ny * t->nz;
     for (int j = 1; j <= SUMMANDS; j++) {
@@ -195,7 +195,7 @@ static void check_sum(struct transform *t, const struct complex *u, double sum[2
     MPI_Allreduce(mine, sum, 2, MPI_DOUBLE, MPI_SUM, t->run->comm);
 }
 
-static struct complex *make_roots(struct kernel_run *run, int n)
+static struct complex *ft_make_roots(struct kernel_run *run, int n)
 {
     struct complex *roots = kernel_alloc(run, (size_t)n * sizeof(*roots));
     for (int k = 0; k < n; k++)
@@ -203,7 +203,7 @@ static struct complex *make_roots(struct kernel_run *run, int n)
     return roots;
 }
 
-static void ft_make(struct transform *t, struct kernel_run *run)
+static void ft_open(struct transform *t, struct kernel_run *run)
 {
     const int *n = classes[run->class].n;
     *t = (struct transform){.run = run, .nx = n[0], .ny = n[1], .nz = n[2]};
@@ -219,10 +219,10 @@ static void ft_make(struct transform *t, struct kernel_run *run)
     t->scratch = kernel_alloc(run, (plane > (size_t)t->nz ? plane : (size_t)t->nz) * sizeof(struct complex));
     t->factor = kernel_alloc(run, t->points * sizeof(*t->factor));
     for (int d = 0; d < 3; d++)
-        t->roots[d] = make_roots(run, n[d]);
+        t->roots[d] = ft_make_roots(run, n[d]);
 }
 
-static void make_free(struct transform *t)
+static void ft_close(struct transform *t)
 {
     free(t->wave);
     free(t->work);
@@ -237,26 +237,26 @@ static void run_ft(struct kernel_run *run, struct kernel_result *out)
 {
     struct transform t;
     int iterations = classes[run->class].iterations;
-    ft_make(&t, run);
+    ft_open(&t, run);
     struct complex *now = kernel_alloc(run, t.points * sizeof(*now));
     double sum[2], started = kernel_start(run);
     ft_fill(&t);
-    make_factor(&t);
-    fourier_planes(&t, t.wave, -1);
-    turn_to_lines(&t, t.wave);
-    fourier_lines(&t, t.wave, -1);
+    ft_make_factors(&t);
+    ft_transform_planes(&t, t.wave, -1);
+    ft_transpose_to_lines(&t, t.wave);
+    ft_transform_lines(&t, t.wave, -1);
     for (int i = 0; i < iterations; i++) {
         for (size_t k = 0; k < t.points; k++) {
             t.wave[k].re *= t.factor[k];
             t.wave[k].im *= t.factor[k];
             now[k] = t.wave[k];
         }
-        fourier_lines(&t, now, 1);
-        turn_to_planes(&t, now);
-        fourier_planes(&t, now, 1);
-        check_sum(&t, now, sum);
-        kernel_compare(out, sum[0], classes[run->class].sums[i][0], 1e-12);
-        kernel_compare(out, sum[1], classes[run->class].sums[i][1], 1e-12);
+        ft_transform_lines(&t, now, 1);
+        ft_transpose_to_planes(&t, now);
+        ft_transform_planes(&t, now, 1);
+        ft_sum_sample_points(&t, now, sum);
+        kernel_verify_value(out, sum[0], classes[run->class].sums[i][0], 1e-12);
+        kernel_verify_value(out, sum[1], classes[run->class].sums[i][1], 1e-12);
         kernel_progress(run, i + 1, iterations);
     }
     kernel_stop(run, started, out);
@@ -264,13 +264,13 @@ static void run_ft(struct kernel_run *run, struct kernel_result *out)
     /* A transform of N points takes 5 N log2 N operations, a time step 2 N. */
     out->amount = (5 * total * log2(total) * (iterations + 1) + 2 * total * iterations) * 1e-6;
     free(now);
-    make_free(&t);
+    ft_close(&t);
 }
 
-/* Every rank has a plane in both orders. */
+/* Every rank needs at least one plane in both orders. */
 static bool ft_accepts_ranks(int ranks, enum kernel_class class)
 {
-    return kernel_power_of_two(ranks) && ranks <= classes[class].n[1] && ranks <= classes[class].n[2];
+    return kernel_is_power_of_two(ranks) && ranks <= classes[class].n[1] && ranks <= classes[class].n[2];
 }
 
 const struct kernel kernel_ft = {
@@ -278,6 +278,6 @@ const struct kernel kernel_ft = {
     .doc = "Fourier transforms of a cube; each sends the whole array in one MPI_Alltoall",
     .unit = "Mflop/s",
     .ranks = "powers of two up to the number of planes",
-    .takes = ft_accepts_ranks,
+    .accepts_ranks = ft_accepts_ranks,
     .run = run_ft,
 };

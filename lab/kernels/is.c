@@ -1,6 +1,7 @@
-/* is.c: integer sort: ranks of keys by counting, ten times with two keys changed each time [NPB94]. Every iteration
- * sends nearly all keys in one alltoallv: the large-message test among the kernels. The random numbers put most keys in
- * the middle, so ranks take ranges of keys that hold about the same number.
+/* is.c: integer sort: ranks of keys by counting, ten times with two keys changed each time [NPB94]. Every
+ * iteration sends nearly all keys in one alltoallv: the large-message test among the kernels. The random
+ * numbers put most keys in the middle of the range, so ranks get ranges of keys that hold about the same
+ * number of keys.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdint.h>
@@ -12,13 +13,14 @@
 
 enum { ITERATIONS = 10, PROBES = 5, LOG2_BUCKETS = 10, BUCKETS = 1 << LOG2_BUCKETS };
 
-/* Five keys whose ranks are known: where they are, their rank, and by what it moves with each iteration. */
+/* Five keys with published ranks: index of the key, its rank, and the sign of the rank's change with each
+ * iteration. */
 static const struct {
     int log2_keys, log2_range;
     int64_t at[PROBES], rank[PROBES];
     int sign[PROBES];
-    int late;       /* the offset counts iterations from this one */
-    bool late_down; /* also for the ranks that fall */
+    int late;       /* the offset of a rank counts iterations from this one */
+    bool late_down; /* `late` applies to falling ranks too */
 } classes[CLASS_COUNT] = {
     [CLASS_S] =
         {16, 11, {48427, 17148, 23627, 62548, 4431}, {0, 18, 346, 64917, 65463}, {1, 1, 1, -1, -1}, 0, false},
@@ -47,22 +49,23 @@ static const struct {
 
 struct sort {
     struct kernel_run *run;
-    int64_t total, first, count; /* keys in all, the first of mine, how many are mine */
-    int range, shift;            /* keys are below range; key >> shift is its bucket */
+    int64_t total, first, count; /* number of all keys, index of this rank's first key, number of its keys */
+    int range, shift;            /* keys are less than `range`; key >> shift is the bucket of a key */
     int32_t *keys, *sorted, *received;
-    int64_t room;    /* keys that fit in received */
-    int64_t held;    /* keys in received */
-    int32_t *counts; /* of the keys low to high - 1, which are mine after the exchange */
+    int64_t capacity;       /* capacity of `received` in keys */
+    int64_t received_count; /* number of keys in `received` */
+    /* number of keys with each value from low to high - 1, this rank's range after the exchange */
+    int32_t *counts;
     int low, high;
-    int64_t below; /* keys on lower ranks after the exchange */
+    int64_t below; /* number of keys on lower ranks after the exchange */
 };
 
-static int64_t first_of(int64_t total, int rank, int size)
+static int64_t is_first_key(int64_t total, int rank, int size)
 {
     return total / size * rank + (total % size < rank ? total % size : rank);
 }
 
-static void make_keys(struct sort *s)
+static void is_make_keys(struct sort *s)
 {
     uint64_t x = random_skip(314159265, 4 * (uint64_t)s->first);
     for (int64_t i = 0; i < s->count; i++) {
@@ -74,20 +77,21 @@ static void make_keys(struct sort *s)
     }
 }
 
-static void set_key(struct sort *s, int64_t at, int32_t key)
+static void is_set_key(struct sort *s, int64_t at, int32_t key)
 {
     if (at >= s->first && at < s->first + s->count)
         s->keys[at - s->first] = key;
 }
 
-/* The bucket where each rank's range begins, so that all get about total / size keys; the last entry is BUCKETS. */
-static void share_buckets(const struct sort *s, const int64_t *filled, int *begins)
+/* First bucket of each rank's range, chosen so that all ranks get about total / size keys; the last entry is
+ * BUCKETS. */
+static void is_assign_buckets(const struct sort *s, const int64_t *filled, int *begins)
 {
     int64_t seen = 0;
     int rank = 0;
     begins[0] = 0;
     for (int b = 0; b < BUCKETS; b++) {
-        while (rank + 1 < s->run->size && seen >= first_of(s->total, rank + 1, s->run->size))
+        while (rank + 1 < s->run->size && seen >= is_first_key(s->total, rank + 1, s->run->size))
             begins[++rank] = b;
         seen += filled[b];
     }
@@ -95,8 +99,8 @@ static void share_buckets(const struct sort *s, const int64_t *filled, int *begi
         begins[++rank] = BUCKETS;
 }
 
-/* Keys in the order of their buckets; mine[b] is how many there are. */
-static void sort_into_buckets(struct sort *s, int64_t *mine)
+/* Sorts the keys into the order of their buckets; mine[b] receives the number of keys in bucket b. */
+static void is_sort_into_buckets(struct sort *s, int64_t *mine)
 {
     int64_t next[BUCKETS], at = 0;
     memset(mine, 0, BUCKETS * sizeof(*mine));
@@ -126,24 +130,24 @@ static void is_exchange(struct sort *s, const int64_t *mine, const int *begins, 
         receive_at[r] = at;
         at += receive[r];
     }
-    if (at > s->room) {
+    if (at > s->capacity) {
         free(s->received);
-        s->room = at + at / 8;
-        s->received = kernel_alloc(s->run, (size_t)s->room * sizeof(*s->received));
+        s->capacity = at + at / 8;
+        s->received = kernel_alloc(s->run, (size_t)s->capacity * sizeof(*s->received));
     }
-    s->held = at;
+    s->received_count = at;
     MPI_Alltoallv(s->sorted, send, send_at, MPI_INT32_T, s->received, receive, receive_at, MPI_INT32_T,
                   s->run->comm);
 }
 
-/* One iteration: every key's rank is then known on the rank that holds its range. */
-static void rank_keys(struct sort *s, int *lists)
+/* One iteration: afterwards the rank that holds a key's range knows the rank of the key. */
+static void is_rank_keys(struct sort *s, int *lists)
 {
     int64_t mine[BUCKETS], filled[BUCKETS];
     int *begins = lists + 4 * s->run->size;
-    sort_into_buckets(s, mine);
+    is_sort_into_buckets(s, mine);
     MPI_Allreduce(mine, filled, BUCKETS, MPI_INT64_T, MPI_SUM, s->run->comm);
-    share_buckets(s, filled, begins);
+    is_assign_buckets(s, filled, begins);
     is_exchange(s, mine, begins, lists);
     s->low = begins[s->run->rank] << s->shift;
     s->high = begins[s->run->rank + 1] << s->shift;
@@ -151,14 +155,14 @@ static void rank_keys(struct sort *s, int *lists)
     for (int b = 0; b < begins[s->run->rank]; b++)
         s->below += filled[b];
     memset(s->counts, 0, (size_t)(s->high - s->low) * sizeof(*s->counts));
-    for (int64_t i = 0; i < s->held; i++)
+    for (int64_t i = 0; i < s->received_count; i++)
         s->counts[s->received[i] - s->low]++;
     for (int k = 1; k < s->high - s->low; k++)
         s->counts[k] += s->counts[k - 1];
 }
 
-/* How many of the probes that this rank can judge are right. */
-static int probes_right(struct sort *s, const int32_t *probes, int iteration)
+/* Number of correct probes among those whose keys lie in this rank's range. */
+static int is_count_correct_probes(struct sort *s, const int32_t *probes, int iteration)
 {
     int right = 0;
     for (int p = 0; p < PROBES; p++) {
@@ -173,8 +177,8 @@ static int probes_right(struct sort *s, const int32_t *probes, int iteration)
     return right;
 }
 
-/* The keys at the places of the probes, on all ranks. */
-static void take_probes(struct sort *s, int32_t *probes)
+/* Distributes the values of the probed keys to all ranks. */
+static void is_share_probes(struct sort *s, int32_t *probes)
 {
     int32_t mine[PROBES] = {0};
     for (int p = 0; p < PROBES; p++) {
@@ -185,14 +189,15 @@ static void take_probes(struct sort *s, int32_t *probes)
     MPI_Allreduce(mine, probes, PROBES, MPI_INT32_T, MPI_SUM, s->run->comm);
 }
 
-/* After the last iteration: do the ranges hold every key, and only their own? Counting has then sorted them. */
-static bool all_there(struct sort *s)
+/* Verifies after the last iteration that the ranges hold all keys and no key of another range; the counts are
+ * then the sorted order. */
+static bool is_sorted(struct sort *s)
 {
-    int64_t held = s->held, all = 0;
-    for (int64_t i = 0; i < s->held; i++)
+    int64_t received_count = s->received_count, all = 0;
+    for (int64_t i = 0; i < s->received_count; i++)
         if (s->received[i] < s->low || s->received[i] >= s->high)
-            held = -s->total;
-    MPI_Allreduce(&held, &all, 1, MPI_INT64_T, MPI_SUM, s->run->comm);
+            received_count = -s->total;
+    MPI_Allreduce(&received_count, &all, 1, MPI_INT64_T, MPI_SUM, s->run->comm);
     return all == s->total;
 }
 
@@ -203,26 +208,26 @@ static void run_is(struct kernel_run *run, struct kernel_result *out)
     int right = 0, all_right = 0;
     s.range = 1 << classes[run->class].log2_range;
     s.shift = classes[run->class].log2_range - LOG2_BUCKETS;
-    s.first = first_of(s.total, run->rank, run->size);
-    s.count = first_of(s.total, run->rank + 1, run->size) - s.first;
+    s.first = is_first_key(s.total, run->rank, run->size);
+    s.count = is_first_key(s.total, run->rank + 1, run->size) - s.first;
     s.keys = kernel_alloc(run, (size_t)s.count * sizeof(*s.keys));
     s.sorted = kernel_alloc(run, (size_t)s.count * sizeof(*s.sorted));
     s.counts = kernel_alloc(run, (size_t)s.range * sizeof(*s.counts));
     int *lists = kernel_alloc(run, (size_t)(5 * run->size + 1) * sizeof(*lists));
-    make_keys(&s);
-    rank_keys(&s, lists); /* once without the clock, as the specification has it */
+    is_make_keys(&s);
+    is_rank_keys(&s, lists); /* one untimed iteration, as the specification requires */
     double started = kernel_start(run);
     for (int i = 1; i <= ITERATIONS; i++) {
-        set_key(&s, i, i);
-        set_key(&s, i + ITERATIONS, s.range - i);
-        take_probes(&s, probes);
-        rank_keys(&s, lists);
-        right += probes_right(&s, probes, i);
+        is_set_key(&s, i, i);
+        is_set_key(&s, i + ITERATIONS, s.range - i);
+        is_share_probes(&s, probes);
+        is_rank_keys(&s, lists);
+        right += is_count_correct_probes(&s, probes, i);
         kernel_progress(run, i, ITERATIONS);
     }
     kernel_stop(run, started, out);
     MPI_Allreduce(&right, &all_right, 1, MPI_INT, MPI_SUM, run->comm);
-    bool there = all_there(&s);
+    bool there = is_sorted(&s);
     out->verified = there && all_right == ITERATIONS * PROBES;
     out->amount = (double)s.total * ITERATIONS * 1e-6;
     free(s.keys);

@@ -1,4 +1,4 @@
-/* kernels.c: `fishplate-lab kernels`: which kernels of which class, the table and the JSON document.
+/* kernels.c: `fishplate-lab kernels`: selection of kernels and classes, table and JSON document.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kernels.h"
@@ -18,8 +18,8 @@ static const char class_names[CLASS_COUNT + 1] = "SWAB";
 
 struct kernel_options {
     bool json, help, quiet;
-    unsigned wanted;  /* bit i: kernels[i] */
-    unsigned classes; /* bit i: class i */
+    unsigned wanted;  /* bit i: kernels[i] is selected */
+    unsigned classes; /* bit i: class i is selected */
 };
 
 static bool read_classes(void *options, const char *text)
@@ -92,8 +92,8 @@ static bool kernels_parse(struct kernel_options *o, int argc, char **argv, bool 
     return next != CLI_INVALID;
 }
 
-static void print_head(const struct bench_host *host, const struct kernel_options *o, int ranks,
-                       struct json *j)
+static void kernels_print_head(const struct bench_host *host, const struct kernel_options *o, int ranks,
+                               struct json *j)
 {
     char transport[BENCH_TRANSPORTS_MAX];
     if (o->json) {
@@ -111,8 +111,8 @@ static void print_head(const struct bench_host *host, const struct kernel_option
     fflush(stdout);
 }
 
-/* Of all ranks since MPI_Init: frames of the send/receive channel (credit messages are not among them), credit messages,
- * and the receive buffers of the connection that had most. */
+/* Sums over all ranks since MPI_Init: frames of the send/receive channel without credit messages, credit
+ * messages; maximum of the receive buffers of a connection. */
 struct traffic {
     double frames, credits, most;
 };
@@ -128,8 +128,9 @@ static struct traffic count_traffic(const struct kernel_run *run)
     return t;
 }
 
-static void print_result(const struct kernel_options *o, const struct kernel *k, enum kernel_class class,
-                         const struct kernel_result *r, const struct traffic *t, struct json *j)
+static void kernels_print_result(const struct kernel_options *o, const struct kernel *k,
+                                 enum kernel_class class, const struct kernel_result *r,
+                                 const struct traffic *t, struct json *j)
 {
     double rate = r->amount / r->seconds;
     if (o->json) {
@@ -155,37 +156,39 @@ static void print_result(const struct kernel_options *o, const struct kernel *k,
     fflush(stdout);
 }
 
-/* One kernel of one class; false when its result is wrong. */
-static bool run_one(const struct kernel_options *o, const struct kernel *k, struct kernel_run run,
-                    struct json *j)
+/* Runs one kernel of one class; false: the result is wrong. */
+static bool kernels_run_one(const struct kernel_options *o, const struct kernel *k, struct kernel_run run,
+                            struct json *j)
 {
     struct kernel_result result = {.verified = true};
-    if (k->takes && !k->takes(run.size, run.class)) {
+    if (k->accepts_ranks && !k->accepts_ranks(run.size, run.class)) {
         if (run.rank == 0)
-            fprintf(stderr, "fishplate-lab kernels: %s of class %c cannot use %d ranks; it takes %s.\n",
+            fprintf(stderr,
+                    "fishplate-lab kernels: %s of class %c cannot use %d ranks; it accepts %s.\n",
                     k->name, class_names[run.class], run.size, k->ranks);
         return true;
     }
     run.name = k->name;
-    run.spoke = MPI_Wtime();
+    run.progress_time = MPI_Wtime();
     k->run(&run, &result);
     const struct traffic t = o->json ? count_traffic(&run) : (struct traffic){0};
     if (run.rank == 0 && !o->quiet)
-        print_result(o, k, run.class, &result, &t, j);
+        kernels_print_result(o, k, run.class, &result, &t, j);
     return result.verified;
 }
 
-static int run_all(const struct bench_host *host, const struct kernel_options *o, struct kernel_run run)
+static int kernels_run_all(const struct bench_host *host, const struct kernel_options *o,
+                           struct kernel_run run)
 {
     struct json j = {.out = stdout, .flat = 3};
     bool good = true;
     if (run.rank == 0 && !o->quiet)
-        print_head(host, o, run.size, &j);
+        kernels_print_head(host, o, run.size, &j);
     for (int i = 0; i < KERNELS; i++)
         for (int c = 0; c < CLASS_COUNT; c++)
             if ((o->wanted & (1u << i)) && (o->classes & (1u << c))) {
                 run.class = (enum kernel_class)c;
-                good = run_one(o, kernels[i], run, &j) && good;
+                good = kernels_run_one(o, kernels[i], run, &j) && good;
             }
     if (run.rank == 0 && o->json && !o->quiet) {
         json_end(&j);
@@ -207,7 +210,7 @@ int bench_kernels_main(const struct bench_host *host, int argc, char **argv)
         status = 0;
         ib_counters_start();
         if (!chosen.help)
-            status = run_all(host, &chosen, run);
+            status = kernels_run_all(host, &chosen, run);
         else if (run.rank == 0)
             print_usage();
         ib_counters_stop();

@@ -19,21 +19,21 @@ struct kernel_run {
     int rank, size;
     enum kernel_class class;
     const char *name;
-    double spoke; /* MPI_Wtime of the last line of progress */
+    double progress_time; /* MPI_Wtime of the last progress line */
 };
 
 struct kernel_result {
-    double seconds; /* of the part that the specification times, on the slowest rank */
-    double amount;  /* what was done in that time: amount / seconds is in the kernel's unit */
+    double seconds; /* time of the part that the specification times, on the slowest rank */
+    double amount;  /* operations in that time, in the unit of the kernel's rate */
     bool verified;
-    double error; /* the largest relative error of the values that verify, 0 where they are integers */
+    double error; /* largest relative error of the verified values; 0 for integers */
 };
 
 struct kernel {
     const char *name, *doc;
-    const char *unit;                                  /* of the rate: "Mflop/s" */
-    const char *ranks;                                 /* which numbers of ranks it takes, for people */
-    bool (*takes)(int ranks, enum kernel_class class); /* NULL: any number */
+    const char *unit;  /* unit of the rate: "Mflop/s" */
+    const char *ranks; /* permitted numbers of ranks, as text for the user */
+    bool (*accepts_ranks)(int ranks, enum kernel_class class); /* NULL: accepts any number of ranks */
     void (*run)(struct kernel_run *run, struct kernel_result *out);
 };
 
@@ -45,21 +45,22 @@ int bench_kernels_main(const struct bench_host *host, int argc, char **argv);
 
 /* support.c: functions that the kernels share. */
 void *kernel_alloc(struct kernel_run *run,
-                   size_t bytes);            /* zeroed; ends the job with a sentence when there is none */
-double kernel_start(struct kernel_run *run); /* a barrier, then the time */
+                   size_t bytes); /* zeroed; prints an error and ends the job if memory is exhausted */
+double kernel_start(struct kernel_run *run); /* barrier, then the present time */
 void kernel_stop(struct kernel_run *run, double started, struct kernel_result *out);
-void kernel_progress(struct kernel_run *run, int done, int of); /* a line every five seconds, from rank 0 */
-bool kernel_power_of_two(int ranks);
-/* A square of n by n points, cut into a grid of ranks. */
+/* prints a progress line on rank 0 every five seconds */
+void kernel_progress(struct kernel_run *run, int done, int of);
+bool kernel_is_power_of_two(int ranks);
+/* A square of n by n points distributed over a grid of ranks. */
 struct kernel_plane {
-    int ranks[2], at[2]; /* the grid of ranks, and this one's place in it */
+    int ranks[2], at[2]; /* size of the grid of ranks, position of this rank in it */
     int first[2], count[2];
-    int before[2], after[2]; /* neighbours, or MPI_PROC_NULL */
+    int before[2], after[2]; /* neighbouring ranks, or MPI_PROC_NULL */
 };
-/* false: with this number of ranks, some have fewer than `least` points in a direction */
-bool kernel_cut(int ranks, int n, int least, int out[2]);
+/* false: some ranks would have fewer than `least` points in a direction */
+bool kernel_divide_plane(int ranks, int n, int least, int out[2]);
 void kernel_plane_open(struct kernel_plane *p, const struct kernel_run *run, int n);
-/* Remembers the larger error; the result is verified while none is above the bound. */
-void kernel_compare(struct kernel_result *out, double value, double expected, double bound);
+/* Records the largest error; the result is verified while no error exceeds the bound. */
+void kernel_verify_value(struct kernel_result *out, double value, double expected, double bound);
 
 #endif

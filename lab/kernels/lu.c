@@ -1,6 +1,6 @@
-/* lu.c: LU: the equations of a gas by symmetric successive over-relaxation. Its sweeps are a pipeline: a rank needs the last
- * line of two neighbours for every plane before it can go on, so it sends many small messages, all in one direction and then
- * all in the other. This traffic is what [Liu04 5.5] finds hardest for flow control.
+/* lu.c: LU: the equations of a gas by symmetric successive over-relaxation. Its sweeps are a pipeline: for
+ * every plane a rank needs the last lines of two neighbours, so it sends many small messages, first all in
+ * one direction and then all in the other. [Liu04 5.5] finds this traffic the hardest for flow control.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -49,9 +49,10 @@ static const struct problem {
 
 static const double omega = 1.2;
 
-/* ---- The beginning ---- */
+/* ---- Initial values ---- */
 
-/* The exact solution everywhere, or only on the faces; neighbours' points too, so that nothing must be sent. */
+/* Sets the exact solution everywhere or only on the faces, also in the neighbours' layers, so that no message
+ * is needed. */
 static void lu_fill(const struct lu_grid *g, double *field, bool exact)
 {
     for (int k = 0; k < g->mesh.n; k++)
@@ -60,22 +61,22 @@ static void lu_fill(const struct lu_grid *g, double *field, bool exact)
                 int p[3] = {g->plane.first[0] + i, g->plane.first[1] + j, k};
                 if (p[0] < 0 || p[1] < 0 || p[0] >= g->mesh.n || p[1] >= g->mesh.n)
                     continue;
-                (exact ? gas_exact_at : gas_begin)(&g->mesh, p, field + lu_at(g, i, j, k));
+                (exact ? gas_exact_at_point : gas_initial_value)(&g->mesh, p, field + lu_index(g, i, j, k));
             }
 }
 
 /* ---- The sweeps ---- */
 
-/* `side`: -1 from the neighbours before, 1 from those after. */
-static void relax_point(const struct lu_grid *g, int i, int j, int k, int side)
+/* `side`: -1 uses the preceding neighbours, 1 the following ones. */
+static void lu_relax_point(const struct lu_grid *g, int i, int j, int k, int side)
 {
     const double t1 = g->dt / (g->mesh.step * g->mesh.step), t2 = g->dt / (2 * g->mesh.step);
-    const size_t neighbours[3] = {lu_at(g, i + side, j, k), lu_at(g, i, j + side, k),
-                                  lu_at(g, i, j, k + side)};
-    const double *u = g->u + lu_at(g, i, j, k);
-    double *v = g->rsd + lu_at(g, i, j, k), sum[GAS_M] = {0};
+    const size_t neighbours[3] = {lu_index(g, i + side, j, k), lu_index(g, i, j + side, k),
+                                  lu_index(g, i, j, k + side)};
+    const double *u = g->u + lu_index(g, i, j, k);
+    double *v = g->rsd + lu_index(g, i, j, k), sum[GAS_M] = {0};
     for (int d = 0; d < 3; d++)
-        gas_couple(g->u + neighbours[d], g->rsd + neighbours[d], d, t1, side * t2, sum);
+        gas_add_coupling(g->u + neighbours[d], g->rsd + neighbours[d], d, t1, side * t2, sum);
     for (int m = 0; m < GAS_M; m++)
         sum[m] = side < 0 ? v[m] - omega * sum[m] : omega * sum[m];
     gas_solve_point(u, t1, sum);
@@ -83,18 +84,18 @@ static void relax_point(const struct lu_grid *g, int i, int j, int k, int side)
         v[m] = side < 0 ? sum[m] : v[m] - sum[m];
 }
 
-/* The line of points of a plane that faces direction d, to or from a buffer. */
-static void copy_line(const struct lu_grid *g, double *buffer, int d, int at, int k, bool out)
+/* Copies the line of points of a plane at the side towards direction d to or from a buffer. */
+static void lu_copy_line(const struct lu_grid *g, double *buffer, int d, int at, int k, bool out)
 {
     for (int a = 0; a < g->plane.count[1 - d]; a++, buffer += GAS_M) {
-        double *point = g->rsd + (d == 0 ? lu_at(g, at, a, k) : lu_at(g, a, at, k));
+        double *point = g->rsd + (d == 0 ? lu_index(g, at, a, k) : lu_index(g, a, at, k));
         memcpy(out ? buffer : point, out ? point : buffer, GAS_M * sizeof(double));
     }
 }
 
 static void lu_sweep(const struct lu_grid *g, struct kernel_run *run, int side)
 {
-    const struct lu_box inner = lu_inner(g);
+    const struct lu_box inner = lu_inner_range(g);
     const int *from = inner.from, *to = inner.to;
     for (int step = 0; step < to[2] - from[2]; step++) {
         int k = side < 0 ? from[2] + step : to[2] - 1 - step;
@@ -103,16 +104,16 @@ static void lu_sweep(const struct lu_grid *g, struct kernel_run *run, int side)
                 count = g->plane.count[1 - d] * GAS_M;
             MPI_Recv(g->faces, count, MPI_DOUBLE, peer, d, run->comm, MPI_STATUS_IGNORE);
             if (peer != MPI_PROC_NULL)
-                copy_line(g, g->faces, d, side < 0 ? -1 : g->plane.count[d], k, false);
+                lu_copy_line(g, g->faces, d, side < 0 ? -1 : g->plane.count[d], k, false);
         }
         for (int b = 0; b < to[1] - from[1]; b++)
             for (int a = 0; a < to[0] - from[0]; a++)
-                relax_point(g, side < 0 ? from[0] + a : to[0] - 1 - a, side < 0 ? from[1] + b : to[1] - 1 - b,
-                            k, side);
+                lu_relax_point(g, side < 0 ? from[0] + a : to[0] - 1 - a,
+                               side < 0 ? from[1] + b : to[1] - 1 - b, k, side);
         for (int d = 0; d < 2; d++) {
             int peer = side < 0 ? g->plane.after[d] : g->plane.before[d],
                 count = g->plane.count[1 - d] * GAS_M;
-            copy_line(g, g->faces, d, side < 0 ? g->plane.count[d] - 1 : 0, k, true);
+            lu_copy_line(g, g->faces, d, side < 0 ? g->plane.count[d] - 1 : 0, k, true);
             MPI_Send(g->faces, count, MPI_DOUBLE, peer, d, run->comm);
         }
     }
@@ -121,11 +122,11 @@ static void lu_sweep(const struct lu_grid *g, struct kernel_run *run, int side)
 /* field = factor * field on the inner points, or u += factor * rsd. */
 static void lu_scale(const struct lu_grid *g, double factor, bool into_u)
 {
-    const struct lu_box b = lu_inner(g);
+    const struct lu_box b = lu_inner_range(g);
     for (int k = b.from[2]; k < b.to[2]; k++)
         for (int j = b.from[1]; j < b.to[1]; j++)
             for (int i = b.from[0]; i < b.to[0]; i++)
-                for (size_t m = lu_at(g, i, j, k), end = m + GAS_M; m < end; m++) {
+                for (size_t m = lu_index(g, i, j, k), end = m + GAS_M; m < end; m++) {
                     if (into_u)
                         g->u[m] += factor * g->rsd[m];
                     else
@@ -141,24 +142,25 @@ static void lu_relax(const struct lu_grid *g, struct kernel_run *run, int iterat
         lu_sweep(g, run, 1);
         lu_scale(g, 1 / (omega * (2 - omega)), true);
         lu_exchange(g, run, g->u);
-        lu_residual(g, g->u, g->force, g->rsd);
+        lu_compute_residual(g, g->u, g->force, g->rsd);
         kernel_progress(run, it + 1, iterations);
     }
 }
 
-/* ---- What verifies ---- */
+/* ---- Verification ---- */
 
-/* Pressure of point p if it is this rank's, else 0: each point of the surface is counted by one rank. */
-static double pressure_at(const struct lu_grid *g, const int p[3])
+/* Pressure of point p if this rank owns it, else 0; every point of the surface is owned by one rank. */
+static double lu_pressure_at_point(const struct lu_grid *g, const int p[3])
 {
     int i = p[0] - g->plane.first[0], j = p[1] - g->plane.first[1];
     if (i < 0 || j < 0 || i >= g->plane.count[0] || j >= g->plane.count[1])
         return 0;
-    return gas_pressure(g->u + lu_at(g, i, j, p[2]));
+    return gas_pressure(g->u + lu_index(g, i, j, p[2]));
 }
 
-/* Integral of the pressure over the six faces of a box, by the trapezoidal rule: inner points count four times. */
-static double surface_integral(const struct lu_grid *g, struct kernel_run *run)
+/* Integral of the pressure over the six faces of a box by the trapezoidal rule: inner points count four
+ * times. */
+static double lu_surface_integral(const struct lu_grid *g, struct kernel_run *run)
 {
     const int low[3] = {1, 1, 2}, high[3] = {g->mesh.n - 2, g->mesh.n - 3, g->mesh.n - 2};
     double sum = 0, all;
@@ -170,7 +172,7 @@ static double surface_integral(const struct lu_grid *g, struct kernel_run *run)
                     p[d] = s ? high[d] : low[d];
                     int weight =
                         (p[a] > low[a] && p[a] < high[a] ? 2 : 1) * (p[b] > low[b] && p[b] < high[b] ? 2 : 1);
-                    sum += weight * pressure_at(g, p);
+                    sum += weight * lu_pressure_at_point(g, p);
                 }
     }
     MPI_Allreduce(&sum, &all, 1, MPI_DOUBLE, MPI_SUM, run->comm);
@@ -182,22 +184,22 @@ static void lu_verify(const struct lu_grid *g, struct kernel_run *run, const str
 {
     const double bound = 1e-8;
     double residual[GAS_M], error[GAS_M];
-    lu_norm(g, run, g->rsd, residual);
-    lu_fill(g, g->force, true); /* no longer needed for anything else */
-    for (size_t i = 0, end = lu_at(g, -GAS_GHOST, -GAS_GHOST, g->mesh.n); i < end; i++)
+    lu_compute_norm(g, run, g->rsd, residual);
+    lu_fill(g, g->force, true); /* `force` is no longer used and serves as scratch memory */
+    for (size_t i = 0, end = lu_index(g, -GAS_GHOST, -GAS_GHOST, g->mesh.n); i < end; i++)
         g->force[i] -= g->u[i];
-    lu_norm(g, run, g->force, error);
+    lu_compute_norm(g, run, g->force, error);
     for (int m = 0; m < GAS_M; m++) {
-        kernel_compare(out, residual[m], p->residual[m], bound);
-        kernel_compare(out, error[m], p->error[m], bound);
+        kernel_verify_value(out, residual[m], p->residual[m], bound);
+        kernel_verify_value(out, error[m], p->error[m], bound);
     }
-    kernel_compare(out, surface_integral(g, run), p->surface, bound);
+    kernel_verify_value(out, lu_surface_integral(g, run), p->surface, bound);
 }
 
 static bool lu_accepts_ranks(int ranks, enum kernel_class class)
 {
     int cut[2];
-    return kernel_cut(ranks, problems[class].n, LU_LEAST, cut);
+    return kernel_divide_plane(ranks, problems[class].n, LU_POINTS_MIN, cut);
 }
 
 static void run_lu(struct kernel_run *run, struct kernel_result *out)
@@ -207,13 +209,13 @@ static void run_lu(struct kernel_run *run, struct kernel_result *out)
     double n = p->n;
     lu_grid_open(&g, run, p->n, p->dt);
     lu_fill(&g, g.u, true);
-    lu_residual(&g, g.u, NULL, g.force);
+    lu_compute_residual(&g, g.u, NULL, g.force);
     lu_fill(&g, g.u, false);
-    lu_residual(&g, g.u, g.force, g.rsd);
+    lu_compute_residual(&g, g.u, g.force, g.rsd);
     double started = kernel_start(run);
     lu_relax(&g, run, p->iterations);
     kernel_stop(run, started, out);
-    /* The specification's count of operations. */
+    /* Number of operations as given in the specification. */
     out->amount = p->iterations * (1984.77 * n * n * n - 10923.3 * n * n + 27770.9 * n - 144010.0) * 1e-6;
     lu_verify(&g, run, p, out);
     lu_grid_close(&g);
@@ -224,6 +226,6 @@ const struct kernel kernel_lu = {
     .doc = "gas flow equations solved by over-relaxation; a pipeline of small messages",
     .unit = "Mflop/s",
     .ranks = "any number that gives each rank at least 3 grid points in x and y",
-    .takes = lu_accepts_ranks,
+    .accepts_ranks = lu_accepts_ranks,
     .run = run_lu,
 };

@@ -7,22 +7,23 @@
 #include "gas.h"
 #include "kernels.h"
 
-enum { LU_LEAST = 3 }; /* points of a rank in a direction: its neighbours need two of them */
+enum { LU_POINTS_MIN = 3 }; /* points of a rank in a direction: neighbours need two of them */
 
-/* One rank's part: all of z, a block of x and y, with two layers of the neighbours' points around. */
+/* One rank's part: all of z, a block of x and y, with two layers of the neighbours' points around it. */
 struct lu_grid {
     struct gas_mesh mesh;
     struct kernel_plane plane; /* x and y */
     double dt;
     double *u, *force, *rsd;
-    double *faces; /* what is sent and received */
+    double *faces; /* buffer of sent and received faces */
 };
 
 /* lu_grid.c */
 void lu_grid_open(struct lu_grid *g, struct kernel_run *run, int n, double dt);
 void lu_grid_close(struct lu_grid *g);
-/* Point (i, j, k): i and j count from the first of this rank's, -2 is a neighbour's; k is that of the whole grid. */
-static inline size_t lu_at(const struct lu_grid *g, int i, int j, int k)
+/* Index of point (i, j, k): i and j are relative to this rank's first point, -2 is a neighbour's; k is that
+ * of the whole grid. */
+static inline size_t lu_index(const struct lu_grid *g, int i, int j, int k)
 {
     return (((size_t)k * (size_t)(g->plane.count[1] + 2 * GAS_GHOST) + (size_t)(j + GAS_GHOST)) *
                 (size_t)(g->plane.count[0] + 2 * GAS_GHOST) +
@@ -30,14 +31,15 @@ static inline size_t lu_at(const struct lu_grid *g, int i, int j, int k)
            GAS_M;
 }
 void lu_exchange(const struct lu_grid *g, struct kernel_run *run, double *field);
-/* The points that are computed, not given: from 1 to n - 2 of the whole grid, as this rank counts. */
+/* Range of the points that are computed, not given: 1 to n - 2 of the whole grid, in coordinates of this
+ * rank. */
 struct lu_box {
     int from[3], to[3];
 };
-struct lu_box lu_inner(const struct lu_grid *g);
-/* out = R(field) - force: the steady equations' residual, of differences of second order. */
-void lu_residual(const struct lu_grid *g, const double *field, const double *force, double *out);
-/* Sum of squares over the inner points of all ranks, divided by their number; the root of it. */
-void lu_norm(const struct lu_grid *g, struct kernel_run *run, const double *field, double out[GAS_M]);
+struct lu_box lu_inner_range(const struct lu_grid *g);
+/* out = R(field) - force: the residual of the steady equations, whose differences are of second order. */
+void lu_compute_residual(const struct lu_grid *g, const double *field, const double *force, double *out);
+/* Root mean square of a field over the inner points of all ranks. */
+void lu_compute_norm(const struct lu_grid *g, struct kernel_run *run, const double *field, double out[GAS_M]);
 
 #endif

@@ -27,18 +27,18 @@ static const struct {
 struct multigrid {
     struct kernel_run *run;
     struct mg_ranks ranks;
-    int top; /* level k has 2^k points in each dimension; 1 is the coarsest */
+    int top; /* finest level; level k has 2^k points in each dimension, level 1 is the coarsest */
     struct mg_grid grid[MG_LEVELS_MAX];
     double *u[MG_LEVELS_MAX], *r[MG_LEVELS_MAX]; /* solution and residual */
     double *v;                                   /* the charges */
-    double *edge, *corner; /* of a line: sums of the four nearest lines, and of the four diagonal ones */
+    double *edge, *corner; /* for one line: sums of the four nearest lines, and of the four diagonal ones */
 };
 
-/* For the line (y, z): sums over the four lines beside it and over the four diagonal ones, so that a 27-point stencil
- * takes each sum three times instead of adding it up three times. */
-static void line_sums(struct multigrid *m, const struct mg_grid *g, const double *v, int y, int z)
+/* Sums over the four lines next to line (y, z) and over the four diagonal ones. A 27-point stencil uses each
+ * sum three times instead of computing it three times. */
+static void mg_sum_lines(struct multigrid *m, const struct mg_grid *g, const double *v, int y, int z)
 {
-    const double *c = &v[mg_at(g, -1, y, z)];
+    const double *c = &v[mg_index(g, -1, y, z)];
     const ptrdiff_t row = (ptrdiff_t)g->row, plane = (ptrdiff_t)g->plane;
     for (int x = 0; x < g->n[0] + 2; x++, c++) {
         m->edge[x] = c[-row] + c[row] + c[-plane] + c[plane];
@@ -53,9 +53,9 @@ static void mg_residual(struct multigrid *m, int level, const double *v)
     const double *u = m->u[level];
     for (int z = 0; z < g->n[2]; z++)
         for (int y = 0; y < g->n[1]; y++) {
-            size_t at = mg_at(g, 0, y, z);
+            size_t at = mg_index(g, 0, y, z);
             const double *edge = m->edge + 1, *corner = m->corner + 1;
-            line_sums(m, g, u, y, z);
+            mg_sum_lines(m, g, u, y, z);
             for (int x = 0; x < g->n[0]; x++)
                 m->r[level][at + (size_t)x] = v[at + (size_t)x] + 8.0 / 3 * u[at + (size_t)x] -
                                               1.0 / 6 * (corner[x] + edge[x - 1] + edge[x + 1]) -
@@ -71,9 +71,10 @@ static void mg_smooth(struct multigrid *m, int level)
     const double *s = classes[m->run->class].smoother;
     for (int z = 0; z < g->n[2]; z++)
         for (int y = 0; y < g->n[1]; y++) {
-            double *u = &m->u[level][mg_at(g, 0, y, z)];
-            const double *r = &m->r[level][mg_at(g, 0, y, z)], *edge = m->edge + 1, *corner = m->corner + 1;
-            line_sums(m, g, m->r[level], y, z);
+            double *u = &m->u[level][mg_index(g, 0, y, z)];
+            const double *r = &m->r[level][mg_index(g, 0, y, z)], *edge = m->edge + 1,
+                         *corner = m->corner + 1;
+            mg_sum_lines(m, g, m->r[level], y, z);
             for (int x = 0; x < g->n[0]; x++)
                 u[x] += s[0] * r[x] + s[1] * (r[x - 1] + r[x + 1] + edge[x]) +
                         s[2] * (corner[x] + edge[x - 1] + edge[x + 1]);
@@ -82,7 +83,7 @@ static void mg_smooth(struct multigrid *m, int level)
 }
 
 /* The residual of the next coarser level: a weighted mean around every second point. */
-static void restrict_residual(struct multigrid *m, int fine)
+static void mg_restrict_residual(struct multigrid *m, int fine)
 {
     const struct mg_grid *f = &m->grid[fine], *c = &m->grid[fine - 1];
     bool joins = c->whole && !f->whole;
@@ -93,10 +94,10 @@ static void restrict_residual(struct multigrid *m, int fine)
     }
     for (int z = 0; z < n[2]; z++)
         for (int y = 0; y < n[1]; y++) {
-            double *out = &m->r[fine - 1][mg_at(c, first[0], first[1] + y, first[2] + z)];
-            const double *in = &m->r[fine][mg_at(f, 0, 2 * y + 1, 2 * z + 1)];
+            double *out = &m->r[fine - 1][mg_index(c, first[0], first[1] + y, first[2] + z)];
+            const double *in = &m->r[fine][mg_index(f, 0, 2 * y + 1, 2 * z + 1)];
             const double *edge = m->edge + 1, *corner = m->corner + 1;
-            line_sums(m, f, m->r[fine], 2 * y + 1, 2 * z + 1);
+            mg_sum_lines(m, f, m->r[fine], 2 * y + 1, 2 * z + 1);
             for (int x = 0; x < n[0]; x++) {
                 int i = 2 * x + 1;
                 out[x] = 0.5 * in[i] + 0.25 * (in[i - 1] + in[i + 1] + edge[i]) +
@@ -109,7 +110,8 @@ static void restrict_residual(struct multigrid *m, int fine)
     mg_exchange(c, m->r[fine - 1]);
 }
 
-/* Adds the coarser level's solution, which lies on the odd points of the finer; between them the mean counts. */
+/* Adds the solution of the coarser level, whose points are the odd points of the finer one; between them the
+ * mean is added. */
 static void mg_interpolate(struct multigrid *m, int fine)
 {
     const struct mg_grid *f = &m->grid[fine], *c = &m->grid[fine - 1];
@@ -119,10 +121,11 @@ static void mg_interpolate(struct multigrid *m, int fine)
         first[d] = parts ? f->first[d] / 2 : 0;
     for (int z = 0; z < f->n[2]; z++)
         for (int y = 0; y < f->n[1]; y++) {
-            /* Of an even line the two coarse lines beside it, of an odd line the same one twice. */
-            const double *in = &m->u[fine - 1][mg_at(c, first[0], first[1] + y / 2, first[2] + z / 2)];
+            /* an even line lies between two coarse lines; an odd line coincides with one, which is used
+             * twice */
+            const double *in = &m->u[fine - 1][mg_index(c, first[0], first[1] + y / 2, first[2] + z / 2)];
             ptrdiff_t row = y % 2 ? 0 : -(ptrdiff_t)c->row, plane = z % 2 ? 0 : -(ptrdiff_t)c->plane;
-            double *out = &m->u[fine][mg_at(f, 0, y, z)];
+            double *out = &m->u[fine][mg_index(f, 0, y, z)];
             double before = 0.25 * (in[-1] + in[-1 + row] + in[-1 + plane] + in[-1 + row + plane]);
             for (int x = 0; x < f->n[0] / 2; x++) {
                 double here = 0.25 * (in[x] + in[x + row] + in[x + plane] + in[x + row + plane]);
@@ -136,14 +139,14 @@ static void mg_interpolate(struct multigrid *m, int fine)
 
 static void mg_clear(struct multigrid *m, int level)
 {
-    memset(m->u[level], 0, mg_size(&m->grid[level]) * sizeof(double));
+    memset(m->u[level], 0, mg_block_doubles(&m->grid[level]) * sizeof(double));
 }
 
-/* One V-cycle, then the residual it leaves. */
+/* One V-cycle, then the residual. */
 static void mg_cycle(struct multigrid *m)
 {
     for (int k = m->top; k > 1; k--)
-        restrict_residual(m, k);
+        mg_restrict_residual(m, k);
     mg_clear(m, 1);
     mg_smooth(m, 1);
     for (int k = 2; k < m->top; k++) {
@@ -169,8 +172,8 @@ static int compare_by_value(const void *a, const void *b)
     return (x->value > y->value) - (x->value < y->value);
 }
 
-/* Keeps the ten smallest, in order. */
-static void mg_store(struct extreme *list, double value, int64_t at)
+/* Inserts a value into the sorted list of the ten smallest. */
+static void extremes_insert(struct extreme *list, double value, int64_t at)
 {
     if (value >= list[CHARGES - 1].value)
         return;
@@ -182,8 +185,8 @@ static void mg_store(struct extreme *list, double value, int64_t at)
     }
 }
 
-/* Puts a charge where the ten smallest of all ranks' lists are. */
-static void put_charges(struct multigrid *m, const struct extreme *mine, double charge)
+/* Places charges at the ten smallest entries of all ranks' lists. */
+static void mg_place_charges(struct multigrid *m, const struct extreme *mine, double charge)
 {
     const struct mg_grid *g = &m->grid[m->top];
     struct extreme *all = kernel_alloc(m->run, CHARGES * (size_t)m->run->size * sizeof(*all));
@@ -195,13 +198,13 @@ static void put_charges(struct multigrid *m, const struct extreme *mine, double 
         int y = (int)(all[i].at / g->points % g->points) - g->first[1];
         int z = (int)(all[i].at / g->points / g->points) - g->first[2];
         if (x >= 0 && x < g->n[0] && y >= 0 && y < g->n[1] && z >= 0 && z < g->n[2])
-            m->v[mg_at(g, x, y, z)] = charge;
+            m->v[mg_index(g, x, y, z)] = charge;
     }
     free(all);
 }
 
 /* The charges: -1 at the ten smallest of a cube of random numbers, +1 at the ten largest. */
-static void make_charges(struct multigrid *m)
+static void mg_make_charges(struct multigrid *m)
 {
     const struct mg_grid *g = &m->grid[m->top];
     struct extreme small[CHARGES], large[CHARGES];
@@ -214,12 +217,12 @@ static void make_charges(struct multigrid *m)
             uint64_t seed = random_skip(314159265, (uint64_t)at);
             for (int x = 0; x < g->n[0]; x++, at++) {
                 double value = random_next(&seed);
-                mg_store(small, value, at);
-                mg_store(large, 1 - value, at);
+                extremes_insert(small, value, at);
+                extremes_insert(large, 1 - value, at);
             }
         }
-    put_charges(m, small, -1);
-    put_charges(m, large, 1);
+    mg_place_charges(m, small, -1);
+    mg_place_charges(m, large, 1);
     mg_exchange(g, m->v);
 }
 
@@ -230,20 +233,20 @@ static double mg_norm(struct multigrid *m)
     for (int z = 0; z < g->n[2]; z++)
         for (int y = 0; y < g->n[1]; y++)
             for (int x = 0; x < g->n[0]; x++) {
-                double r = m->r[m->top][mg_at(g, x, y, z)];
+                double r = m->r[m->top][mg_index(g, x, y, z)];
                 sum += r * r;
             }
     MPI_Allreduce(&sum, &all, 1, MPI_DOUBLE, MPI_SUM, m->run->comm);
     return sqrt(all / pow(g->points, 3));
 }
 
-static void mg_begin(struct multigrid *m)
+static void mg_set_initial(struct multigrid *m)
 {
     mg_clear(m, m->top);
     mg_residual(m, m->top, m->v);
 }
 
-static void mg_make(struct multigrid *m, struct kernel_run *run)
+static void mg_open(struct multigrid *m, struct kernel_run *run)
 {
     int points = classes[run->class].points;
     *m = (struct multigrid){.run = run};
@@ -252,31 +255,31 @@ static void mg_make(struct multigrid *m, struct kernel_run *run)
         m->top++;
     for (int k = 1; k <= m->top; k++) {
         mg_grid_make(&m->grid[k], &m->ranks, 1 << k);
-        m->u[k] = kernel_alloc(run, mg_size(&m->grid[k]) * sizeof(double));
-        m->r[k] = kernel_alloc(run, mg_size(&m->grid[k]) * sizeof(double));
+        m->u[k] = kernel_alloc(run, mg_block_doubles(&m->grid[k]) * sizeof(double));
+        m->r[k] = kernel_alloc(run, mg_block_doubles(&m->grid[k]) * sizeof(double));
     }
-    m->v = kernel_alloc(run, mg_size(&m->grid[m->top]) * sizeof(double));
+    m->v = kernel_alloc(run, mg_block_doubles(&m->grid[m->top]) * sizeof(double));
     m->edge = kernel_alloc(run, ((size_t)points + 2) * sizeof(double));
     m->corner = kernel_alloc(run, ((size_t)points + 2) * sizeof(double));
-    make_charges(m);
+    mg_make_charges(m);
 }
 
 static void run_mg(struct kernel_run *run, struct kernel_result *out)
 {
     struct multigrid m;
-    mg_make(&m, run);
-    mg_begin(&m);
-    mg_cycle(&m); /* once without the clock, as the specification has it */
+    mg_open(&m, run);
+    mg_set_initial(&m);
+    mg_cycle(&m); /* one untimed cycle, as the specification requires */
     double started = kernel_start(run);
-    mg_begin(&m);
+    mg_set_initial(&m);
     for (int i = 1; i <= classes[run->class].iterations; i++) {
         mg_cycle(&m);
         kernel_progress(run, i, classes[run->class].iterations);
     }
     double left = mg_norm(&m);
     kernel_stop(run, started, out);
-    kernel_compare(out, left, classes[run->class].norm, 1e-8);
-    /* 58 operations a point of the finest level count for all levels of one cycle [NPB94]. */
+    kernel_verify_value(out, left, classes[run->class].norm, 1e-8);
+    /* [NPB94] counts 58 operations for each point of the finest level for all levels of one cycle. */
     out->amount = 58.0 * classes[run->class].iterations * pow(classes[run->class].points, 3) * 1e-6;
     for (int k = 1; k <= m.top; k++) {
         free(m.u[k]);
@@ -288,11 +291,11 @@ static void run_mg(struct kernel_run *run, struct kernel_result *out)
     mg_ranks_free(&m.ranks);
 }
 
-/* Every rank has two points of the finest level in each dimension. */
+/* Every rank needs two points of the finest level in each dimension. */
 static bool mg_accepts_ranks(int ranks, enum kernel_class class)
 {
     double most = pow(classes[class].points / 2, 3);
-    return kernel_power_of_two(ranks) && ranks <= most;
+    return kernel_is_power_of_two(ranks) && ranks <= most;
 }
 
 const struct kernel kernel_mg = {
@@ -300,6 +303,6 @@ const struct kernel kernel_mg = {
     .doc = "multigrid V-cycles on a cube; exchanges faces of all sizes with six neighbours",
     .unit = "Mflop/s",
     .ranks = "powers of two",
-    .takes = mg_accepts_ranks,
+    .accepts_ranks = mg_accepts_ranks,
     .run = run_mg,
 };

@@ -1,6 +1,6 @@
-/* mg_grid.c: which rank has which points, and the exchange of faces. Dimensions are exchanged one after the
- * other, each with the layers of those before it, so that edges and corners arrive without messages of their
- * own.
+/* mg_grid.c: partition of the points among ranks, and the exchange of faces. Dimensions are exchanged one
+ * after the other, each including the layers of the earlier ones, so that edges and corners arrive without
+ * messages of their own.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "mg_grid.h"
@@ -10,7 +10,7 @@
 
 enum { TAG_UP = 1, TAG_DOWN = 2 };
 
-static int rank_at(const struct mg_ranks *r, int x, int y, int z)
+static int mg_rank_at(const struct mg_ranks *r, int x, int y, int z)
 {
     return x + r->count[0] * (y + r->count[1] * z);
 }
@@ -19,7 +19,7 @@ static int mg_grid_neighbour(const struct mg_ranks *r, int d, int step)
 {
     int at[3] = {r->at[0], r->at[1], r->at[2]};
     at[d] = (at[d] + step + r->count[d]) % r->count[d];
-    return rank_at(r, at[0], at[1], at[2]);
+    return mg_rank_at(r, at[0], at[1], at[2]);
 }
 
 void mg_ranks_make(struct mg_ranks *r, struct kernel_run *run, int points)
@@ -62,15 +62,16 @@ void mg_grid_make(struct mg_grid *g, struct mg_ranks *ranks, int points)
     g->plane = g->row * ((size_t)g->n[1] + 2);
 }
 
-size_t mg_size(const struct mg_grid *g)
+size_t mg_block_doubles(const struct mg_grid *g)
 {
     return g->plane * ((size_t)g->n[2] + 2);
 }
 
-/* Copies the face at place `at` of dimension d between the block and a buffer; the number of points. */
-static int copy_face(const struct mg_grid *g, int d, int at, double *v, double *buffer, bool out)
+/* Copies the face at place `at` of dimension d between the block and a buffer; returns the number of
+ * points. */
+static int mg_copy_face(const struct mg_grid *g, int d, int at, double *v, double *buffer, bool out)
 {
-    /* Dimensions below d already have their layer. */
+    /* dimensions below d have their layers already */
     int low[3], high[3], count = 0;
     for (int i = 0; i < 3; i++) {
         low[i] = i < d ? -1 : 0;
@@ -81,7 +82,7 @@ static int copy_face(const struct mg_grid *g, int d, int at, double *v, double *
     for (int z = low[2]; z < high[2]; z++)
         for (int y = low[1]; y < high[1]; y++)
             for (int x = low[0]; x < high[0]; x++) {
-                double *p = &v[mg_at(g, x, y, z)];
+                double *p = &v[mg_index(g, x, y, z)];
                 if (out)
                     buffer[count++] = *p;
                 else
@@ -90,14 +91,14 @@ static int copy_face(const struct mg_grid *g, int d, int at, double *v, double *
     return count;
 }
 
-static void exchange_dimension(const struct mg_grid *g, int d, double *v)
+static void mg_exchange_dimension(const struct mg_grid *g, int d, double *v)
 {
     struct mg_ranks *r = g->ranks;
-    int count = copy_face(g, d, 0, v, r->out[0], true);
-    copy_face(g, d, g->n[d] - 1, v, r->out[1], true);
+    int count = mg_copy_face(g, d, 0, v, r->out[0], true);
+    mg_copy_face(g, d, g->n[d] - 1, v, r->out[1], true);
     if (g->whole || r->count[d] == 1) {
-        copy_face(g, d, g->n[d], v, r->out[0], false);
-        copy_face(g, d, -1, v, r->out[1], false);
+        mg_copy_face(g, d, g->n[d], v, r->out[0], false);
+        mg_copy_face(g, d, -1, v, r->out[1], false);
         return;
     }
     MPI_Request requests[2];
@@ -106,23 +107,23 @@ static void exchange_dimension(const struct mg_grid *g, int d, double *v)
     MPI_Send(r->out[0], count, MPI_DOUBLE, r->lower[d], TAG_DOWN, r->run->comm);
     MPI_Send(r->out[1], count, MPI_DOUBLE, r->upper[d], TAG_UP, r->run->comm);
     MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
-    copy_face(g, d, g->n[d], v, r->in[0], false);
-    copy_face(g, d, -1, v, r->in[1], false);
+    mg_copy_face(g, d, g->n[d], v, r->in[0], false);
+    mg_copy_face(g, d, -1, v, r->in[1], false);
 }
 
 void mg_exchange(const struct mg_grid *g, double *v)
 {
     for (int d = 0; d < 3; d++)
-        exchange_dimension(g, d, v);
+        mg_exchange_dimension(g, d, v);
 }
 
 /* Copies a rank's block of the whole grid to or from a buffer. */
-static void copy_block(const struct mg_grid *g, const int n[3], const int at[3], double *v, double *buffer,
-                       bool out)
+static void mg_copy_block(const struct mg_grid *g, const int n[3], const int at[3], double *v, double *buffer,
+                          bool out)
 {
     for (int z = 0; z < n[2]; z++)
         for (int y = 0; y < n[1]; y++) {
-            double *line = &v[mg_at(g, at[0] * n[0], at[1] * n[1] + y, at[2] * n[2] + z)];
+            double *line = &v[mg_index(g, at[0] * n[0], at[1] * n[1] + y, at[2] * n[2] + z)];
             memcpy(out ? buffer : line, out ? line : buffer, (size_t)n[0] * sizeof(*line));
             buffer += n[0];
         }
@@ -133,11 +134,11 @@ void mg_gather(const struct mg_grid *g, const int n[3], double *v)
     struct mg_ranks *r = g->ranks;
     int count = n[0] * n[1] * n[2];
     double *blocks = kernel_alloc(r->run, (size_t)count * (size_t)r->run->size * sizeof(*blocks));
-    copy_block(g, n, r->at, v, blocks + (size_t)count * (size_t)r->run->rank, true);
+    mg_copy_block(g, n, r->at, v, blocks + (size_t)count * (size_t)r->run->rank, true);
     MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, blocks, count, MPI_DOUBLE, r->run->comm);
     for (int rank = 0; rank < r->run->size; rank++) {
         int at[3] = {rank % r->count[0], rank / r->count[0] % r->count[1], rank / r->count[0] / r->count[1]};
-        copy_block(g, n, at, v, blocks + (size_t)count * (size_t)rank, false);
+        mg_copy_block(g, n, at, v, blocks + (size_t)count * (size_t)rank, false);
     }
     free(blocks);
 }

@@ -8,39 +8,39 @@
 
 enum { MG_LEVELS_MAX = 16 };
 
-/* How ranks share the cube: dimension 0 is the fastest in memory. */
+/* Partition of the cube among ranks; dimension 0 is contiguous in memory. */
 struct mg_ranks {
     struct kernel_run *run;
-    int count[3], at[3];    /* ranks in a dimension, and this one's place */
-    int lower[3], upper[3]; /* neighbours, around the edge too */
-    double *out[2], *in[2]; /* faces on their way */
+    int count[3], at[3];    /* ranks in each dimension, position of this rank */
+    int lower[3], upper[3]; /* neighbouring ranks, periodic */
+    double *out[2], *in[2]; /* faces in flight */
 };
 
-/* A level: 2^k points in each dimension of the whole. A coarse level with too few points for all ranks is `whole`:
- * every rank has all of it and computes the same. */
+/* A level with 2^k points in each dimension. If a coarse level has too few points for all ranks, it is
+ * `whole`: every rank holds all points and computes the same. */
 struct mg_grid {
     struct mg_ranks *ranks;
     bool whole;
-    int points;         /* of the whole, in one dimension */
-    int n[3], first[3]; /* of this block */
-    size_t row, plane;  /* steps in memory to the next point of dimension 1 and 2 */
+    int points;         /* points of the whole level in one dimension */
+    int n[3], first[3]; /* points of this block */
+    size_t row, plane;  /* distance in memory to the next point of dimension 1 and 2 */
 };
 
-/* Index of a point of the block; -1 and n are the neighbours' layer. */
-static inline size_t mg_at(const struct mg_grid *g, int x, int y, int z)
+/* Index of a point of the block; -1 and n are the layers of the neighbours. */
+static inline size_t mg_index(const struct mg_grid *g, int x, int y, int z)
 {
     return (size_t)(x + 1) + g->row * (size_t)(y + 1) + g->plane * (size_t)(z + 1);
 }
 
-size_t mg_size(const struct mg_grid *g); /* doubles in the block and its layer */
+size_t mg_block_doubles(const struct mg_grid *g); /* doubles in the block and its layer */
 void mg_ranks_make(struct mg_ranks *r, struct kernel_run *run, int points);
 void mg_ranks_free(struct mg_ranks *r);
 void mg_grid_make(struct mg_grid *g, struct mg_ranks *ranks, int points);
 
-/* Fetches the layer around v from the neighbours. */
+/* Fetches the layers around v from the neighbours. */
 void mg_exchange(const struct mg_grid *g, double *v);
 
-/* v is whole: fills it from the blocks of n points that each rank has computed at its place. */
+/* Fills v of a `whole` level from the blocks of n points that the ranks have computed. */
 void mg_gather(const struct mg_grid *g, const int n[3], double *v);
 
 #endif

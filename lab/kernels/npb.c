@@ -1,6 +1,6 @@
-/* npb.c: `fishplate-lab kernels --npb DIR`: builds the original NAS suite, which a user has, with our mpifort and mpicc, runs it
- * under our mpiexec, and puts its figures beside those of our kernels. The suite is built in a copy: the user's tree is
- * not touched.
+/* npb.c: `fishplate-lab kernels --npb DIR`: builds the original NAS suite that the user provides with
+ * Fishplate's mpifort and mpicc, runs it under mpiexec, and prints its figures beside those of our kernels.
+ * The suite is built in a copy; the user's folder is not changed.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -29,18 +29,18 @@ static const char *const names[] = {"ep", "is", "cg", "mg", "ft", "lu", "bt", "s
 enum { NAMES = sizeof(names) / sizeof(names[0]) };
 
 struct npb {
-    const char *suite, *classes, *words; /* words: more options for mpiexec */
+    const char *suite, *classes, *words; /* words: additional options for mpiexec */
     int ranks;
     bool json, help;
     struct json document;
     unsigned wanted;
-    char folder[PATH_MAX]; /* of our own programs */
+    char folder[PATH_MAX]; /* folder of the installed programs */
     char copy[PATH_MAX];
-    const char *fortran_flags;
+    const char *npb_fortran_flags;
     int rows, failures;
 };
 
-/* The figures that a program printed; NAN: not printed. */
+/* Figures that a program printed; NAN: not printed. */
 struct figures {
     double seconds, rate;
     bool verified;
@@ -48,7 +48,7 @@ struct figures {
 
 /* ---- Programs ---- */
 
-static void replace_process(char *const argv[], const char *out)
+static void npb_exec_program(char *const argv[], const char *out)
 {
     int in = open("/dev/null", O_RDONLY), to = open(out, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     if (in < 0 || to < 0 || dup2(in, 0) < 0 || dup2(to, 1) < 0 || dup2(to, 2) < 0)
@@ -58,21 +58,21 @@ static void replace_process(char *const argv[], const char *out)
     _exit(127);
 }
 
-/* Returns the exit status. */
+/* Runs a program and returns its exit status. */
 static int npb_run(char *const argv[], const char *out)
 {
     int status = -1;
     fflush(NULL);
     const pid_t child = fork();
     if (child == 0)
-        replace_process(argv, out);
+        npb_exec_program(argv, out);
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
         continue;
     return child > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 
-/* The last lines of a log, so that a user sees why a build failed without searching for it. */
-static void show_tail(const char *path)
+/* Prints the last lines of a build log. */
+static void npb_print_log_tail(const char *path)
 {
     char lines[TAIL][256];
     int n = 0;
@@ -85,44 +85,44 @@ static void show_tail(const char *path)
         fclose(f);
 }
 
-static bool path_in(const char *folder, const char *name, char out[PATH_MAX])
+static bool path_join(const char *folder, const char *name, char out[PATH_MAX])
 {
     const int n = snprintf(out, PATH_MAX, "%s/%s", folder, name);
     return n > 0 && n < PATH_MAX;
 }
 
-static bool is_there(const char *folder, const char *name)
+static bool path_exists(const char *folder, const char *name)
 {
     char path[PATH_MAX];
-    return path_in(folder, name, path) && access(path, F_OK) == 0;
+    return path_join(folder, name, path) && access(path, F_OK) == 0;
 }
 
 /* ---- The suite ---- */
 
-static bool is_suite(const char *folder)
+static bool folder_is_suite(const char *folder)
 {
-    return is_there(folder, "Makefile") && is_there(folder, "config") && is_there(folder, "sys");
+    return path_exists(folder, "Makefile") && path_exists(folder, "config") && path_exists(folder, "sys");
 }
 
-/* The suite comes as a folder with one of its kinds in each subfolder; ours is the one that ends in -MPI. */
-static bool find_suite(struct npb *n)
+/* The suite has one subfolder for each programming model; the MPI version is the one that ends in -MPI. */
+static bool npb_find_suite(struct npb *n)
 {
     static char found[PATH_MAX];
-    if (is_suite(n->suite))
+    if (folder_is_suite(n->suite))
         return true;
     DIR *dir = opendir(n->suite);
     const struct dirent *e;
     while (dir && (e = readdir(dir))) {
         const size_t len = strlen(e->d_name);
-        if (len > 4 && strcmp(e->d_name + len - 4, "-MPI") == 0 && path_in(n->suite, e->d_name, found) &&
-            is_suite(found)) {
+        if (len > 4 && strcmp(e->d_name + len - 4, "-MPI") == 0 && path_join(n->suite, e->d_name, found) &&
+            folder_is_suite(found)) {
             n->suite = found;
             break;
         }
     }
     if (dir)
         closedir(dir);
-    if (is_suite(n->suite))
+    if (folder_is_suite(n->suite))
         return true;
     fprintf(stderr,
             "fishplate-lab kernels: %s is not the NAS suite: there is no folder in it with Makefile, config "
@@ -132,12 +132,13 @@ static bool find_suite(struct npb *n)
     return false;
 }
 
-/* The suite's own flags would name another MPI: all that name compilers or libraries are given on make's command line. */
-static bool copy_suite(struct npb *n)
+/* The suite's make.def would name another MPI, so all compilers and libraries are given on make's command
+ * line. */
+static bool npb_copy_suite(struct npb *n)
 {
     const char *base = getenv("TMPDIR");
     char from[PATH_MAX + 2], log[PATH_MAX], settings[PATH_MAX], sample[PATH_MAX];
-    if (!path_in(base && *base ? base : "/tmp", "fishplate-npb-XXXXXX", n->copy) || !mkdtemp(n->copy)) {
+    if (!path_join(base && *base ? base : "/tmp", "fishplate-npb-XXXXXX", n->copy) || !mkdtemp(n->copy)) {
         fprintf(stderr, "fishplate-lab kernels: cannot make a folder for the copy of the suite: %s\n",
                 strerror(errno));
         n->copy[0] = 0;
@@ -145,10 +146,10 @@ static bool copy_suite(struct npb *n)
     }
     snprintf(from, sizeof(from), "%s/.", n->suite);
     char *const cp[] = {"cp", "-R", from, n->copy, NULL};
-    if (!path_in(n->copy, "fishplate.log", log) || !path_in(n->copy, "config/make.def", settings) ||
-        !path_in(n->copy, "config/make.def.template", sample) || npb_run(cp, log) != 0) {
+    if (!path_join(n->copy, "fishplate.log", log) || !path_join(n->copy, "config/make.def", settings) ||
+        !path_join(n->copy, "config/make.def.template", sample) || npb_run(cp, log) != 0) {
         fprintf(stderr, "fishplate-lab kernels: cannot copy %s to %s:\n", n->suite, n->copy);
-        show_tail(log);
+        npb_print_log_tail(log);
         return false;
     }
     char bin[PATH_MAX], *const settle[] = {"cp", sample, settings, NULL},
@@ -158,21 +159,22 @@ static bool copy_suite(struct npb *n)
                 n->suite);
         return false;
     }
-    return path_in(n->copy, "bin", bin) && npb_run(make_bin, log) == 0;
+    return path_join(n->copy, "bin", bin) && npb_run(make_bin, log) == 0;
 }
 
-static void remove_copy(const struct npb *n)
+static void npb_remove_copy(const struct npb *n)
 {
     char *const rm[] = {"rm", "-rf", (char *)n->copy, NULL};
     if (n->copy[0])
         npb_run(rm, "/dev/null");
 }
 
-/* Old sources call MPI with arguments of several types, which gfortran rejects without an option. */
-static const char *fortran_flags(const struct npb *n)
+/* Old sources pass arguments of several types to one MPI function, which gfortran rejects without an
+ * option. */
+static const char *npb_fortran_flags(const struct npb *n)
 {
     char log[PATH_MAX], program[PATH_MAX], line[256] = "";
-    if (!path_in(n->copy, "fishplate.log", log) || !path_in(n->folder, "mpifort", program))
+    if (!path_join(n->copy, "fishplate.log", log) || !path_join(n->folder, "mpifort", program))
         return "-O3";
     char *const version[] = {program, "--version", NULL};
     npb_run(version, log);
@@ -183,7 +185,7 @@ static const char *fortran_flags(const struct npb *n)
     return gnu ? "-O3 -fallow-argument-mismatch -fallow-invalid-boz" : "-O3";
 }
 
-/* Builds one program and finds it: bin/is.S.4, or bin/is.S.x of version 3.4 and later. */
+/* Builds one program and finds its path: bin/is.S.4, or bin/is.S.x in version 3.4 and later. */
 static bool npb_build(const struct npb *n, const char *name, char class, char program[PATH_MAX])
 {
     static const char *const compilers[] = {"MPIF77", "MPIFC", "MPIF90", "FLINK", "MPICC", "CLINK"};
@@ -195,35 +197,35 @@ static bool npb_build(const struct npb *n, const char *name, char class, char pr
     for (int i = 0; i < 6; i++)
         snprintf(words[w++], sizeof(words[0]), "%s=%s/%s", compilers[i], n->folder,
                  i < 4 ? "mpifort" : "mpicc");
-    snprintf(words[w++], sizeof(words[0]), "FFLAGS=%s", n->fortran_flags);
+    snprintf(words[w++], sizeof(words[0]), "FFLAGS=%s", n->npb_fortran_flags);
     for (int i = 0; i < w; i++)
         argv[argc++] = words[i];
     static char *const fixed[] = {"CFLAGS=-O3", "FMPI_LIB=", "FMPI_INC=", "CMPI_LIB=", "CMPI_INC=", NULL};
     for (int i = 0; fixed[i]; i++)
         argv[argc++] = fixed[i];
     argv[argc] = NULL;
-    if (!path_in(n->copy, "fishplate.log", log))
+    if (!path_join(n->copy, "fishplate.log", log))
         return false;
     const int status = npb_run(argv, log);
     for (int i = 0; i < 2 && status == 0; i++) {
         snprintf(file, sizeof(file), i == 0 ? "bin/%s.%c.%d" : "bin/%s.%c.x", name, class, n->ranks);
-        if (is_there(n->copy, file))
-            return path_in(n->copy, file, program);
+        if (path_exists(n->copy, file))
+            return path_join(n->copy, file, program);
     }
     fprintf(stderr, "fishplate-lab kernels: the suite's %s of class %c does not build for %d ranks:\n", name,
             class, n->ranks);
-    show_tail(log);
+    npb_print_log_tail(log);
     return false;
 }
 
 /* ---- Figures ---- */
 
-/* mpiexec with the user's words before `program` and what follows it. */
-static int run_job(const struct npb *n, char *const program[], const char *out)
+/* Runs mpiexec with the user's options, then `program` and its arguments. */
+static int npb_run_job(const struct npb *n, char *const program[], const char *out)
 {
     char mpiexec[PATH_MAX], ranks[16], text[1024], *argv[WORDS], *save = NULL;
     int argc = 0;
-    if (!path_in(n->folder, "mpiexec", mpiexec))
+    if (!path_join(n->folder, "mpiexec", mpiexec))
         return 126;
     snprintf(ranks, sizeof(ranks), "%d", n->ranks);
     snprintf(text, sizeof(text), "%s", n->words);
@@ -238,23 +240,23 @@ static int run_job(const struct npb *n, char *const program[], const char *out)
     return npb_run(argv, out);
 }
 
-static double number_after(const char *line, const char *name)
+static double npb_parse_number_after(const char *line, const char *name)
 {
     const char *at = strstr(line, name), *equals = at ? strchr(at, '=') : NULL;
     return equals ? strtod(equals + 1, NULL) : NAN;
 }
 
-static struct figures run_theirs(const struct npb *n, char *program)
+static struct figures npb_run_original(const struct npb *n, char *program)
 {
     struct figures f = {NAN, NAN, false};
     char log[PATH_MAX], line[512], *const argv[] = {program, NULL};
-    if (!path_in(n->copy, "fishplate.log", log))
+    if (!path_join(n->copy, "fishplate.log", log))
         return f;
-    const int status = run_job(n, argv, log);
+    const int status = npb_run_job(n, argv, log);
     FILE *in = fopen(log, "re");
     while (in && fgets(line, sizeof(line), in)) {
-        const double seconds = number_after(line, "Time in seconds"),
-                     rate = number_after(line, "Mop/s total");
+        const double seconds = npb_parse_number_after(line, "Time in seconds"),
+                     rate = npb_parse_number_after(line, "Mop/s total");
         f.seconds = isnan(seconds) ? f.seconds : seconds;
         f.rate = isnan(rate) ? f.rate : rate;
         if (strstr(line, "Verification") && strstr(line, "SUCCESSFUL") && !strstr(line, "UNSUCCESSFUL"))
@@ -264,19 +266,19 @@ static struct figures run_theirs(const struct npb *n, char *program)
         fclose(in);
     if (status != 0 || isnan(f.seconds)) {
         fprintf(stderr, "fishplate-lab kernels: %s failed (exit status %d):\n", program, status);
-        show_tail(log);
+        npb_print_log_tail(log);
         f.verified = false;
     }
     return f;
 }
 
-static struct figures run_ours(const struct npb *n, const char *name, char class)
+static struct figures npb_run_kernel(const struct npb *n, const char *name, char class)
 {
     struct figures f = {NAN, NAN, false};
     char log[PATH_MAX], program[PATH_MAX], letter[] = {class, 0};
     char *const argv[] = {program, "kernels", "--json", "--class", letter, (char *)name, NULL};
-    if (strcmp(name, "sp") == 0 || !path_in(n->copy, "fishplate.log", log) ||
-        !path_in(n->folder, "fishplate-lab", program) || run_job(n, argv, log) != 0)
+    if (strcmp(name, "sp") == 0 || !path_join(n->copy, "fishplate.log", log) ||
+        !path_join(n->folder, "fishplate-lab", program) || npb_run_job(n, argv, log) != 0)
         return f;
     struct value *document = value_read(log);
     const struct value *row = value_first_element(document, "results");
@@ -291,7 +293,7 @@ static struct figures run_ours(const struct npb *n, const char *name, char class
 
 /* ---- The report ---- */
 
-static void print_number(double x, const char *format, const char *none)
+static void npb_print_number(double x, const char *format, const char *none)
 {
     if (isnan(x))
         printf("%s", none);
@@ -304,8 +306,8 @@ static const char *npb_outcome(const struct figures *f)
     return isnan(f->seconds) ? "no result" : f->verified ? "verified" : "WRONG";
 }
 
-static void print_row(struct npb *n, const char *name, char class, const struct figures *ours,
-                      const struct figures *suite)
+static void npb_print_row(struct npb *n, const char *name, char class, const struct figures *ours,
+                          const struct figures *suite)
 {
     if (n->json) {
         const char letter[] = {class, 0};
@@ -321,16 +323,16 @@ static void print_row(struct npb *n, const char *name, char class, const struct 
         json_end(j);
     } else {
         printf("%-7s %-6c ", name, class);
-        print_number(ours->seconds, "%10.3f", "         -");
-        print_number(suite->seconds, " %10.3f", "          -");
-        print_number(ours->seconds / suite->seconds, " %11.2f", "           -");
-        print_number(suite->rate, " %12.1f", "            -");
+        npb_print_number(ours->seconds, "%10.3f", "         -");
+        npb_print_number(suite->seconds, " %10.3f", "          -");
+        npb_print_number(ours->seconds / suite->seconds, " %11.2f", "           -");
+        npb_print_number(suite->rate, " %12.1f", "            -");
         printf("   ours %s, suite %s\n", npb_outcome(ours), npb_outcome(suite));
     }
     fflush(stdout);
 }
 
-static void run_all(struct npb *n)
+static void npb_run_all(struct npb *n)
 {
     char program[PATH_MAX];
     if (n->json) {
@@ -346,13 +348,13 @@ static void run_all(struct npb *n)
     for (int i = 0; i < NAMES; i++)
         for (const char *c = n->classes; *c && n->wanted >> i & 1; c++) {
             const char class = (char)toupper((unsigned char)*c);
-            const struct figures ours = run_ours(n, names[i], class);
+            const struct figures ours = npb_run_kernel(n, names[i], class);
             struct figures suite = {NAN, NAN, false};
             fprintf(stderr, "fishplate-lab kernels: building the suite's %s of class %c\n", names[i], class);
             if (npb_build(n, names[i], class, program))
-                suite = run_theirs(n, program);
+                suite = npb_run_original(n, program);
             n->failures += !suite.verified || (!isnan(ours.seconds) && !ours.verified);
-            print_row(n, names[i], class, &ours, &suite);
+            npb_print_row(n, names[i], class, &ours, &suite);
         }
     if (n->json) {
         json_end(&n->document);
@@ -418,7 +420,7 @@ static bool npb_parse(struct npb *n, int argc, char **argv)
     return next != CLI_INVALID;
 }
 
-bool npb_is_meant(int argc, char **argv)
+bool npb_is_requested(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--npb") == 0)
@@ -443,14 +445,14 @@ int bench_npb_main(int argc, char **argv)
     }
     const ssize_t len = readlink("/proc/self/exe", n.folder, sizeof(n.folder) - 1);
     char *slash = len > 0 ? strrchr(n.folder, '/') : NULL;
-    if (!slash || !n.suite || !find_suite(&n))
+    if (!slash || !n.suite || !npb_find_suite(&n))
         return 2;
     *slash = 0;
-    bool ready = copy_suite(&n);
+    bool ready = npb_copy_suite(&n);
     if (ready) {
-        n.fortran_flags = fortran_flags(&n);
-        run_all(&n);
+        n.npb_fortran_flags = npb_fortran_flags(&n);
+        npb_run_all(&n);
     }
-    remove_copy(&n);
+    npb_remove_copy(&n);
     return !ready ? 2 : n.failures ? 1 : 0;
 }

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-bool npb_is_meant(int argc, char **argv);
+bool npb_is_requested(int argc, char **argv);
 int bench_npb_main(int argc, char **argv); /* returns the exit status */
 
 #endif

@@ -1,5 +1,5 @@
-/* random.h: the random numbers of the specification: x(k+1) = 5^13 x(k) mod 2^46, taken as fractions of 2^46 [NPB94].
- * Arithmetic modulo 2^64 is exact modulo 2^46, so plain unsigned multiplication is all that is needed.
+/* random.h: the random numbers of the specification: x(k+1) = 5^13 x(k) mod 2^46, read as fractions of 2^46
+ * [NPB94]. Arithmetic modulo 2^64 is exact modulo 2^46, so unsigned multiplication suffices.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAB_KERNELS_RANDOM_H
@@ -16,7 +16,7 @@ static inline double random_next(uint64_t *x)
     return (double)*x * 0x1p-46;
 }
 
-/* The state after n more numbers. */
+/* The state after n further numbers. */
 static inline uint64_t random_skip(uint64_t x, uint64_t n)
 {
     for (uint64_t factor = RANDOM_FACTOR; n; n >>= 1) {

@@ -1,5 +1,6 @@
-/* sp.c: SP: BT's problem with systems that waves decouple: along a line each of five values has a pentadiagonal system of its
- * own. It computes less than BT and sends as much, so the network counts for more. [Liu04 9.2] measures both.
+/* sp.c: SP: the problem of BT with equation systems that are decoupled into waves: along a line each of the
+ * five values has a pentadiagonal system of its own. SP computes less than BT and sends the same amount of
+ * data, so its time depends more on the network. [Liu04 9.2] measures BT and SP.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "adi.h"
@@ -37,7 +38,7 @@ static const struct adi_problem problems[CLASS_COUNT] = {
 
 static bool sp_accepts_ranks(int ranks, enum kernel_class class)
 {
-    return adi_takes(&problems[class], ranks);
+    return adi_accepts_ranks(&problems[class], ranks);
 }
 
 static void run_sp(struct kernel_run *run, struct kernel_result *out)
@@ -45,7 +46,7 @@ static void run_sp(struct kernel_run *run, struct kernel_result *out)
     const struct adi_problem *p = &problems[run->class];
     const double n = p->n;
     adi_run(run, &sp_method, p, out);
-    /* The specification's count of operations. */
+    /* Number of operations as given in the specification. */
     out->amount = p->iterations * (881.174 * n * n * n - 4683.91 * n * n + 11484.5 * n - 19272.4) * 1e-6;
 }
 
@@ -54,6 +55,6 @@ const struct kernel kernel_sp = {
     .doc = "BT's gas, wave by wave; the same exchange with less computation between messages",
     .unit = "Mflop/s",
     .ranks = "square numbers that give each rank's cells at least 3 grid points in each direction",
-    .takes = sp_accepts_ranks,
+    .accepts_ranks = sp_accepts_ranks,
     .run = run_sp,
 };

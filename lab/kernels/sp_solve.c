@@ -1,23 +1,24 @@
-/* sp_solve.c: SP's systems along a line. The flux's derivative at a point is made of five waves: three travel with the gas, two
- * with the speed of sound relative to it. Each wave alone gives one equation a point, with two neighbours on either side
- * because of the smoothing. Viscosity enters as one number, the largest of its five.
+/* sp_solve.c: SP's equation systems along a line. The derivative of the flux at a point consists of five
+ * waves: three move with the gas, two at the speed of sound relative to it. Each wave gives one equation a
+ * point, with two neighbours on either side because of the smoothing. One number represents viscosity: the
+ * largest of its five coefficients.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
 #include "adi.h"
 
-enum { SYSTEMS = 3, SOUND = 3 }; /* the first system has the waves 0 to 2, the others one each */
+enum { SYSTEMS = 3, SOUND = 3 }; /* system 0 has the waves 0 to 2, systems 1 and 2 one wave each */
 
-/* A row after elimination: x + next * (x of the point after) + far * (x of the one after that) = waves. */
+/* A row after elimination: x + next * (x of the next point) + far * (x of the point after that) = waves. */
 struct row {
     double next[SYSTEMS], far[SYSTEMS], waves[GAS_M];
 };
 enum { ROW = sizeof(struct row) / sizeof(double), KEPT = 2 * SYSTEMS };
 
-/* One equation: coefficients of the points two before to two after. */
-static void make_row(const struct adi_grid *g, int line, const struct gas_speeds *before,
-                     const struct gas_speeds *at, const struct gas_speeds *after, double a[5])
+/* One equation: coefficients of the five points from two before to two after. */
+static void sp_make_row(const struct adi_grid *g, int line, const struct gas_speeds *before,
+                        const struct gas_speeds *at, const struct gas_speeds *after, double a[5])
 {
     const double t1 = g->dt / (g->mesh.step * g->mesh.step), t2 = g->dt / (2 * g->mesh.step);
     const double smooth = g->dt * GAS_SMOOTH;
@@ -29,7 +30,8 @@ static void make_row(const struct adi_grid *g, int line, const struct gas_speeds
     a[4] = line < last - 1 ? smooth : 0;
 }
 
-/* Removes the two points before from one system's equation and divides it by its own coefficient. */
+/* Eliminates the two preceding points from the equation of one system and divides it by its diagonal
+ * coefficient. */
 static void sp_solve_reduce(const struct row *far, const struct row *near, int system, const double a[5],
                             struct row *out)
 {
@@ -42,14 +44,15 @@ static void sp_solve_reduce(const struct row *far, const struct row *near, int s
     out->far[system] = a[4] * own;
 }
 
-/* `carry`: the rows of the last two points of the cell before, then of this one. Given points do not change: zeros. */
+/* `carry`: rows of the last two points of the preceding cell; replaced by those of this cell. Given points do
+ * not change: zeros. */
 static void sp_solve_eliminate(const struct adi_grid *g, const struct adi_line *l, double *carry)
 {
     static const double sign[SYSTEMS] = {0, 1, -1};
     const double *u = l->cell->u + l->first * GAS_M, t2 = g->dt / (2 * g->mesh.step);
     const ptrdiff_t stride = (ptrdiff_t)(l->stride * GAS_M);
     struct gas_speeds three[3];
-    struct row rows[3]; /* two before and this one, in turns */
+    struct row rows[3]; /* the two preceding rows and the present one, used in rotation */
     memcpy(rows, carry, 2 * sizeof(rows[0]));
     for (int i = l->from - 1; i <= l->from; i++)
         gas_speeds(u + i * stride, l->direction, &three[(i + 3) % 3]);
@@ -58,10 +61,10 @@ static void sp_solve_eliminate(const struct adi_grid *g, const struct adi_line *
         const struct gas_speeds *before = &three[(i + 2) % 3];
         struct gas_speeds *after = &three[(i + 1) % 3];
         const size_t at = l->first + (size_t)i * l->stride;
-        double a[5], *r = l->cell->rhs + at * GAS_M, *kept = l->cell->kept + at * KEPT;
+        double a[5], *r = l->cell->rhs + at * GAS_M, *saved = l->cell->saved + at * KEPT;
         struct row *row = &rows[turn];
         gas_speeds(u + (i + 1) * stride, l->direction, after);
-        make_row(g, l->global + i, before, &three[i % 3], after, a);
+        sp_make_row(g, l->global + i, before, &three[i % 3], after, a);
         gas_to_waves(u + i * stride, l->direction, r, row->waves);
         for (int s = 0; s < SYSTEMS; s++) {
             const double with[5] = {a[0], a[1] - sign[s] * t2 * before->sound, a[2],
@@ -69,25 +72,25 @@ static void sp_solve_eliminate(const struct adi_grid *g, const struct adi_line *
             sp_solve_reduce(&rows[(turn + 1) % 3], &rows[(turn + 2) % 3], s, with, row);
         }
         memcpy(r, row->waves, sizeof(row->waves));
-        memcpy(kept, row->next, sizeof(row->next));
-        memcpy(kept + SYSTEMS, row->far, sizeof(row->far));
+        memcpy(saved, row->next, sizeof(row->next));
+        memcpy(saved + SYSTEMS, row->far, sizeof(row->far));
     }
     memcpy(carry, &rows[(turn + 1) % 3], sizeof(rows[0]));
     memcpy(carry + ROW, &rows[(turn + 2) % 3], sizeof(rows[0]));
 }
 
-/* `carry`: the waves of the first two points of the cell after, then of this one. */
+/* `carry`: waves of the first two points of the next cell; replaced by those of this cell. */
 static void sp_solve_substitute(const struct adi_grid *g, const struct adi_line *l, double *carry)
 {
     double *next = carry, *far = carry + GAS_M;
     (void)g;
     for (int i = l->to - 1; i >= l->from; i--) {
         const size_t at = l->first + (size_t)i * l->stride;
-        const double *kept = l->cell->kept + at * KEPT;
+        const double *saved = l->cell->saved + at * KEPT;
         double *r = l->cell->rhs + at * GAS_M, waves[GAS_M];
         for (int w = 0; w < GAS_M; w++) {
             const int s = w < SOUND ? 0 : w - SOUND + 1;
-            waves[w] = r[w] - kept[s] * next[w] - kept[SYSTEMS + s] * far[w];
+            waves[w] = r[w] - saved[s] * next[w] - saved[SYSTEMS + s] * far[w];
         }
         memcpy(far, next, sizeof(waves));
         memcpy(next, waves, sizeof(waves));
@@ -96,7 +99,7 @@ static void sp_solve_substitute(const struct adi_grid *g, const struct adi_line 
 }
 
 const struct adi_method sp_method = {
-    .kept = KEPT,
+    .saved = KEPT,
     .up = 2 * ROW,
     .down = 2 * GAS_M,
     .eliminate = sp_solve_eliminate,

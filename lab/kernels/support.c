@@ -1,4 +1,4 @@
-/* support.c: memory, time, progress, cutting a plane and verification for the kernels.
+/* support.c: memory, time, progress, division of a plane among ranks, and verification for the kernels.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -18,7 +18,7 @@ void *kernel_alloc(struct kernel_run *run, size_t bytes)
                 "smaller class.\n",
                 run->rank, bytes, run->name);
         MPI_Abort(run->comm, 1);
-        abort(); /* not reached, but the compiler cannot know */
+        abort(); /* not reached; for the compiler */
     }
     return p;
 }
@@ -37,18 +37,18 @@ void kernel_stop(struct kernel_run *run, double started, struct kernel_result *o
 
 void kernel_progress(struct kernel_run *run, int done, int of)
 {
-    if (run->rank != 0 || MPI_Wtime() - run->spoke < quiet_seconds)
+    if (run->rank != 0 || MPI_Wtime() - run->progress_time < quiet_seconds)
         return;
-    run->spoke = MPI_Wtime();
+    run->progress_time = MPI_Wtime();
     fprintf(stderr, "fishplate-lab kernels: %s, %d of %d iterations\n", run->name, done, of);
 }
 
-bool kernel_power_of_two(int ranks)
+bool kernel_is_power_of_two(int ranks)
 {
     return ranks > 0 && (ranks & (ranks - 1)) == 0;
 }
 
-bool kernel_cut(int ranks, int n, int least, int out[2])
+bool kernel_divide_plane(int ranks, int n, int least, int out[2])
 {
     for (int y = (int)sqrt((double)ranks); y >= 1; y--)
         if (ranks % y == 0) {
@@ -61,7 +61,7 @@ bool kernel_cut(int ranks, int n, int least, int out[2])
 
 void kernel_plane_open(struct kernel_plane *p, const struct kernel_run *run, int n)
 {
-    kernel_cut(run->size, n, 1, p->ranks);
+    kernel_divide_plane(run->size, n, 1, p->ranks);
     p->at[0] = run->rank % p->ranks[0];
     p->at[1] = run->rank / p->ranks[0];
     for (int d = 0; d < 2; d++) {
@@ -73,7 +73,7 @@ void kernel_plane_open(struct kernel_plane *p, const struct kernel_run *run, int
     }
 }
 
-void kernel_compare(struct kernel_result *out, double value, double expected, double bound)
+void kernel_verify_value(struct kernel_result *out, double value, double expected, double bound)
 {
     double error = fabs((value - expected) / expected);
     if (!(error <= bound))

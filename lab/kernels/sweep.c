@@ -175,7 +175,7 @@ static void sweep_all(struct sweep *s, struct kernel_run *run)
 static bool sweep_accepts_ranks(int ranks, enum kernel_class class)
 {
     int out[2];
-    return kernel_cut(ranks, problems[class].n, LEAST, out);
+    return kernel_divide_plane(ranks, problems[class].n, LEAST, out);
 }
 
 static void run_sweep(struct kernel_run *run, struct kernel_result *out)
@@ -201,6 +201,6 @@ const struct kernel kernel_sweep = {
     .doc = "particles through a cube; wavefronts from its eight corners, as sweep3D",
     .unit = "Mcell/s",
     .ranks = "any number that gives each rank at least one grid point in x and y",
-    .takes = sweep_accepts_ranks,
+    .accepts_ranks = sweep_accepts_ranks,
     .run = run_sweep,
 };

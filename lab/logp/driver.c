@@ -47,7 +47,7 @@ static void read_curve(const struct ib_figures *f, const char *what, const char 
 {
     c->n = 0;
     for (int i = 0; i < LOGP_COUNTS; i++) {
-        const double us = ib_figure(f, "%s/%s/%d", what, verb, logp_counts[i]);
+        const double us = ib_find_figure(f, "%s/%s/%d", what, verb, logp_counts[i]);
         if (isnan(us))
             continue;
         c->p[c->n] = logp_counts[i];
@@ -67,10 +67,10 @@ static void read_verb(const struct ib_figures *f, const char *name, struct logp_
     for (int i = 0; i < LOGP_SIZES; i++) {
         const int bytes = (int)logp_sizes[i];
         struct model_logp *m = &v->at[i];
-        m->send = ib_figure(f, "size_send/%s/%d", name, bytes);
-        m->receive = ib_figure(f, "size_receive/%s/%d", name, bytes);
-        m->gap = ib_figure(f, "size_gap/%s/%d", name, bytes);
-        m->latency = fmax(0, ib_figure(f, "size_trip/%s/%d", name, bytes) / 2 - m->send - m->receive);
+        m->send = ib_find_figure(f, "size_send/%s/%d", name, bytes);
+        m->receive = ib_find_figure(f, "size_receive/%s/%d", name, bytes);
+        m->gap = ib_find_figure(f, "size_gap/%s/%d", name, bytes);
+        m->latency = fmax(0, ib_find_figure(f, "size_trip/%s/%d", name, bytes) / 2 - m->send - m->receive);
         if (isnan(m->send))
             m->latency = NAN;
     }
@@ -83,14 +83,14 @@ static void driver_measure(struct logp_study *s)
                                .nodes = s->ranks,
                                .settings = "FISHPLATE_COLL=barrier=rdma",
                                .repeat = 1};
-    struct ib_figures *f = ib_run(&s->driver, &job, "peers=%d repeat=%d", s->peers, s->repeat);
+    struct ib_figures *f = ib_run_job(&s->driver, &job, "peers=%d repeat=%d", s->peers, s->repeat);
     for (int v = 0; v < logp_nverbs; v++)
         read_verb(f, logp_verbs[v].name, &s->of[v]);
-    s->beside = (struct logp_beside){.write = ib_figure(f, "beside/write"),
-                                     .barrier = ib_figure(f, "beside/barrier"),
-                                     .ratio = ib_figure(f, "beside/ratio"),
-                                     .write_best = ib_figure(f, "beside/write_best"),
-                                     .barrier_best = ib_figure(f, "beside/barrier_best")};
+    s->beside = (struct logp_beside){.write = ib_find_figure(f, "beside/write"),
+                                     .barrier = ib_find_figure(f, "beside/barrier"),
+                                     .ratio = ib_find_figure(f, "beside/ratio"),
+                                     .write_best = ib_find_figure(f, "beside/write_best"),
+                                     .barrier_best = ib_find_figure(f, "beside/barrier_best")};
     read_curve(f, "receive", "single", &s->receive_single);
     read_curve(f, "receive", "list", &s->receive_list);
     s->fit_receive_single = fit_overhead(s->receive_single.p, s->receive_single.us, s->receive_single.n);
@@ -138,8 +138,10 @@ int bench_logp_main(const struct bench_host *host, int argc, char **argv)
     s->peers = 32;
     s->ranks = 2;
     s->repeat = 300;
-    s->driver = (struct ib_driver){
-        .command = "logp", .cores = (int)sysconf(_SC_NPROCESSORS_ONLN), .started = ib_now(), .repeat = 1};
+    s->driver = (struct ib_driver){.command = "logp",
+                                   .cores = (int)sysconf(_SC_NPROCESSORS_ONLN),
+                                   .started = ib_now_seconds(),
+                                   .repeat = 1};
     const struct cli c = {.program = "fishplate-lab logp", .options = options};
     const int next = cli_parse(&c, argc, argv, s);
     int status = 2;

@@ -49,8 +49,8 @@ static void measure_report(struct job *j, const char *what, const char *verb, in
     if (!j->n->hub)
         return;
     qsort(j->samples, (size_t)j->repeat, sizeof(double), compare_by_value);
-    ib_report(j->r, IB_TIME, j->samples[0], "%s/%s/%d", what, verb, at);
-    ib_report(j->r, IB_TIME, j->samples[j->repeat / 2], "%s_median/%s/%d", what, verb, at);
+    ib_report_figure(j->r, IB_TIME, j->samples[0], "%s/%s/%d", what, verb, at);
+    ib_report_figure(j->r, IB_TIME, j->samples[j->repeat / 2], "%s_median/%s/%d", what, verb, at);
 }
 
 /* Nothing is left of the messages of the step before. */
@@ -362,11 +362,11 @@ static void measure_concurrent(struct job *j)
     }
     if (!j->n->hub)
         return;
-    ib_report(j->r, IB_TIME, measure_median(write, turns), "beside/write");
-    ib_report(j->r, IB_TIME, measure_median(barrier, turns), "beside/barrier");
-    ib_report(j->r, IB_TIME, measure_median(ratio, turns), "beside/ratio");
-    ib_report(j->r, IB_TIME, write[0], "beside/write_best");
-    ib_report(j->r, IB_TIME, barrier[0], "beside/barrier_best");
+    ib_report_figure(j->r, IB_TIME, measure_median(write, turns), "beside/write");
+    ib_report_figure(j->r, IB_TIME, measure_median(barrier, turns), "beside/barrier");
+    ib_report_figure(j->r, IB_TIME, measure_median(ratio, turns), "beside/ratio");
+    ib_report_figure(j->r, IB_TIME, write[0], "beside/write_best");
+    ib_report_figure(j->r, IB_TIME, barrier[0], "beside/barrier_best");
 }
 
 static void measure_run_rank(struct ib_rank *r)
@@ -378,8 +378,8 @@ static void measure_run_rank(struct ib_rank *r)
         return;
     }
     *j = (struct job){.r = r, .n = n};
-    const int repeat = r->quick ? 8 : (int)ib_number(r, "repeat", 300);
-    logp_net_open(n, r, (int)ib_number(r, "peers", 8));
+    const int repeat = r->quick ? 8 : (int)ib_read_argument(r, "repeat", 300);
+    logp_net_open(n, r, (int)ib_read_argument(r, "peers", 8));
     for (int i = 0; i < LOGP_COUNTS && logp_counts[i] <= n->peers; i++)
         for (int list = 0; list < 2; list++) {
             j->repeat = repeat;

@@ -98,7 +98,8 @@ static void predict_simulated(struct logp_models *m, int a, int i)
 /* Frames go into the rings of the polling set by inline RDMA writes, else to receive queues by inline sends. */
 static const char *path_of(const struct ib_figures *f)
 {
-    return ib_figure(f, "ring_frames") > 0.5 * ib_figure(f, "frames") ? "write_inline" : "send_inline";
+    return ib_find_figure(f, "ring_frames") > 0.5 * ib_find_figure(f, "frames") ? "write_inline"
+                                                                                : "send_inline";
 }
 
 static const char *why_measured_off(const struct prediction *p, int cores)
@@ -122,9 +123,9 @@ static void predict_measured(struct logp_models *m, struct logp_study *s, int i)
     driver.command = "barrier";
     snprintf(driver.doing, sizeof(driver.doing), "%s", job.topic); /* printed below */
     fprintf(stderr, "fishplate-lab logp: barriers of %d ranks (%.0f s)\n", ranks_measured[i],
-            ib_now() - s->driver.started);
+            ib_now_seconds() - s->driver.started);
     struct ib_figures *f =
-        ib_run(&driver, &job, "nodes=%d ms=%d", ranks_measured[i], s->driver.quick ? 10 : 800);
+        ib_run_job(&driver, &job, "nodes=%d ms=%d", ranks_measured[i], s->driver.quick ? 10 : 800);
     s->driver.jobs = driver.jobs;
     s->driver.failures = driver.failures;
     const char *verb = path_of(f);
@@ -143,7 +144,7 @@ static void predict_measured(struct logp_models *m, struct logp_study *s, int i)
             for (int q = 0; q < COLL_PARAMETERS; q++)
                 preset = preset && (set->parameter[q] == 0 || set->parameter[q] == own[q].preset);
             if (preset)
-                p->us = ib_figure(f, "us/%s", set->text);
+                p->us = ib_find_figure(f, "us/%s", set->text);
         }
         p->logp = model_barrier_logp(&of->at[0], m->algorithm[a], NULL, p->ranks);
         p->lop = model_barrier_lop(&lop, m->algorithm[a], NULL, p->ranks, 1);
@@ -183,7 +184,7 @@ struct logp_models *logp_models_make(struct logp_study *s)
         if (!s->driver.quick || ranks_measured[i] <= 2)
             predict_measured(m, s, i);
     fprintf(stderr, "fishplate-lab logp: barriers of up to %d simulated nodes (%.0f s)\n",
-            ranks_simulated[SIZES_SIMULATED - 1], ib_now() - s->driver.started);
+            ranks_simulated[SIZES_SIMULATED - 1], ib_now_seconds() - s->driver.started);
     for (int a = 0; a < m->count; a++)
         for (int i = 0; i < (s->driver.quick ? 2 : SIZES_SIMULATED); i++)
             predict_simulated(m, a, i);

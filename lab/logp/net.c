@@ -39,7 +39,7 @@ void logp_wait(struct logp_patience *p)
 {
     if (++p->looks < LOOKS)
         return;
-    const double now = ib_now();
+    const double now = ib_now_seconds();
     if (p->since == 0)
         p->since = now;
     if (now - p->since > PATIENCE)

@@ -99,7 +99,7 @@ void logp_text(const struct logp_study *s)
     if (s->made)
         logp_models_text(s->made);
     printf("\n%d jobs, %d failed; %.0f s.\n", s->driver.jobs, s->driver.failures,
-           ib_now() - s->driver.started);
+           ib_now_seconds() - s->driver.started);
 }
 
 static void show_print_real(struct json *j, const char *key, double value)
@@ -326,7 +326,7 @@ void logp_json(const struct logp_study *s)
     if (s->made)
         logp_models_json(s->made, &j);
     json_int(&j, "failures", s->driver.failures);
-    json_real(&j, "seconds", ib_now() - s->driver.started);
+    json_real(&j, "seconds", ib_now_seconds() - s->driver.started);
     json_end(&j);
     putchar('\n');
 }

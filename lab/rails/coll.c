@@ -49,7 +49,7 @@ static void check_all_to_all(struct ib_rank *r, struct operation *o)
 
 static void coll_rank(struct ib_rank *r)
 {
-    long from = ib_number(r, "from", 1 << 14), to = ib_number(r, "to", 1 << 20);
+    long from = ib_read_argument(r, "from", 1 << 14), to = ib_read_argument(r, "to", 1 << 20);
     struct operation o = {.size = r->bench.size};
     o.out = bench_alloc((size_t)(to * o.size));
     o.in = bench_alloc((size_t)(to * o.size));
@@ -61,10 +61,10 @@ static void coll_rank(struct ib_rank *r)
         coll_broadcast(&o, 1);
         r->bench.errors += bench_check(o.out, (size_t)bytes, 77);
         bench_measure(&r->bench, MPI_COMM_WORLD, true, coll_broadcast, &o, &s);
-        ib_report(r, IB_TIME, s.min * 1e6, "bcast.%ld", bytes);
+        ib_report_figure(r, IB_TIME, s.min * 1e6, "bcast.%ld", bytes);
         check_all_to_all(r, &o);
         bench_measure(&r->bench, MPI_COMM_WORLD, true, all_to_all, &o, &s);
-        ib_report(r, IB_TIME, s.min * 1e6, "alltoall.%ld", bytes);
+        ib_report_figure(r, IB_TIME, s.min * 1e6, "alltoall.%ld", bytes);
     }
     free(o.in);
     free(o.out);
@@ -77,19 +77,20 @@ static void coll_table(struct ib_driver *d, const char *title, struct ib_figures
     struct ib_table *t = ib_table_open(
         d, title, "significantly less time for large messages with two rails, as for pairs of processes.");
     double last = NAN;
-    ib_column(t, "bytes");
-    ib_column(t, "one rail, us");
-    ib_column(t, "two rails, us");
-    ib_column(t, "two against one");
+    ib_table_add_column(t, "bytes");
+    ib_table_add_column(t, "one rail, us");
+    ib_table_add_column(t, "two rails, us");
+    ib_table_add_column(t, "two against one");
     for (long bytes = from; bytes <= to; bytes *= 4) {
-        double one = ib_figure(f[0], "%s.%ld", figure, bytes), two = ib_figure(f[1], "%s.%ld", figure, bytes);
+        double one = ib_find_figure(f[0], "%s.%ld", figure, bytes),
+               two = ib_find_figure(f[1], "%s.%ld", figure, bytes);
         last = two / one;
-        ib_cell(t, "%ldK", bytes >> 10);
-        ib_cell_number(t, one, 0);
-        ib_cell_number(t, two, 0);
-        ib_cell(t, "%.2f", last);
+        ib_table_add_cell(t, "%ldK", bytes >> 10);
+        ib_table_add_number(t, one, 0);
+        ib_table_add_number(t, two, 0);
+        ib_table_add_cell(t, "%.2f", last);
     }
-    ib_ours(t, "%.2f times the time of one rail at the largest size.", last);
+    ib_table_add_remark(t, "%.2f times the time of one rail at the largest size.", last);
     rails_print_used(t, f[1]);
     ib_table_close(t);
 }
@@ -99,10 +100,10 @@ static void coll_run_both(struct ib_driver *d, struct ib_job job, const char *ar
 {
     job.hcas = SLOW_ONE;
     job.settings = "";
-    f[0] = ib_run(d, &job, "%s", args);
+    f[0] = ib_run_job(d, &job, "%s", args);
     job.hcas = SLOW_TWO;
     job.settings = STRIPE_EVEN;
-    f[1] = ib_run(d, &job, "%s", args);
+    f[1] = ib_run_job(d, &job, "%s", args);
 }
 
 static void coll_tables(struct ib_driver *d)
@@ -144,13 +145,13 @@ static void kernels_rank(struct ib_rank *r)
         struct kernel_run run = {.comm = MPI_COMM_WORLD,
                                  .rank = r->bench.rank,
                                  .size = r->bench.size,
-                                 .class = ib_number(r, "class", CLASS_W),
+                                 .class = ib_read_argument(r, "class", CLASS_W),
                                  .name = kernels[k]->name,
-                                 .spoke = MPI_Wtime()};
+                                 .progress_time = MPI_Wtime()};
         struct kernel_result result = {.verified = true};
         kernels[k]->run(&run, &result);
         r->bench.errors += r->bench.rank == 0 && !result.verified;
-        ib_report(r, IB_TIME, result.seconds * 1e3, "%s", kernels[k]->name);
+        ib_report_figure(r, IB_TIME, result.seconds * 1e3, "%s", kernels[k]->name);
     }
     rails_report(r);
 }
@@ -163,30 +164,31 @@ static void kernels_table(struct ib_driver *d, int ranks, const char *title)
     struct ib_job job = {.topic = "kernels", .ranks = ranks, .nodes = 4};
     coll_run_both(d, job, args, f);
     job.settings = ""; /* links as fast as memory: what is left is mostly computing */
-    f[2] = ib_run(d, &job, "%s", args);
+    f[2] = ib_run_job(d, &job, "%s", args);
     struct ib_table *t = ib_table_open(
         d, title,
         "FT communicates in almost half the time, IS in up to 38 % less: up to 22 % less running time. The "
         "visualisation communicates in 43 % less: 16 % less running time.");
-    ib_column(t, "kernel, class %c", d->quick ? 'S' : 'W');
-    ib_column(t, "one rail, ms");
-    ib_column(t, "two rails, ms");
-    ib_column(t, "no limit, ms");
-    ib_column(t, "running time");
-    ib_column(t, "time on the links");
+    ib_table_add_column(t, "kernel, class %c", d->quick ? 'S' : 'W');
+    ib_table_add_column(t, "one rail, ms");
+    ib_table_add_column(t, "two rails, ms");
+    ib_table_add_column(t, "no limit, ms");
+    ib_table_add_column(t, "running time");
+    ib_table_add_column(t, "time on the links");
     for (int k = 0; k < KERNELS; k++) {
         const char *name = kernels[k]->name;
-        double one = ib_figure(f[0], "%s", name), two = ib_figure(f[1], "%s", name),
-               none = ib_figure(f[2], "%s", name);
-        ib_cell(t, "%s", name);
-        ib_cell_number(t, one, 1);
-        ib_cell_number(t, two, 1);
-        ib_cell_number(t, none, 1);
-        ib_cell(t, "%+.0f%%", (two / one - 1) * 100);
-        ib_cell(t, one > none ? "%+.0f%%" : "-", ((two - none) / (one - none) - 1) * 100);
+        double one = ib_find_figure(f[0], "%s", name), two = ib_find_figure(f[1], "%s", name),
+               none = ib_find_figure(f[2], "%s", name);
+        ib_table_add_cell(t, "%s", name);
+        ib_table_add_number(t, one, 1);
+        ib_table_add_number(t, two, 1);
+        ib_table_add_number(t, none, 1);
+        ib_table_add_cell(t, "%+.0f%%", (two / one - 1) * 100);
+        ib_table_add_cell(t, one > none ? "%+.0f%%" : "-", ((two - none) / (one - none) - 1) * 100);
     }
-    ib_ours(t, "the time on the links is what a job takes longer than with links as fast as memory. Results "
-               "verify.");
+    ib_table_add_remark(
+        t, "the time on the links is what a job takes longer than with links as fast as memory. Results "
+           "verify.");
     rails_print_used(t, f[1]);
     ib_table_close(t);
     for (int i = 0; i < 3; i++)

@@ -32,22 +32,23 @@ static void pairs_compare(struct ib_driver *d, const struct kind *k, struct ib_f
     struct ib_table *t = ib_table_open(d, k->title, k->paper);
     char name[32];
     double last = NAN;
-    ib_column(t, "bytes");
+    ib_table_add_column(t, "bytes");
     for (int i = 0; i < n; i++)
-        ib_column(t, "%s, %s", names[i], k->unit);
-    ib_column(t, "%s against %s", names[1], names[0]);
+        ib_table_add_column(t, "%s, %s", names[i], k->unit);
+    ib_table_add_column(t, "%s against %s", names[1], names[0]);
     for (long bytes = k->from; bytes <= k->to; bytes *= d->quick ? 16 : 4) {
-        ib_cell(t, "%s", size_name(bytes, name, sizeof(name)));
+        ib_table_add_cell(t, "%s", size_name(bytes, name, sizeof(name)));
         for (int i = 0; i < n; i++)
-            ib_cell_number(t, ib_figure(f[i], "%s.%ld", k->figure, bytes), k->digits);
-        last = ib_figure(f[1], "%s.%ld", k->figure, bytes) / ib_figure(f[0], "%s.%ld", k->figure, bytes);
-        ib_cell(t, "%.2f", last);
+            ib_table_add_number(t, ib_find_figure(f[i], "%s.%ld", k->figure, bytes), k->digits);
+        last = ib_find_figure(f[1], "%s.%ld", k->figure, bytes) /
+               ib_find_figure(f[0], "%s.%ld", k->figure, bytes);
+        ib_table_add_cell(t, "%.2f", last);
     }
     if (k->wanted > 0)
-        ib_ours(t, "%.2f times at the largest size (the aim: at %s %.2f).", last,
-                k->wanted < 1 ? "most" : "least", k->wanted);
+        ib_table_add_remark(t, "%.2f times at the largest size (the aim: at %s %.2f).", last,
+                            k->wanted < 1 ? "most" : "least", k->wanted);
     else
-        ib_ours(t, "%.2f times at the largest size.", last);
+        ib_table_add_remark(t, "%.2f times at the largest size.", last);
     rails_print_used(t, f[1]);
     ib_table_close(t);
 }
@@ -73,8 +74,8 @@ static void pairs_tables(struct ib_driver *d)
     struct ib_job two = one;
     two.hcas = RAILS_TWO;
     two.settings = STRIPE_EVEN;
-    struct ib_figures *f[] = {ib_run(d, &one, "from=4 to=%ld factor=%d", large, factor),
-                              ib_run(d, &two, "from=4 to=%ld factor=%d", large, factor)};
+    struct ib_figures *f[] = {ib_run_job(d, &one, "from=4 to=%ld factor=%d", large, factor),
+                              ib_run_job(d, &two, "from=4 to=%ld factor=%d", large, factor)};
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
         pairs_compare(d, &kinds[i], f, names, 2);
     ib_figures_free(f[0]);
@@ -107,8 +108,8 @@ static void smp_tables(struct ib_driver *d)
     for (int i = 0; i < 3; i++) {
         struct ib_job job = {.topic = "smp", .ranks = 4, .nodes = 2, .settings = settings[i]};
         job.hcas = i ? RAILS_TWO : RAILS_ONE;
-        f[i] = ib_run(d, &job, "from=16384 to=%ld factor=%d latency=0 bind=%d", large, d->quick ? 16 : 4,
-                      i == 2);
+        f[i] = ib_run_job(d, &job, "from=16384 to=%ld factor=%d latency=0 bind=%d", large, d->quick ? 16 : 4,
+                          i == 2);
     }
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
         pairs_compare(d, &kinds[i], f, names, 3);
@@ -120,7 +121,7 @@ static void smp_tables(struct ib_driver *d)
 static void bind_process(struct ib_rank *r)
 {
     const char *local = getenv("FISHPLATE_LOCAL_RANK");
-    if (ib_number(r, "bind", 0) && local)
+    if (ib_read_argument(r, "bind", 0) && local)
         setenv("FISHPLATE_IB_DEVICES", local[0] == '0' ? "softib0" : "softib1", 1);
 }
 

@@ -22,23 +22,24 @@ static void whole_tables(struct ib_driver *d)
     struct ib_table *t =
         ib_table_open(d, "Bandwidth of whole messages, rails of 1 GB/s and 250 MB/s [Liu04 8.2.4]",
                       "no figure: multiplexing is for small messages there, striping for large ones.");
-    ib_column(t, "bytes");
+    ib_table_add_column(t, "bytes");
     for (int w = 0; w < WHOLE_POLICIES; w++) {
         char settings[96];
         snprintf(settings, sizeof(settings), "FISHPLATE_LAB=IB_STRIPE=%s FISHPLATE_IB_WEIGHTS=4,1",
                  whole_policies[w]);
         struct ib_job job = {
             .topic = "whole", .ranks = 2, .nodes = 2, .settings = settings, .hcas = RAILS_ODD};
-        f[w] = ib_run(d, &job, "from=%ld to=%ld latency=0 bibw=0", from, to);
-        ib_column(t, "%s, MB/s", way_names[w]);
+        f[w] = ib_run_job(d, &job, "from=%ld to=%ld latency=0 bibw=0", from, to);
+        ib_table_add_column(t, "%s, MB/s", way_names[w]);
     }
     for (long bytes = from; bytes <= to; bytes *= 4) {
-        ib_cell(t, "%ldK", bytes >> 10);
+        ib_table_add_cell(t, "%ldK", bytes >> 10);
         for (int w = 0; w < WHOLE_POLICIES; w++)
-            ib_cell_number(t, ib_figure(f[w], "bw.%ld", bytes), 0);
+            ib_table_add_number(t, ib_find_figure(f[w], "bw.%ld", bytes), 0);
     }
-    ib_ours(t, "the second rail carried %.0f, %.0f, %.0f, %.0f and %.0f %% of the bytes.", rails_second(f[0]),
-            rails_second(f[1]), rails_second(f[2]), rails_second(f[3]), rails_second(f[4]));
+    ib_table_add_remark(t, "the second rail carried %.0f, %.0f, %.0f, %.0f and %.0f %% of the bytes.",
+                        rails_second(f[0]), rails_second(f[1]), rails_second(f[2]), rails_second(f[3]),
+                        rails_second(f[4]));
     ib_table_close(t);
     for (int w = 0; w < WHOLE_POLICIES; w++)
         ib_figures_free(f[w]);
@@ -118,8 +119,8 @@ static void check_last(struct ib_rank *r, int bytes, int steps, const char *in)
 
 static void alloc_rank(struct ib_rank *r)
 {
-    long from = ib_number(r, "from", 1 << 16), to = ib_number(r, "to", 1 << 20),
-         total = ib_number(r, "total", 64 << 20);
+    long from = ib_read_argument(r, "from", 1 << 16), to = ib_read_argument(r, "to", 1 << 20),
+         total = ib_read_argument(r, "total", 64 << 20);
     char *out = bench_alloc((size_t)to), *in = bench_alloc((size_t)(to * r->bench.size * FLIGHT));
     bench_fill(out, (size_t)to, (unsigned)r->bench.rank);
     for (long bytes = from; bytes <= to; bytes *= 4) {
@@ -129,12 +130,12 @@ static void alloc_rank(struct ib_rank *r)
                ns = ib_counter("ib_reserve_answer_ns");
         double rate = random_traffic(r, (int)bytes, steps, out, in);
         check_last(r, (int)bytes, steps, in);
-        frames = ib_together(r, ib_counter("ib_reserve_frames") - frames) / steps / r->bench.size;
-        ib_report(r, IB_RATE, rate, "rate.%ld", bytes);
-        answers = ib_together(r, ib_counter("ib_reserve_answers") - answers);
-        ns = ib_together(r, ib_counter("ib_reserve_answer_ns") - ns);
-        ib_report(r, IB_COUNT, frames, "frames.%ld", bytes);
-        ib_report(r, IB_TIME, answers > 0 ? ns / answers / 2 / 1000 : 0, "control.%ld", bytes);
+        frames = ib_sum_over_ranks(r, ib_counter("ib_reserve_frames") - frames) / steps / r->bench.size;
+        ib_report_figure(r, IB_RATE, rate, "rate.%ld", bytes);
+        answers = ib_sum_over_ranks(r, ib_counter("ib_reserve_answers") - answers);
+        ns = ib_sum_over_ranks(r, ib_counter("ib_reserve_answer_ns") - ns);
+        ib_report_figure(r, IB_COUNT, frames, "frames.%ld", bytes);
+        ib_report_figure(r, IB_TIME, answers > 0 ? ns / answers / 2 / 1000 : 0, "control.%ld", bytes);
     }
     free(in);
     free(out);
@@ -155,7 +156,7 @@ static void alloc_tables(struct ib_driver *d)
         "[Coll01]",
         "dynamic and hybrid deliver most where messages are long; for short ones the reservation costs more "
         "than it saves.");
-    ib_column(t, "bytes");
+    ib_table_add_column(t, "bytes");
     for (int p = 0; p < POLICIES; p++) {
         char settings[64];
         snprintf(settings, sizeof(settings), "FISHPLATE_LAB=IB_STRIPE=%s", policies[p]);
@@ -164,22 +165,24 @@ static void alloc_tables(struct ib_driver *d)
                              .nodes = RANKS,
                              .settings = settings,
                              .hcas = "2x250MB/s,bus=250MB/s"};
-        f[p] = ib_run(d, &job, "from=%ld to=%ld total=%d", from, to, d->quick ? 8 << 20 : 128 << 20);
-        ib_column(t, "%s, MB/s", names[p]);
+        f[p] = ib_run_job(d, &job, "from=%ld to=%ld total=%d", from, to, d->quick ? 8 << 20 : 128 << 20);
+        ib_table_add_column(t, "%s, MB/s", names[p]);
     }
-    ib_column(t, "frames a message, dynamic");
-    ib_column(t, "us for a frame");
+    ib_table_add_column(t, "frames a message, dynamic");
+    ib_table_add_column(t, "us for a frame");
     for (long bytes = from; bytes <= to; bytes *= 4) {
-        ib_cell(t, "%ldK", bytes >> 10);
+        ib_table_add_cell(t, "%ldK", bytes >> 10);
         for (int p = 0; p < POLICIES; p++)
-            ib_cell_number(t, ib_figure(f[p], "rate.%ld", bytes), 0);
-        ib_cell_number(t, ib_figure(f[3], "frames.%ld", bytes), 1);
-        ib_cell_number(t, ib_figure(f[3], "control.%ld", bytes), 1);
+            ib_table_add_number(t, ib_find_figure(f[p], "rate.%ld", bytes), 0);
+        ib_table_add_number(t, ib_find_figure(f[3], "frames.%ld", bytes), 1);
+        ib_table_add_number(t, ib_find_figure(f[3], "control.%ld", bytes), 1);
     }
-    ib_ours(t, "dynamic against all rails at once: %.2f times at the largest size; every byte was checked.",
-            ib_figure(f[3], "rate.%ld", to) / ib_figure(f[0], "rate.%ld", to));
-    ib_ours(t, "a frame takes half the time from a request for rails to its answer, the mean of all: "
-               "fishplate-lab sim rails --control N");
+    ib_table_add_remark(
+        t, "dynamic against all rails at once: %.2f times at the largest size; every byte was checked.",
+        ib_find_figure(f[3], "rate.%ld", to) / ib_find_figure(f[0], "rate.%ld", to));
+    ib_table_add_remark(
+        t, "a frame takes half the time from a request for rails to its answer, the mean of all: "
+           "fishplate-lab sim rails --control N");
     rails_print_used(t, f[3]);
     ib_table_close(t);
     for (int p = 0; p < POLICIES; p++)

@@ -48,7 +48,7 @@ static bool has_rails(void)
 
 double rails_second(const struct ib_figures *f)
 {
-    double first = ib_figure(f, "rail.0"), second = ib_figure(f, "rail.1");
+    double first = ib_find_figure(f, "rail.0"), second = ib_find_figure(f, "rail.1");
     return first >= 0 && second > 0 ? 100 * second / (first + second) : 0;
 }
 
@@ -56,17 +56,17 @@ void rails_print_used(struct ib_table *t, const struct ib_figures *two)
 {
     double share = rails_second(two);
     if (share > 0)
-        ib_ours(t, "%.0f %% of what was striped went over the second rail.", share);
+        ib_table_add_remark(t, "%.0f %% of what was striped went over the second rail.", share);
     else
-        ib_ours(t, "the second rail carried no data: the column for two rails shows one rail.");
+        ib_table_add_remark(t, "the second rail carried no data: the column for two rails shows one rail.");
 }
 
 void rails_report(struct ib_rank *r)
 {
     for (int i = 0; i < 2; i++) {
         double bytes = ib_counter(i ? "ib_rail1_bytes" : "ib_rail0_bytes");
-        bytes = ib_together(r, bytes > 0 ? bytes : 0);
-        ib_report(r, IB_COUNT, bytes, "rail.%d", i);
+        bytes = ib_sum_over_ranks(r, bytes > 0 ? bytes : 0);
+        ib_report_figure(r, IB_COUNT, bytes, "rail.%d", i);
     }
 }
 

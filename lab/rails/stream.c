@@ -164,12 +164,13 @@ static void sender_done(void *ctx, double at, size_t bytes)
 static void stream_rank(struct ib_rank *r)
 {
     struct stream s;
-    struct events e = {.down = (double)ib_number(r, "down", 0) * slot,
-                       .up = (double)ib_number(r, "up", 0) * slot};
-    double from = (double)ib_number(r, "from", 10) * slot, until = (double)ib_number(r, "until", 20) * slot;
-    int rank = r->bench.rank, slots = (int)ib_number(r, "slots", 30);
+    struct events e = {.down = (double)ib_read_argument(r, "down", 0) * slot,
+                       .up = (double)ib_read_argument(r, "up", 0) * slot};
+    double from = (double)ib_read_argument(r, "from", 10) * slot,
+           until = (double)ib_read_argument(r, "until", 20) * slot;
+    int rank = r->bench.rank, slots = (int)ib_read_argument(r, "slots", 30);
     if (rank < 2)
-        open_stream(&s, rank ^ 1, rank % 2 == 0, (size_t)ib_number(r, "bytes", 1 << 20), WINDOW);
+        open_stream(&s, rank ^ 1, rank % 2 == 0, (size_t)ib_read_argument(r, "bytes", 1 << 20), WINDOW);
     else
         open_stream(&s, rank ^ 1, rank % 2 == 0, 64 * KI, WINDOW_MAX);
     MPI_Barrier(MPI_COMM_WORLD);
@@ -188,7 +189,7 @@ static void stream_rank(struct ib_rank *r)
     else if (rank == 0)
         MPI_Recv(e.slots.bytes, SLOTS, MPI_DOUBLE, 1, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     for (int i = 0; i < slots && i < SLOTS; i++)
-        ib_report(r, IB_COUNT, e.slots.bytes[i] / slot / 1e6, "slot.%d", i);
+        ib_report_figure(r, IB_COUNT, e.slots.bytes[i] / slot / 1e6, "slot.%d", i);
     close_stream(&s);
     rails_report(r);
 }
@@ -206,7 +207,7 @@ static double stream_mean(const struct ib_figures *f, int from, int to)
 {
     double sum = 0;
     for (int i = from; i < to; i++)
-        sum += ib_figure(f, "slot.%d", i);
+        sum += ib_find_figure(f, "slot.%d", i);
     return to > from ? sum / (to - from) : NAN;
 }
 
@@ -214,7 +215,7 @@ static double stream_mean(const struct ib_figures *f, int from, int to)
 static double back_after(const struct ib_figures *f, int at, int slots, double before)
 {
     for (int i = at; i < slots; i++)
-        if (ib_figure(f, "slot.%d", i) >= 0.9 * before)
+        if (ib_find_figure(f, "slot.%d", i) >= 0.9 * before)
             return (i - at) * slot;
     return NAN;
 }
@@ -224,7 +225,7 @@ static void fill_curve(struct ib_curves *c, const struct ib_figures *f, const ch
     c->points = slots;
     for (int i = 0; i < slots; i++) {
         c->x[i] = i * slot;
-        c->y[c->lines][i] = ib_figure(f, "slot.%d", i);
+        c->y[c->lines][i] = ib_find_figure(f, "slot.%d", i);
     }
     c->name[c->lines++] = name;
 }
@@ -244,34 +245,34 @@ static void shared_tables(struct ib_driver *d)
         d, "Bandwidth over two rails of 250 MB/s while a second program takes half of one [Liu04 fig. 8.19]",
         "adaptive adjusts the weights when the second program starts, is better than even while it runs, "
         "and reaches the peak again after it.");
-    ib_column(t, "stripes");
-    ib_column(t, "before, MB/s");
-    ib_column(t, "meanwhile, MB/s");
-    ib_column(t, "after, MB/s");
-    ib_column(t, "back after, s");
+    ib_table_add_column(t, "stripes");
+    ib_table_add_column(t, "before, MB/s");
+    ib_table_add_column(t, "meanwhile, MB/s");
+    ib_table_add_column(t, "after, MB/s");
+    ib_table_add_column(t, "back after, s");
     for (int w = 0; w < 2; w++) {
         struct ib_job job = {.topic = "shared",
                              .ranks = 4,
                              .nodes = 2,
                              .settings = policies[w],
                              .hcas = "2x250MB/s",
-                             .in_turn = true,
+                             .alternate_nodes = true,
                              .repeat = 1};
-        f[w] = ib_run(d, &job, "bytes=%d slots=%d from=%d until=%d", 256 << 10, slots, from, until);
+        f[w] = ib_run_job(d, &job, "bytes=%d slots=%d from=%d until=%d", 256 << 10, slots, from, until);
         double before = stream_mean(f[w], 1, from);
-        ib_cell(t, "%s", names[w]);
-        ib_cell_number(t, before, 0);
-        ib_cell_number(t, stream_mean(f[w], from + 2, until), 0);
-        ib_cell_number(t, stream_mean(f[w], until + (slots - until) / 2, slots - 1), 0);
-        ib_cell_number(t, back_after(f[w], until, slots, before), 1);
+        ib_table_add_cell(t, "%s", names[w]);
+        ib_table_add_number(t, before, 0);
+        ib_table_add_number(t, stream_mean(f[w], from + 2, until), 0);
+        ib_table_add_number(t, stream_mean(f[w], until + (slots - until) / 2, slots - 1), 0);
+        ib_table_add_number(t, back_after(f[w], until, slots, before), 1);
         fill_curve(&c, f[w], names[w], slots);
     }
-    ib_ours(
+    ib_table_add_remark(
         t, "the second program runs from %.1f to %.1f s; the aim: what is left meanwhile, back within 0.3 s.",
         from * slot, until * slot);
     rails_print_used(t, f[1]);
     ib_table_close(t);
-    ib_draw(d, &c);
+    ib_draw_curves(d, &c);
     ib_figures_free(f[0]);
     ib_figures_free(f[1]);
 }
@@ -298,28 +299,28 @@ static void loss_tables(struct ib_driver *d)
                          .hcas = RAILS_TWO,
                          .repeat = 1,
                          .settings = STRIPE_ADAPTIVE " FISHPLATE_IB_TIMEOUT=10"};
-    struct ib_figures *f = ib_run(d, &job, "bytes=%d slots=%d down=%d up=%d", 4 << 20, slots, down, up);
+    struct ib_figures *f = ib_run_job(d, &job, "bytes=%d slots=%d down=%d up=%d", 4 << 20, slots, down, up);
     struct ib_table *t = ib_table_open(d, "A rail killed in the middle of a stream of 4 MiB messages",
                                        "no figure: the paper's rails do not fail.");
-    double before = stream_mean(f, 1, down), wrong = ib_figure(f, "wrong");
-    ib_column(t, "before, MB/s");
-    ib_column(t, "one rail left, MB/s");
-    ib_column(t, "after it came back, MB/s");
-    ib_column(t, "bytes wrong");
-    ib_cell_number(t, before, 0);
-    ib_cell_number(t, stream_mean(f, down + 3, up), 0);
-    ib_cell_number(t, stream_mean(f, up + (slots - up) / 2, slots - 1), 0);
-    ib_cell_number(t, wrong, 0);
+    double before = stream_mean(f, 1, down), wrong = ib_find_figure(f, "wrong");
+    ib_table_add_column(t, "before, MB/s");
+    ib_table_add_column(t, "one rail left, MB/s");
+    ib_table_add_column(t, "after it came back, MB/s");
+    ib_table_add_column(t, "bytes wrong");
+    ib_table_add_number(t, before, 0);
+    ib_table_add_number(t, stream_mean(f, down + 3, up), 0);
+    ib_table_add_number(t, stream_mean(f, up + (slots - up) / 2, slots - 1), 0);
+    ib_table_add_number(t, wrong, 0);
     if (isnan(wrong))
-        ib_ours(t, "the job did not survive the loss of the rail.");
+        ib_table_add_remark(t, "the job did not survive the loss of the rail.");
     else
-        ib_ours(t,
-                "the rail goes at %.1f s and comes back at %.1f s; every byte of every message was checked.",
-                down * slot, up * slot);
+        ib_table_add_remark(
+            t, "the rail goes at %.1f s and comes back at %.1f s; every byte of every message was checked.",
+            down * slot, up * slot);
     rails_print_used(t, f);
     ib_table_close(t);
     fill_curve(&c, f, "two rails, adaptive", slots);
-    ib_draw(d, &c);
+    ib_draw_curves(d, &c);
     ib_figures_free(f);
 }
 

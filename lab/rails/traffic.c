@@ -65,19 +65,21 @@ static void one_size(struct ib_rank *r, struct traffic *t)
     int half = r->bench.size / 2;
     bool first = r->bench.rank < half;
     double bytes = (double)t->bytes * half * t->window;
-    if (ib_number(r, "latency", 1)) {
+    if (ib_read_argument(r, "latency", 1)) {
         t->sends = first;
         t->receives = true;
-        ib_report(r, IB_TIME, traffic_best_time(r, t, ping_pong) / 2 * 1e6, "latency.%d", t->bytes);
+        ib_report_figure(r, IB_TIME, traffic_best_time(r, t, ping_pong) / 2 * 1e6, "latency.%d", t->bytes);
     }
-    if (ib_number(r, "bw", 1)) {
+    if (ib_read_argument(r, "bw", 1)) {
         t->sends = (r->bench.rank % half) % 2 == 0 ? first : !first;
         t->receives = !t->sends;
-        ib_report(r, IB_RATE, bytes / traffic_best_time(r, t, traffic_stream) / 1e6, "bw.%d", t->bytes);
+        ib_report_figure(r, IB_RATE, bytes / traffic_best_time(r, t, traffic_stream) / 1e6, "bw.%d",
+                         t->bytes);
     }
-    if (ib_number(r, "bibw", 1)) {
+    if (ib_read_argument(r, "bibw", 1)) {
         t->sends = t->receives = true;
-        ib_report(r, IB_RATE, 2 * bytes / traffic_best_time(r, t, traffic_stream) / 1e6, "bibw.%d", t->bytes);
+        ib_report_figure(r, IB_RATE, 2 * bytes / traffic_best_time(r, t, traffic_stream) / 1e6, "bibw.%d",
+                         t->bytes);
     }
 }
 
@@ -85,7 +87,8 @@ static void one_size(struct ib_rank *r, struct traffic *t)
 void rails_traffic(struct ib_rank *r)
 {
     int half = r->bench.size / 2;
-    long from = ib_number(r, "from", 4), to = ib_number(r, "to", 1 << 20), factor = ib_number(r, "factor", 4);
+    long from = ib_read_argument(r, "from", 4), to = ib_read_argument(r, "to", 1 << 20),
+         factor = ib_read_argument(r, "factor", 4);
     struct traffic t = {.peer = (r->bench.rank + half) % r->bench.size};
     t.out = bench_alloc((size_t)to);
     t.in = bench_alloc((size_t)to);

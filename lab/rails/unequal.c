@@ -29,8 +29,8 @@ static double unequal_search(struct ib_driver *d, const char *hcas, const char *
         char settings[128];
         snprintf(settings, sizeof(settings), STRIPE_WEIGHTED "%s", fixed[i]);
         struct ib_job job = job_of(hcas, settings);
-        struct ib_figures *f = ib_run(d, &job, "from=%ld to=%ld latency=0 %s", bytes, bytes, others);
-        double value = ib_figure(f, "%s.%ld", figure, bytes);
+        struct ib_figures *f = ib_run_job(d, &job, "from=%ld to=%ld latency=0 %s", bytes, bytes, others);
+        double value = ib_find_figure(f, "%s.%ld", figure, bytes);
         if (!(value <= most)) {
             most = value;
             *best = fixed[i];
@@ -47,28 +47,28 @@ static void unequal_print_table(struct ib_driver *d, const char *title, const ch
     long from = 1 << 16, to = d->quick ? 1 << 20 : 4 << 20;
     bool time = figure[0] == 'l';
     struct ib_table *t = ib_table_open(d, title, paper);
-    ib_column(t, "bytes");
+    ib_table_add_column(t, "bytes");
     for (int w = 0; w < POLICIES; w++)
-        ib_column(t, "%s, %s", names[w], unit);
-    ib_column(t, "adaptive against even");
+        ib_table_add_column(t, "%s, %s", names[w], unit);
+    ib_table_add_column(t, "adaptive against even");
     for (long bytes = from; bytes <= to; bytes *= 4) {
         double v[POLICIES];
-        ib_cell(t, bytes < 1 << 20 ? "%ldK" : "%ldM", bytes < 1 << 20 ? bytes >> 10 : bytes >> 20);
+        ib_table_add_cell(t, bytes < 1 << 20 ? "%ldK" : "%ldM", bytes < 1 << 20 ? bytes >> 10 : bytes >> 20);
         for (int w = 0; w < POLICIES; w++) {
-            v[w] = ib_figure(f[w], "%s.%ld", figure, bytes);
-            ib_cell_number(t, v[w], 0);
+            v[w] = ib_find_figure(f[w], "%s.%ld", figure, bytes);
+            ib_table_add_number(t, v[w], 0);
         }
-        ib_cell(t, "%.2f", v[ADAPTIVE] / v[EVEN]);
+        ib_table_add_cell(t, "%.2f", v[ADAPTIVE] / v[EVEN]);
     }
     if (!time) {
-        double a = ib_figure(f[ADAPTIVE], "%s.%ld", figure, to);
-        ib_ours(
+        double a = ib_find_figure(f[ADAPTIVE], "%s.%ld", figure, to);
+        ib_table_add_remark(
             t,
             "the best fixed weights are %s: %.0f MB/s; adaptive reaches %.0f %% of it (the aim: 95) at the "
             "largest size.",
             weights, best, 100 * a / best);
-        ib_ours(t, "adaptive against weights of 4:1: %.2f times.",
-                a / ib_figure(f[WEIGHTED], "%s.%ld", figure, to));
+        ib_table_add_remark(t, "adaptive against weights of 4:1: %.2f times.",
+                            a / ib_find_figure(f[WEIGHTED], "%s.%ld", figure, to));
     }
     rails_print_used(t, f[ADAPTIVE]);
     ib_table_close(t);
@@ -82,8 +82,8 @@ static void unequal_tables(struct ib_driver *d)
     struct ib_figures *f[POLICIES], *b[POLICIES];
     for (int w = 0; w < POLICIES; w++) {
         struct ib_job plain = job_of(RAILS_ODD, policies[w]), bus = job_of(with_bus, policies[w]);
-        f[w] = ib_run(d, &plain, "from=65536 to=%ld bibw=0", to);
-        b[w] = ib_run(d, &bus, "from=65536 to=%ld latency=0 bw=0", to);
+        f[w] = ib_run_job(d, &plain, "from=65536 to=%ld bibw=0", to);
+        b[w] = ib_run_job(d, &bus, "from=65536 to=%ld latency=0 bw=0", to);
     }
     double best = unequal_search(d, RAILS_ODD, "bw", to, &weights),
            best_bus = unequal_search(d, with_bus, "bibw", to, &weights_bus);

@@ -32,7 +32,7 @@ static double ack_ns(void)
         abort();
     mcast_sender_open(&s, &rules, child, MEMBERS, sent);
     for (int pass = 0; pass < PASSES; pass++) {
-        const double start = ib_now();
+        const double start = ib_now_seconds();
         for (uint32_t p = 0; p < PACKETS; p++) {
             mcast_sender_add_packet(&s, 1, &ask);
             for (uint32_t i = 0; i < MEMBERS; i++) {
@@ -40,7 +40,7 @@ static double ack_ns(void)
                 mcast_sender_apply_ack(&s, i, &notes[i].ack, 1);
             }
         }
-        const double ns = (ib_now() - start) * 1e9 / PACKETS / MEMBERS;
+        const double ns = (ib_now_seconds() - start) * 1e9 / PACKETS / MEMBERS;
         best = pass == 0 || ns < best ? ns : best;
     }
     free(child);
