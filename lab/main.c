@@ -21,8 +21,8 @@
 #include "tools/fishplate/chart.h"
 #include "tools/fishplate/command.h"
 
-/* Curves of `rails` and `bcast`. */
-static void main_draw(const struct ib_curves *c, FILE *out)
+/* Draws the curves of `rails` and `bcast`. */
+static void main_draw_curves(const struct ib_curves *c, FILE *out)
 {
     struct chart chart = {
         .id = c->id, .title = c->title, .x_name = c->x_name, .y_name = c->y_name, .format = "%.0f"};
@@ -39,12 +39,12 @@ static void main_draw(const struct ib_curves *c, FILE *out)
 
 static int run_rails(int argc, char **argv)
 {
-    return bench_rails_main(main_draw, argc, argv);
+    return bench_rails_main(main_draw_curves, argc, argv);
 }
 
 static int run_bcast(int argc, char **argv)
 {
-    return bench_bcast_main(main_draw, argc, argv);
+    return bench_bcast_main(main_draw_curves, argc, argv);
 }
 
 static int run_barrier(int argc, char **argv)
@@ -106,7 +106,7 @@ static int command_help(int argc, char **argv)
     return 0;
 }
 
-/* Studies that start their own jobs, in which they are called again as `STUDY rank ...`. */
+/* Studies that start jobs of their own, whose ranks run `fishplate-lab STUDY rank ...`. */
 static const struct {
     const char *name, *instead;
 } starts_jobs[] = {
@@ -119,8 +119,8 @@ static const struct {
     {"bcast", "\nFor the broadcasts of this job: mpiexec -n 4 fishplate bench bcast"},
 };
 
-/* Such a study in a job of the user's is refused. Rank 0 explains and fails; a failure of another rank could end it before.
- * Returns the exit status, -1 to go on. */
+/* Refuses such a study if the user runs it under mpiexec. Rank 0 prints the reason and fails; the failure of
+ * another rank could end rank 0 before. Returns the exit status, -1 to continue. */
 static int refuse_in_job(int argc, char **argv)
 {
     const char *rank = getenv("PMI_RANK") ? getenv("PMI_RANK") : getenv("PMIX_RANK");

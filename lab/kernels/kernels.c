@@ -163,8 +163,7 @@ static bool kernels_run_one(const struct kernel_options *o, const struct kernel 
     struct kernel_result result = {.verified = true};
     if (k->accepts_ranks && !k->accepts_ranks(run.size, run.class)) {
         if (run.rank == 0)
-            fprintf(stderr,
-                    "fishplate-lab kernels: %s of class %c cannot use %d ranks; it accepts %s.\n",
+            fprintf(stderr, "fishplate-lab kernels: %s of class %c cannot use %d ranks; it accepts %s.\n",
                     k->name, class_names[run.class], run.size, k->ranks);
         return true;
     }

@@ -1,7 +1,9 @@
-/* sweep.c: a wavefront sweep, as sweep3D [Liu04 9.2]: particles that fly in 48 directions through a cube, by diamond differences.
- * Each octant of directions starts in a corner; a rank goes on when the faces of two neighbours have come, block by block of
- * planes and angles. No suite publishes values for it: the source is chosen so that a flux linear in x, y and z solves the
- * differences exactly, with a slope of its own for each direction and angle. A face that is lost, late or mixed up shows.
+/* sweep.c: a wavefront sweep like sweep3D [Liu04 9.2]: transport of particles in 48 directions through a
+ * cube, by diamond differences. Each octant of directions starts in a corner; a rank continues when the faces
+ * of two neighbours have arrived, block by block of planes and angles. No suite publishes values for this
+ * kernel: the source is chosen so that a flux linear in x, y and z, with a slope of its own for each
+ * direction and angle, solves the difference equations exactly. A lost, late or exchanged face therefore
+ * changes the result.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -9,7 +11,7 @@
 
 #include "kernels.h"
 
-enum { ANGLES = 6, ANGLE_BLOCK = 3, PLANES = 5, LEAST = 1 };
+enum { ANGLES = 6, ANGLE_BLOCK = 3, PLANES = 5, POINTS_MIN = 1 };
 
 static const struct problem {
     int n, iterations;
@@ -26,8 +28,9 @@ struct sweep {
     double worst;    /* largest relative error of a flux */
 };
 
-/* One block of one octant: angles from `angle`, planes k of direction sign[2], from `plane` steps after its corner. */
-struct part {
+/* One block of one octant: angles from `angle` on, planes in direction sign[2] from `plane` steps after the
+ * corner on. */
+struct sweep_block {
     int sign[3]; /* 1 or -1 */
     int octant, angle, plane, planes;
 };
@@ -50,7 +53,7 @@ static void sweep_close(struct sweep *s)
     free(s->below);
 }
 
-/* ---- The flux that solves it ---- */
+/* ---- The exact solution ---- */
 
 static void sweep_slopes(int octant, int angle, double out[3])
 {
@@ -58,8 +61,8 @@ static void sweep_slopes(int octant, int angle, double out[3])
         out[d] = 0.1 + 0.07 * d + 0.011 * octant + 0.013 * angle;
 }
 
-/* At a point of the cube, in cells from its corner; half cells are centres and faces. */
-static double sweep_exact(const struct sweep *s, const struct part *p, int angle, double x, double y,
+/* Exact flux at a point of the cube, in cells from its corner; half cells are centres and faces. */
+static double sweep_exact(const struct sweep *s, const struct sweep_block *p, int angle, double x, double y,
                           double z)
 {
     double slope[3];
@@ -67,7 +70,7 @@ static double sweep_exact(const struct sweep *s, const struct part *p, int angle
     return 1 + (slope[0] * x + slope[1] * y + slope[2] * z) / s->n;
 }
 
-/* Cosines of a direction: six angles of an octant, three of them on each of two heights. */
+/* Cosines of a direction: the six angles of an octant are three at each of two heights. */
 static void sweep_cosines(int angle, double out[3])
 {
     const double height = angle < 3 ? 0.35 : 0.8, turn = (angle % 3 + 0.5) * acos(-1.0) / 6;
@@ -78,8 +81,8 @@ static void sweep_cosines(int angle, double out[3])
 
 /* ---- One block ---- */
 
-/* Where the block enters the cube in direction d, its faces are given; elsewhere the neighbour sends them. */
-static void fill_face(const struct sweep *s, const struct part *p, int d)
+/* Sets the faces where the block enters the cube in direction d; elsewhere the neighbour sends them. */
+static void sweep_fill_face(const struct sweep *s, const struct sweep_block *p, int d)
 {
     double *face = s->face[d], edge = p->sign[d] > 0 ? 0 : s->n;
     for (int a = 0; a < ANGLE_BLOCK; a++)
@@ -94,7 +97,7 @@ static void fill_face(const struct sweep *s, const struct part *p, int d)
         }
 }
 
-static void fill_below(const struct sweep *s, const struct part *p)
+static void sweep_fill_below(const struct sweep *s, const struct sweep_block *p)
 {
     double *below = s->below;
     for (int a = 0; a < ANGLE_BLOCK; a++)
@@ -104,8 +107,9 @@ static void fill_below(const struct sweep *s, const struct part *p)
                                        p->sign[2] > 0 ? 0 : s->n);
 }
 
-/* One angle in one plane. The flux at a cell's centre is the mean of those through any two opposite faces. */
-static void solve_plane(struct sweep *s, const struct part *p, int a, int k)
+/* Solves one angle in one plane. The flux at a cell's centre is the mean of the fluxes through two opposite
+ * faces. */
+static void sweep_solve_plane(struct sweep *s, const struct sweep_block *p, int a, int k)
 {
     double cosine[3], slope[3], weight[3], sum = absorbed, source = 0;
     const int plane = p->plane + k;
@@ -138,36 +142,36 @@ static void solve_plane(struct sweep *s, const struct part *p, int a, int k)
     }
 }
 
-static void solve_block(struct sweep *s, struct kernel_run *run, const struct part *p)
+static void sweep_solve_block(struct sweep *s, struct kernel_run *run, const struct sweep_block *p)
 {
     for (int d = 0; d < 2; d++) {
         int from = p->sign[d] > 0 ? s->plane.before[d] : s->plane.after[d];
         int count = ANGLE_BLOCK * p->planes * s->plane.count[1 - d];
         if (from == MPI_PROC_NULL)
-            fill_face(s, p, d);
+            sweep_fill_face(s, p, d);
         else
             MPI_Recv(s->face[d], count, MPI_DOUBLE, from, d, run->comm, MPI_STATUS_IGNORE);
     }
     if (p->plane == 0)
-        fill_below(s, p);
+        sweep_fill_below(s, p);
     for (int a = 0; a < ANGLE_BLOCK; a++)
         for (int k = 0; k < p->planes; k++)
-            solve_plane(s, p, a, k);
+            sweep_solve_plane(s, p, a, k);
     for (int d = 0; d < 2; d++)
         MPI_Send(s->face[d], ANGLE_BLOCK * p->planes * s->plane.count[1 - d], MPI_DOUBLE,
                  p->sign[d] > 0 ? s->plane.after[d] : s->plane.before[d], d, run->comm);
 }
 
-static void sweep_all(struct sweep *s, struct kernel_run *run)
+static void sweep_run_octants(struct sweep *s, struct kernel_run *run)
 {
-    struct part p;
+    struct sweep_block p;
     for (p.octant = 0; p.octant < 8; p.octant++) {
         for (int d = 0; d < 3; d++)
             p.sign[d] = p.octant >> d & 1 ? -1 : 1;
         for (p.angle = 0; p.angle < ANGLES; p.angle += ANGLE_BLOCK)
             for (p.plane = 0; p.plane < s->n; p.plane += PLANES) {
                 p.planes = s->n - p.plane < PLANES ? s->n - p.plane : PLANES;
-                solve_block(s, run, &p);
+                sweep_solve_block(s, run, &p);
             }
     }
 }
@@ -175,7 +179,7 @@ static void sweep_all(struct sweep *s, struct kernel_run *run)
 static bool sweep_accepts_ranks(int ranks, enum kernel_class class)
 {
     int out[2];
-    return kernel_divide_plane(ranks, problems[class].n, LEAST, out);
+    return kernel_divide_plane(ranks, problems[class].n, POINTS_MIN, out);
 }
 
 static void run_sweep(struct kernel_run *run, struct kernel_result *out)
@@ -186,7 +190,7 @@ static void run_sweep(struct kernel_run *run, struct kernel_result *out)
     sweep_open(&s, run, p->n);
     double started = kernel_start(run);
     for (int it = 0; it < p->iterations; it++) {
-        sweep_all(&s, run);
+        sweep_run_octants(&s, run);
         kernel_progress(run, it + 1, p->iterations);
     }
     kernel_stop(run, started, out);

@@ -1,8 +1,9 @@
-/* vis.c: a task-parallel visualisation, with traffic as the program of [Liu04 8.3.2]: rank 0 has a volume and hands blocks of it
- * to the next free rank, the others extract the surface on which the volume has one value and send its triangles back. Blocks are
- * large messages of one size, answers large ones of any size; who answers first is not known. No suite publishes values
- * for it. The surface is that of a ball: its triangles must close it (their normals add up to nothing, so none is missing
- * and none is there twice) and enclose the ball's volume.
+/* vis.c: a task-parallel visualisation with traffic like the program of [Liu04 8.3.2]: rank 0 holds a volume
+ * and sends blocks of it to the next free rank; the other ranks extract the surface on which the volume has a
+ * given value and send its triangles back. Blocks are large messages of one size, answers large messages of
+ * varying size from any rank. No suite publishes values for this kernel. The surface is that of a ball: its
+ * triangles must form a closed surface (the sum of their normals is zero, so none is missing or doubled) and
+ * enclose the ball's volume.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -21,14 +22,14 @@ static const struct problem {
 
 /* The scene at rank 0, in units of cells of the volume. */
 struct scene {
-    int n, block, frames; /* cells in a direction, of the volume and of a block; values of the surface */
-    int across;           /* blocks in a direction */
-    float *volume;        /* distance of each of the (n + 1)^3 points from the middle */
+    int n, block, frames; /* cells in each direction of the volume and of a block; number of surface values */
+    int across;           /* blocks in each direction */
+    float *volume;        /* distance of each of the (n + 1)^3 points from the centre */
     double normal[3], area, inside;
-    double worst; /* over all frames */
+    double worst; /* largest relative error of all frames */
 };
 
-static double radius_of(const struct scene *s, int frame)
+static double scene_radius(const struct scene *s, int frame)
 {
     return s->n * (0.2 + 0.25 * (frame + 1) / s->frames);
 }
@@ -41,7 +42,8 @@ static void scene_open(struct scene *s, struct kernel_run *run, const struct pro
     size_t points = (size_t)(p->n + 1);
     s->volume = kernel_alloc(run, points * points * points * sizeof(float));
     float *v = s->volume;
-    const double middle = p->n * 0.5 + 0.01; /* not on a point: values there would be alike */
+    /* off the points, since many points would otherwise have equal values */
+    const double middle = p->n * 0.5 + 0.01;
     for (int z = 0; z <= p->n; z++)
         for (int y = 0; y <= p->n; y++)
             for (int x = 0; x <= p->n; x++)
@@ -51,11 +53,11 @@ static void scene_open(struct scene *s, struct kernel_run *run, const struct pro
 
 /* ---- Blocks ---- */
 
-static void copy_block(const struct scene *s, int task, struct vis_block *b)
+static void scene_copy_block(const struct scene *s, int task, struct vis_block *b)
 {
     const int points = s->block + 1, row = s->n + 1;
     int in_frame = task % (s->across * s->across * s->across);
-    b->value = (float)radius_of(s, task / (s->across * s->across * s->across));
+    b->value = (float)scene_radius(s, task / (s->across * s->across * s->across));
     for (int d = 0; d < 3; d++, in_frame /= s->across)
         b->first[d] = in_frame % s->across * s->block;
     for (int z = 0; z < points; z++)
@@ -67,8 +69,8 @@ static void copy_block(const struct scene *s, int task, struct vis_block *b)
                    (size_t)points * sizeof(float));
 }
 
-/* Adds the triangles to the frame's sums: coordinates relative to the volume's middle, in cells. */
-static void add_triangles(struct scene *s, const float *triangle, int count)
+/* Adds the triangles, in cells relative to the centre of the volume, to the sums of the frame. */
+static void scene_add_triangles(struct scene *s, const float *triangle, int count)
 {
     const double middle = s->n * 0.5 + 0.01;
     for (int t = 0; t < count; t++, triangle += VIS_TRIANGLE) {
@@ -87,11 +89,12 @@ static void add_triangles(struct scene *s, const float *triangle, int count)
     }
 }
 
-/* A frame is complete: what is open of the surface, and the volume inside against the ball's. The surface of flat triangles
- * lies a little inside the ball: by an eighth of the square of their length over the radius, which is a cell's diagonal. */
-static void judge_frame(struct scene *s, int frame, struct kernel_result *out)
+/* Verifies a complete frame: the sum of the normals, and the enclosed volume against the ball's. Flat
+ * triangles lie inside the ball by an eighth of their squared length (the diagonal of a cell) divided by the
+ * radius. */
+static void scene_verify_frame(struct scene *s, int frame, struct kernel_result *out)
 {
-    const double r = radius_of(s, frame), ball = 4.0 / 3 * acos(-1.0) * r * r * r;
+    const double r = scene_radius(s, frame), ball = 4.0 / 3 * acos(-1.0) * r * r * r;
     const double open = (fabs(s->normal[0]) + fabs(s->normal[1]) + fabs(s->normal[2])) / s->area;
     const double lost = fabs(s->inside / ball - 1), bound = 3 * 3.0 / 8 / (r * r);
     if (!(open <= 1e-5) || !(lost <= bound))
@@ -102,30 +105,30 @@ static void judge_frame(struct scene *s, int frame, struct kernel_result *out)
     s->area = s->inside = 0;
 }
 
-/* ---- Who does what ---- */
+/* ---- Distribution of the blocks ---- */
 
 static void vis_run_serial(struct scene *s, struct vis_block *b, float *triangles, struct kernel_result *out)
 {
     const int tasks = s->across * s->across * s->across;
     for (int frame = 0; frame < s->frames; frame++) {
         for (int task = 0; task < tasks; task++) {
-            copy_block(s, frame * tasks + task, b);
-            add_triangles(s, triangles, vis_extract(b, s->block, triangles));
+            scene_copy_block(s, frame * tasks + task, b);
+            scene_add_triangles(s, triangles, vis_extract(b, s->block, triangles));
         }
-        judge_frame(s, frame, out);
+        scene_verify_frame(s, frame, out);
     }
 }
 
-/* Hands out the blocks of one frame: each rank gets two, so that the next is there when one is done, and one more for each
- * answer. */
-static void vis_lead(struct scene *s, struct kernel_run *run, struct vis_block *b, float *triangles,
-                     int frame)
+/* Sends the blocks of one frame: two to each rank, so that the next one has arrived when one is complete, and
+ * one more for each answer. */
+static void vis_distribute_frame(struct scene *s, struct kernel_run *run, struct vis_block *b,
+                                 float *triangles, int frame)
 {
     const int tasks = s->across * s->across * s->across, workers = run->size - 1;
-    const int bytes = (int)vis_block_bytes(s->block), most = (int)vis_triangles_most(s->block) * VIS_TRIANGLE;
+    const int bytes = (int)vis_block_bytes(s->block), most = (int)vis_triangles_max(s->block) * VIS_TRIANGLE;
     int given = 0, done = 0;
     for (; given < tasks && given < 2 * workers; given++) {
-        copy_block(s, frame * tasks + given, b);
+        scene_copy_block(s, frame * tasks + given, b);
         MPI_Send(b, bytes, MPI_BYTE, 1 + given % workers, TAG_BLOCK, run->comm);
     }
     for (; done < tasks; done++) {
@@ -134,18 +137,19 @@ static void vis_lead(struct scene *s, struct kernel_run *run, struct vis_block *
         MPI_Recv(triangles, most, MPI_FLOAT, MPI_ANY_SOURCE, TAG_ANSWER, run->comm, &status);
         MPI_Get_count(&status, MPI_FLOAT, &count);
         if (given < tasks) {
-            copy_block(s, frame * tasks + given++, b);
+            scene_copy_block(s, frame * tasks + given++, b);
             MPI_Send(b, bytes, MPI_BYTE, status.MPI_SOURCE, TAG_BLOCK, run->comm);
         }
-        add_triangles(s, triangles, count / VIS_TRIANGLE);
+        scene_add_triangles(s, triangles, count / VIS_TRIANGLE);
     }
 }
 
-/* Two blocks and two lists of triangles in turn: the next block comes and the last answer goes while this one is worked on. */
-static void vis_work(const struct scene *s, struct kernel_run *run)
+/* Uses two blocks and two lists of triangles in turn: the next block arrives and the last answer is sent
+ * while this block is processed. */
+static void vis_run_worker(const struct scene *s, struct kernel_run *run)
 {
     const size_t bytes = vis_block_bytes(s->block),
-                 most = vis_triangles_most(s->block) * VIS_TRIANGLE * sizeof(float);
+                 most = vis_triangles_max(s->block) * VIS_TRIANGLE * sizeof(float);
     struct vis_block *block[2] = {kernel_alloc(run, bytes), kernel_alloc(run, bytes)};
     float *triangles[2] = {kernel_alloc(run, most), kernel_alloc(run, most)};
     MPI_Request came, sent[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
@@ -167,16 +171,16 @@ static void vis_work(const struct scene *s, struct kernel_run *run)
     }
 }
 
-static void lead_all(struct scene *s, struct kernel_run *run, struct kernel_result *out)
+static void vis_run_leader(struct scene *s, struct kernel_run *run, struct kernel_result *out)
 {
     struct vis_block *b = kernel_alloc(run, vis_block_bytes(s->block));
-    float *triangles = kernel_alloc(run, vis_triangles_most(s->block) * VIS_TRIANGLE * sizeof(float));
+    float *triangles = kernel_alloc(run, vis_triangles_max(s->block) * VIS_TRIANGLE * sizeof(float));
     if (run->size == 1)
         vis_run_serial(s, b, triangles, out);
     else {
         for (int frame = 0; frame < s->frames; frame++) {
-            vis_lead(s, run, b, triangles, frame);
-            judge_frame(s, frame, out);
+            vis_distribute_frame(s, run, b, triangles, frame);
+            scene_verify_frame(s, frame, out);
             kernel_progress(run, frame + 1, s->frames);
         }
         for (int worker = 1; worker < run->size; worker++)
@@ -194,9 +198,9 @@ static void run_vis(struct kernel_run *run, struct kernel_result *out)
     scene_open(&s, run, p);
     double started = kernel_start(run);
     if (run->rank == 0)
-        lead_all(&s, run, out);
+        vis_run_leader(&s, run, out);
     else
-        vis_work(&s, run);
+        vis_run_worker(&s, run);
     kernel_stop(run, started, out);
     out->amount = p->frames * pow(p->n, 3) * 1e-6;
     verified = out->verified;

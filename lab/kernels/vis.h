@@ -8,10 +8,10 @@
 
 enum { VIS_TRIANGLE = 9 }; /* floats: three corners */
 
-/* A block as sent. `points` has (cells + 1)^3 values; x varies fastest. */
+/* A block as sent. `points` holds (cells + 1)^3 values; x varies fastest. */
 struct vis_block {
     int first[3];
-    float value; /* of the surface */
+    float value; /* value of the surface */
     float points[];
 };
 
@@ -21,13 +21,13 @@ static inline size_t vis_block_bytes(int cells)
     return sizeof(struct vis_block) + points * points * points * sizeof(float);
 }
 
-/* Six tetrahedra a cell, at most two triangles each. */
-static inline size_t vis_triangles_most(int cells)
+/* Upper limit: six tetrahedra for each cell, two triangles for each. */
+static inline size_t vis_triangles_max(int cells)
 {
     return (size_t)cells * (size_t)cells * (size_t)cells * 12;
 }
 
-/* vis_extract.c: returns how many triangles; their normals point to where values are larger. */
+/* vis_extract.c: returns the number of triangles; their normals point to larger values. */
 int vis_extract(const struct vis_block *block, int cells, float *triangles);
 
 #endif

@@ -1,5 +1,6 @@
-/* vis_extract.c: the surface on which a block has one value, by tetrahedra: each cell is cut into six around one diagonal, the same
- * in all cells, so that the cuts of neighbours meet; a tetrahedron has no surface in it, a triangle or two.
+/* vis_extract.c: the surface on which a block has a given value, by tetrahedra: each cell is cut into six
+ * around one diagonal, the same in all cells, so that the cuts of neighbouring cells coincide; a tetrahedron
+ * contains no triangle, one or two.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "vis.h"
@@ -10,17 +11,17 @@ struct corner {
     float at[3], value;
 };
 
-/* Where the edge from a (below the value) to b (not below) crosses the surface. Both cells that share an edge come here with its
- * ends in this order, so they find the same point. */
-static void vis_extract_cross(const struct corner *a, const struct corner *b, float value, float out[3])
+/* The point where the edge from a (below the value) to b (not below) crosses the surface. All cells that
+ * share an edge pass its ends in this order and so compute the same point. */
+static void vis_edge_crossing(const struct corner *a, const struct corner *b, float value, float out[3])
 {
     float part = (value - a->value) / (b->value - a->value);
     for (int d = 0; d < 3; d++)
         out[d] = a->at[d] + part * (b->at[d] - a->at[d]);
 }
 
-/* Corners in the order in which the normal points away from `inside`, a point below the value. */
-static void vis_extract_orient(float t[VIS_TRIANGLE], const struct corner *inside)
+/* Orders the corners so that the normal points away from `inside`, a point below the value. */
+static void vis_orient_triangle(float t[VIS_TRIANGLE], const struct corner *inside)
 {
     float a[3], b[3], c[3], volume = 0;
     for (int d = 0; d < 3; d++) {
@@ -37,7 +38,7 @@ static void vis_extract_orient(float t[VIS_TRIANGLE], const struct corner *insid
     }
 }
 
-/* Returns how many triangles. */
+/* Returns the number of triangles. */
 static int vis_extract_tetrahedron(const struct corner *const corners[4], float value, float *out)
 {
     const struct corner *below[4], *above[4];
@@ -50,28 +51,29 @@ static int vis_extract_tetrahedron(const struct corner *const corners[4], float 
     }
     if (b == 0 || a == 0)
         return 0;
-    if (b == 2) { /* four crossings, two triangles */
+    if (b == 2) { /* four edges cross the surface, which is a quadrilateral: two triangles */
         float p[4][3];
         for (int i = 0; i < 4; i++)
-            vis_extract_cross(below[i / 2], above[(i == 1 || i == 2) ? 1 : 0], value, p[i]);
+            vis_edge_crossing(below[i / 2], above[(i == 1 || i == 2) ? 1 : 0], value, p[i]);
         for (int t = 0; t < 2; t++, out += VIS_TRIANGLE) {
             memcpy(out, p[0], sizeof(p[0]));
             memcpy(out + 3, p[1 + t], sizeof(p[0]));
             memcpy(out + 6, p[2 + t], sizeof(p[0]));
-            vis_extract_orient(out, below[t]);
+            vis_orient_triangle(out, below[t]);
         }
         return 2;
     }
     for (int i = 0; i < 3; i++)
-        vis_extract_cross(below[b == 1 ? 0 : i], above[a == 1 ? 0 : i], value, out + 3 * i);
-    vis_extract_orient(out, below[0]);
+        vis_edge_crossing(below[b == 1 ? 0 : i], above[a == 1 ? 0 : i], value, out + 3 * i);
+    vis_orient_triangle(out, below[0]);
     return 1;
 }
 
-/* The corners of cell (x, y, z) are numbered by bits: 1 for x, 2 for y, 4 for z. */
+/* Bits of a corner's number in cell (x, y, z): 1 for x, 2 for y, 4 for z. */
 static int vis_extract_cell(const struct vis_block *v, int cells, const int at[3], float *out)
 {
-    static const int between[6][2] = {{1, 3}, {3, 2}, {2, 6}, {6, 4}, {4, 5}, {5, 1}}; /* beside 0 and 7 */
+    /* the other two corners; corners 0 and 7 belong to all six */
+    static const int between[6][2] = {{1, 3}, {3, 2}, {2, 6}, {6, 4}, {4, 5}, {5, 1}};
     const int points = cells + 1;
     struct corner corners[8];
     int below = 0, found = 0;

@@ -1,10 +1,10 @@
-/* barrier_model.c: see barrier_model.h. Every algorithm is a few phases; in each round of a phase a rank sends to its partners one
- * after the other or receives from them one after the other. The two models differ only in what such a round costs.
- *
- * Two places differ from print. The broadcast that releases (t_bc) is printed with one message more than a binomial tree of P
- * ranks has; and the combining tree and MCS release their ranks down a tree of their own here, not down a binomial one.
- * N-way rounds are printed with n latencies, as if the n messages of a round were not under way together; that is the
- * equation for one link at a time, and the one used here is the paper's for as many links as messages.
+/* barrier_model.c: see barrier_model.h. Every algorithm consists of a few phases; in each round of a phase a
+ * rank sends to its partners one after the other or receives from them one after the other. The two models
+ * differ only in the cost of such a round. The equations differ from print in two places. The broadcast that
+ * releases the ranks (t_bc) is printed with one message more than a binomial tree of P ranks has; and the
+ * combining tree and MCS release their ranks down their own tree here, not down a binomial one. N-way rounds
+ * are printed with n latencies, as if the n messages of a round were not in flight together: the equation for
+ * one link at a time. The equation used here is the paper's for as many links as messages.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "lab/logp/barrier_model.h"
@@ -14,11 +14,12 @@
 
 #define ROUNDS_MAX 3
 
-/* `rounds` in which one rank sends `out` messages and one that matters to the end hears `in`. */
+/* `rounds` rounds in each of which one rank sends `out` messages and a rank on the critical path receives
+ * `in`. */
 struct phase {
     int rounds, out, in;
 };
-struct course {
+struct phases {
     int count;
     struct phase phase[ROUNDS_MAX];
 };
@@ -45,7 +46,7 @@ int model_log_down(int base, int size)
 }
 
 /* Levels below the root of a tree in which every rank has `fan` children. */
-static int tree_depth(int fan, int size)
+static int model_tree_depth(int fan, int size)
 {
     int depth = 0;
     int64_t level = 1;
@@ -56,111 +57,111 @@ static int tree_depth(int fan, int size)
     return depth;
 }
 
-static bool power_of(int base, int size)
+static bool model_is_power_of(int base, int size)
 {
     return model_log_up(base, size) == model_log_down(base, size);
 }
 
-static void course_add_round(struct course *c, int rounds, int out, int in)
+static void phases_add(struct phases *c, int rounds, int out, int in)
 {
     c->phase[c->count++] = (struct phase){rounds, out, in};
 }
 
-static void course_central(struct course *c, int size, const int *n)
+static void phases_central(struct phases *c, int size, const int *n)
 {
     (void)n;
-    course_add_round(c, 1, 1, size - 1);
-    course_add_round(c, 1, size - 1, 1);
+    phases_add(c, 1, 1, size - 1);
+    phases_add(c, 1, size - 1, 1);
 }
 
-static void course_combining(struct course *c, int size, const int *n)
+static void phases_combining(struct phases *c, int size, const int *n)
 {
     const int fan = n[0] < size ? n[0] : size;
-    course_add_round(c, model_log_up(n[0], size), 1, fan - 1);
-    course_add_round(c, model_log_up(n[0], size), fan - 1, 1);
+    phases_add(c, model_log_up(n[0], size), 1, fan - 1);
+    phases_add(c, model_log_up(n[0], size), fan - 1, 1);
 }
 
-static void course_fway(struct course *c, int size, const int *n)
+static void phases_fway(struct phases *c, int size, const int *n)
 {
-    course_add_round(c, model_log_up(n[0], size), 1, (n[0] < size ? n[0] : size) - 1);
-    course_add_round(c, model_log_up(2, size), 1, 1);
+    phases_add(c, model_log_up(n[0], size), 1, (n[0] < size ? n[0] : size) - 1);
+    phases_add(c, model_log_up(2, size), 1, 1);
 }
 
-static void course_tournament(struct course *c, int size, const int *n)
-{
-    (void)n;
-    course_add_round(c, model_log_up(2, size), 1, 1);
-    course_add_round(c, model_log_up(2, size), 1, 1);
-}
-
-static void course_mcs(struct course *c, int size, const int *n)
-{
-    course_add_round(c, tree_depth(n[0], size), 1, n[0] < size ? n[0] : size - 1);
-    course_add_round(c, tree_depth(n[1], size), n[1] < size ? n[1] : size - 1, 1);
-}
-
-/* Where size is no power of two, a link of the tree may be used twice in a round. */
-static void course_bst(struct course *c, int size, const int *n)
+static void phases_tournament(struct phases *c, int size, const int *n)
 {
     (void)n;
-    course_add_round(c, model_log_up(2, size), 1, power_of(2, size) ? 1 : 2);
-    course_add_round(c, model_log_up(2, size), 1, 1);
+    phases_add(c, model_log_up(2, size), 1, 1);
+    phases_add(c, model_log_up(2, size), 1, 1);
 }
 
-static void course_butterfly(struct course *c, int size, const int *n)
+static void phases_mcs(struct phases *c, int size, const int *n)
+{
+    phases_add(c, model_tree_depth(n[0], size), 1, n[0] < size ? n[0] : size - 1);
+    phases_add(c, model_tree_depth(n[1], size), n[1] < size ? n[1] : size - 1, 1);
+}
+
+/* If size is no power of two, a link of the tree may be used twice in a round. */
+static void phases_bst(struct phases *c, int size, const int *n)
 {
     (void)n;
-    const int both = power_of(2, size) ? 1 : 2;
-    course_add_round(c, model_log_up(2, size), both, both);
+    phases_add(c, model_log_up(2, size), 1, model_is_power_of(2, size) ? 1 : 2);
+    phases_add(c, model_log_up(2, size), 1, 1);
 }
 
-static void course_exchange(struct course *c, int size, int n)
-{
-    course_add_round(c, model_log_down(n + 1, size), n, n);
-    if (!power_of(n + 1, size))
-        course_add_round(c, 2, 1, 1);
-}
-
-static void course_pairwise(struct course *c, int size, const int *n)
+static void phases_butterfly(struct phases *c, int size, const int *n)
 {
     (void)n;
-    course_exchange(c, size, 1);
+    const int both = model_is_power_of(2, size) ? 1 : 2;
+    phases_add(c, model_log_up(2, size), both, both);
 }
 
-static void course_nwise(struct course *c, int size, const int *n)
+static void phases_exchange(struct phases *c, int size, int n)
 {
-    course_exchange(c, size, n[0]);
+    phases_add(c, model_log_down(n + 1, size), n, n);
+    if (!model_is_power_of(n + 1, size))
+        phases_add(c, 2, 1, 1);
 }
 
-static void course_dissemination(struct course *c, int size, const int *n)
+static void phases_pairwise(struct phases *c, int size, const int *n)
 {
     (void)n;
-    course_add_round(c, model_log_up(2, size), 1, 1);
+    phases_exchange(c, size, 1);
 }
 
-static void course_nway(struct course *c, int size, const int *n)
+static void phases_nwise(struct phases *c, int size, const int *n)
 {
-    const int most = n[0] < size ? n[0] : size - 1; /* a message to each other rank at most */
-    course_add_round(c, model_log_up(n[0] + 1, size), most, most);
+    phases_exchange(c, size, n[0]);
+}
+
+static void phases_dissemination(struct phases *c, int size, const int *n)
+{
+    (void)n;
+    phases_add(c, model_log_up(2, size), 1, 1);
+}
+
+static void phases_nway(struct phases *c, int size, const int *n)
+{
+    const int most = n[0] < size ? n[0] : size - 1; /* at most one message to each other rank */
+    phases_add(c, model_log_up(n[0] + 1, size), most, most);
 }
 
 static const struct {
     const char *name;
-    void (*describe)(struct course *c, int size, const int *n);
-} known[] = {{"central", course_central},
-             {"combining", course_combining},
-             {"tournament", course_tournament},
-             {"fway", course_fway},
-             {"mcs", course_mcs},
-             {"bst", course_bst},
-             {"butterfly", course_butterfly},
-             {"pairwise", course_pairwise},
-             {"dissemination", course_dissemination},
-             {"nway", course_nway},
-             {"nwise", course_nwise},
-             {"rdma", course_nway}};
+    void (*describe)(struct phases *c, int size, const int *n);
+} known[] = {{"central", phases_central},
+             {"combining", phases_combining},
+             {"tournament", phases_tournament},
+             {"fway", phases_fway},
+             {"mcs", phases_mcs},
+             {"bst", phases_bst},
+             {"butterfly", phases_butterfly},
+             {"pairwise", phases_pairwise},
+             {"dissemination", phases_dissemination},
+             {"nway", phases_nway},
+             {"nwise", phases_nwise},
+             {"rdma", phases_nway}};
 
-static bool course_fill(struct course *c, const struct coll_algorithm *a, const int *parameter, int size)
+static bool phases_describe(struct phases *c, const struct coll_algorithm *a, const int *parameter, int size)
 {
     int n[COLL_PARAMETERS];
     c->count = 0;
@@ -175,12 +176,13 @@ static bool course_fill(struct course *c, const struct coll_algorithm *a, const 
     return false;
 }
 
-/* o_s + L + o_r for the first message, and max(o, g) for each that follows it on the busier side. */
-static double round_logp(const struct model_logp *m, const struct phase *p)
+/* o_s + L + o_r for the first message, and max(o, g) for each following one on the side with more
+ * messages. */
+static double model_round_logp(const struct model_logp *m, const struct phase *p)
 {
     const double sends = (p->out - 1) * fmax(m->send, m->gap),
                  receives = (p->in - 1) * fmax(m->receive, m->gap);
-    /* A rank that does both takes its turn at each with one processor. */
+    /* A rank that sends and receives uses one processor for both. */
     const double more =
         p->out > 1 && p->in > 1 ? fmax(sends + (p->in - 1) * m->receive, receives) : sends + receives;
     return m->send + m->latency + m->receive + more;
@@ -189,12 +191,12 @@ static double round_logp(const struct model_logp *m, const struct phase *p)
 double model_barrier_logp(const struct model_logp *m, const struct coll_algorithm *a, const int *parameter,
                           int size)
 {
-    struct course c;
-    if (!course_fill(&c, a, parameter, size))
+    struct phases c;
+    if (!phases_describe(&c, a, parameter, size))
         return -1;
     double us = 0;
     for (int i = 0; i < c.count; i++)
-        us += c.phase[i].rounds * round_logp(m, &c.phase[i]);
+        us += c.phase[i].rounds * model_round_logp(m, &c.phase[i]);
     return us;
 }
 
@@ -215,9 +217,9 @@ double model_latency_at(const struct model_lop *m, double p)
     return left > 0 ? left : 0;
 }
 
-/* t_{1:n} = o(n) + n L(n), t_{n:1} = o(1) + n L(n), both at the same time n o(n) + n L(n) [Hoefler05 2.3.7]. The more messages
- * have gone before (cnt barriers of `rounds` rounds), the further the pipeline is filled. */
-static double round_lop(const struct model_lop *m, const struct phase *p, int times)
+/* t_{1:n} = o(n) + n L(n), t_{n:1} = o(1) + n L(n), both at the same time n o(n) + n L(n) [Hoefler05 2.3.7].
+ * The pipeline fills with the number of preceding messages (cnt barriers of `rounds` rounds). */
+static double model_round_lop(const struct model_lop *m, const struct phase *p, int times)
 {
     const int n = p->out > p->in ? p->out : p->in;
     const double filled = fmin((double)n * p->rounds * times, m->most);
@@ -229,11 +231,11 @@ static double round_lop(const struct model_lop *m, const struct phase *p, int ti
 double model_barrier_lop(const struct model_lop *m, const struct coll_algorithm *a, const int *parameter,
                          int size, int times)
 {
-    struct course c;
-    if (!course_fill(&c, a, parameter, size))
+    struct phases c;
+    if (!phases_describe(&c, a, parameter, size))
         return -1;
     double us = 0;
     for (int i = 0; i < c.count; i++)
-        us += c.phase[i].rounds * round_lop(m, &c.phase[i], times);
+        us += c.phase[i].rounds * model_round_lop(m, &c.phase[i], times);
     return us;
 }

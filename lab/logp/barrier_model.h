@@ -1,5 +1,6 @@
-/* barrier_model.h: predicted cost of a barrier: LogP [Hoefler05 2.1.4.4, 2.2] and LoP, in which overhead and latency depend on
- * how many messages a node has under way [Hoefler05 2.3, 2.3.7]. Pure arithmetic, in microseconds.
+/* barrier_model.h: predicted time of a barrier: LogP [Hoefler05 2.1.4.4, 2.2] and LoP, whose overhead and
+ * latency depend on the number of messages that a node has in flight [Hoefler05 2.3, 2.3.7]. Pure arithmetic,
+ * in microseconds.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAB_LOGP_BARRIER_MODEL_H
@@ -8,24 +9,25 @@
 #include "coll/sched/algorithm.h"
 
 struct model_logp {
-    double send, receive; /* o_s, o_r: the processor is busy with one message */
-    double gap;           /* g: between two messages of one node */
-    double latency;       /* L: from adapter to adapter */
+    double send, receive; /* o_s, o_r: processor time of one message */
+    double gap;           /* g: time between two messages of one node */
+    double latency;       /* L: time from adapter to adapter */
 };
 
 /* The start of a pipeline: a + b / (c + p). [Hoefler05 2.3.6.1.2] */
 struct model_overhead {
     double a, b, c;
 };
-/* The round trip of one of p messages: l1 / (l2 + p) + l3 + l4 * (1 - exp(l5 * (p - l6))). [Hoefler05 2.3.6.1.1] */
+/* Round-trip time of one of p messages: l1 / (l2 + p) + l3 + l4 * (1 - exp(l5 * (p - l6))). [Hoefler05
+ * 2.3.6.1.1] */
 struct model_trip {
     double l1, l2, l3, l4, l5, l6;
 };
 struct model_lop {
     struct model_overhead send; /* o_s(p) */
     struct model_trip trip;     /* RTT(p) */
-    bool list;   /* requests are posted as one list, so that the adapter begins after the last */
-    double most; /* the curves were measured up to here: beyond, they stay as they are there */
+    bool list;                  /* requests are posted as one list; the adapter begins after the last */
+    double most;                /* largest measured p; larger p use the value at this one */
 };
 
 /* RDMA write with inline data as the paper measured it on 64 nodes. */
@@ -33,16 +35,17 @@ extern const struct model_lop model_paper_inline;
 
 double model_overhead_at(const struct model_overhead *o, double p);
 double model_trip_at(const struct model_trip *t, double p);
-double model_latency_at(const struct model_lop *m, double p); /* L(p), never below nothing */
+double model_latency_at(const struct model_lop *m, double p); /* L(p), at least 0 */
 
-/* One barrier among `size` ranks; a parameter of 0 is the algorithm's preset. Negative: there is no equation for it.
- * times: barriers one after the other, of which one is predicted (the paper's cnt). */
+/* Time of one barrier among `size` ranks; a parameter of 0 is the algorithm's preset. Negative: the model has
+ * no equation for the algorithm. times: number of consecutive barriers of which one is predicted (the paper's
+ * cnt). */
 double model_barrier_logp(const struct model_logp *m, const struct coll_algorithm *a, const int *parameter,
                           int size);
 double model_barrier_lop(const struct model_lop *m, const struct coll_algorithm *a, const int *parameter,
                          int size, int times);
 
-/* Least k with base^k >= size, and greatest k with base^k <= size. */
+/* Smallest k with base^k >= size, and largest k with base^k <= size. */
 int model_log_up(int base, int size);
 int model_log_down(int base, int size);
 

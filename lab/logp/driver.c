@@ -55,7 +55,7 @@ static void read_curve(const struct ib_figures *f, const char *what, const char 
     }
 }
 
-static void read_verb(const struct ib_figures *f, const char *name, struct logp_of_verb *v)
+static void read_verb(const struct ib_figures *f, const char *name, struct logp_verb_result *v)
 {
     read_curve(f, "single", name, &v->single);
     read_curve(f, "list", name, &v->list);
@@ -86,11 +86,11 @@ static void driver_measure(struct logp_study *s)
     struct ib_figures *f = ib_run_job(&s->driver, &job, "peers=%d repeat=%d", s->peers, s->repeat);
     for (int v = 0; v < logp_nverbs; v++)
         read_verb(f, logp_verbs[v].name, &s->of[v]);
-    s->beside = (struct logp_beside){.write = ib_find_figure(f, "beside/write"),
-                                     .barrier = ib_find_figure(f, "beside/barrier"),
-                                     .ratio = ib_find_figure(f, "beside/ratio"),
-                                     .write_best = ib_find_figure(f, "beside/write_best"),
-                                     .barrier_best = ib_find_figure(f, "beside/barrier_best")};
+    s->beside = (struct logp_barrier_write){.write = ib_find_figure(f, "beside/write"),
+                                            .barrier = ib_find_figure(f, "beside/barrier"),
+                                            .ratio = ib_find_figure(f, "beside/ratio"),
+                                            .write_best = ib_find_figure(f, "beside/write_best"),
+                                            .barrier_best = ib_find_figure(f, "beside/barrier_best")};
     read_curve(f, "receive", "single", &s->receive_single);
     read_curve(f, "receive", "list", &s->receive_list);
     s->fit_receive_single = fit_overhead(s->receive_single.p, s->receive_single.us, s->receive_single.n);
@@ -98,14 +98,14 @@ static void driver_measure(struct logp_study *s)
     ib_figures_free(f);
 }
 
-struct model_lop logp_lop(const struct logp_of_verb *v)
+struct model_lop logp_fitted_lop(const struct logp_verb_result *v)
 {
     return (struct model_lop){.send = v->fit_single.curve,
                               .trip = v->fit_trip.curve,
                               .most = v->trip.n ? v->trip.p[v->trip.n - 1] : 1};
 }
 
-int logp_verb_of(const char *name)
+int logp_find_verb(const char *name)
 {
     for (int i = 0; i < logp_nverbs; i++)
         if (strcmp(logp_verbs[i].name, name) == 0)
@@ -118,12 +118,12 @@ static int driver_run(struct logp_study *s)
     if (!ib_find_programs(&s->driver))
         return 2;
     driver_measure(s);
-    s->made = s->no_models ? NULL : logp_models_make(s);
+    s->made = s->no_models ? NULL : logp_models_compute(s);
     if (s->json)
-        logp_json(s);
+        logp_write_json(s);
     else
-        logp_text(s);
-    const bool good = !s->svg || logp_svg(s);
+        logp_print_text(s);
+    const bool good = !s->svg || logp_write_svg(s);
     logp_models_free(s->made);
     return s->driver.failures > 0 || !good;
 }

@@ -1,8 +1,8 @@
-/* fit.c: both curves are linear but for one or two numbers that bend them. For given bends the best of the rest is a linear
- * least-squares problem with one solution, so only the bends are searched for: on a grid, then on finer ones around the best.
- * The paper searches all six numbers with the simplex method, which ends in whichever local minimum is near, and must: only
- * two of l3, l4 and l6 can be known from data (l4 (1 - exp(l5 (p - l6))) is a constant and a multiple of exp(l5 p)), so l6 is
- * 0 here.
+/* fit.c: both curves are linear except for one or two parameters, called bends here. For given bends the
+ * other parameters are a linear least-squares problem with one solution, so only the bends are searched for:
+ * on a grid, then on finer grids around the best. The paper searches all six numbers with the simplex method,
+ * which ends in a nearby local minimum and must do so: data determine only two of l3, l4 and l6 (l4 (1 -
+ * exp(l5 (p - l6))) is a constant and a multiple of exp(l5 p)), so l6 is 0 here.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fit.h"
@@ -11,7 +11,7 @@
 
 enum { TERMS = 3, GRID = 24, REFINE = 8 };
 
-/* Solves the normal equations by elimination with pivots; false when they have no single solution. */
+/* Solves the normal equations by elimination with pivoting; false: there is no unique solution. */
 static bool fit_solve(double a[TERMS][TERMS + 1], int n, double *x)
 {
     for (int i = 0; i < n; i++) {
@@ -37,14 +37,15 @@ static bool fit_solve(double a[TERMS][TERMS + 1], int n, double *x)
     return true;
 }
 
-/* The terms beside the constant: 1 / (bend[0] + p) and exp(bend[1] p). */
+/* The two terms other than the constant: 1 / (bend[0] + p) and exp(bend[1] p). */
 static double fit_term(int i, const double *bend, double p)
 {
     return i == 0 ? 1 : i == 1 ? 1 / (bend[0] + p) : exp(bend[1] * p);
 }
 
-/* Sum of squares at these bends; the factors of the terms in x. */
-static double try_bends(const double *p, const double *y, int n, int terms, const double *bend, double *x)
+/* Sum of squares for these bends; x receives the factors of the terms. */
+static double fit_sum_of_squares(const double *p, const double *y, int n, int terms, const double *bend,
+                                 double *x)
 {
     double a[TERMS][TERMS + 1] = {{0}}, sum = 0;
     for (int k = 0; k < n; k++)
@@ -68,13 +69,13 @@ struct fit_search {
     double bend[2], x[TERMS], sum;
 };
 
-/* 1 + l2 and -l5 are searched for by factors: what is small counts as much as what is large. */
+/* 1 + l2 and -l5 are searched on a logarithmic scale. */
 static const double lowest[2] = {-3.0, -7.0}, highest[2] = {3.0, 0.7};
 
-static struct fit_search fit_at(const double *p, const double *y, int n, int terms, double u, double v)
+static struct fit_search fit_at_bends(const double *p, const double *y, int n, int terms, double u, double v)
 {
     struct fit_search s = {.bend = {exp(u) - 1, -exp(v)}};
-    s.sum = try_bends(p, y, n, terms, s.bend, s.x);
+    s.sum = fit_sum_of_squares(p, y, n, terms, s.bend, s.x);
     return s;
 }
 
@@ -88,7 +89,7 @@ static struct fit_search fit_search(const double *p, const double *y, int n, int
             for (int j = 0; j <= (terms > 2 ? GRID : 0); j++) {
                 const double u = low[0] + (high[0] - low[0]) * i / GRID,
                              v = low[1] + (high[1] - low[1]) * j / GRID;
-                const struct fit_search s = fit_at(p, y, n, terms, u, v);
+                const struct fit_search s = fit_at_bends(p, y, n, terms, u, v);
                 if (s.sum >= best.sum)
                     continue;
                 best = s;
@@ -134,7 +135,7 @@ struct fit_trip fit_trip(const double *p, const double *y, int n)
         .residual = sqrt(s.sum / n)};
 }
 
-static struct fit_line no_line(int n)
+static struct fit_line fit_line_unknown(int n)
 {
     return (struct fit_line){.slope = NAN, .constant = NAN, .constant_error = -1, .slope_error = -1, .n = n};
 }
@@ -149,7 +150,7 @@ struct fit_line fit_line(const double *x, const double *y, int n, bool has_const
         sxy += (x[i] - mx) * (y[i] - my);
     }
     if (n < parameters || !(sxx > 0))
-        return no_line(n);
+        return fit_line_unknown(n);
     struct fit_line f = {.slope = sxy / sxx, .constant_error = -1, .slope_error = -1, .n = n};
     f.constant = my - f.slope * mx;
     for (int i = 0; i < n; i++) {

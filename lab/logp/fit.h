@@ -10,21 +10,22 @@
 
 struct fit_overhead {
     struct model_overhead curve;
-    double residual; /* root of the mean square, in the unit of y; negative: too few points */
+    double residual; /* root mean square in the unit of y; negative: too few points */
 };
 struct fit_trip {
     struct model_trip curve;
     double residual;
 };
 
-/* a + b / (c + p), with c > -1 so that it has no pole where p is 1 or more. Needs 3 points; with fewer it is constant. */
+/* a + b / (c + p), with c > -1 so that there is no pole for p >= 1. Needs 3 points; with fewer the curve is
+ * constant. */
 struct fit_overhead fit_overhead(const double *p, const double *y, int n);
 
 /* l1 / (l2 + p) + l3 + l4 (1 - exp(l5 (p - l6))). With fewer than 6 points the last term is left out. */
 struct fit_trip fit_trip(const double *p, const double *y, int n);
 
-/* constant + slope x with the standard errors of both, as least squares gives them; without a constant the line goes through
- * the origin. The errors are negative when there are too few points to know them. */
+/* constant + slope x with the standard errors of both from least squares; without a constant the line passes
+ * through the origin. Negative errors: too few points. */
 struct fit_line {
     double constant, slope, constant_error, slope_error;
     int n;

@@ -9,10 +9,10 @@
 
 #include "lab/sim/job.h"
 
-/* The groups of section 2.2.5, and how their time depends on the number of ranks when P is large. */
+/* The groups of section 2.2.5, and the dependence of their time on the number P of ranks for large P. */
 static const struct group {
     const char *algorithm, *figure, *form;
-    int base; /* of the logarithm; 0: proportional to P */
+    int base; /* base of the logarithm; 0: the time is proportional to P */
     bool has_constant;
 } groups[LOGP_GROUPS] = {
     {"central", "2.14", "a + b P", 0, true},
@@ -21,16 +21,16 @@ static const struct group {
     {"dissemination", "2.20", "b ceil(log2 P)", 2, false},
 };
 
-static double steps_of(const struct group *g, double ranks)
+static double form_steps(const struct group *g, double ranks)
 {
     return g->base ? model_log_up(g->base, (int)ranks) : ranks;
 }
 
-static void fit_form(const struct group *g, struct logp_form *f)
+static void form_fit(const struct group *g, struct logp_form *f)
 {
     double x[LOGP_FORM_POINTS];
     for (int i = 0; i < f->n; i++)
-        x[i] = steps_of(g, f->ranks[i]);
+        x[i] = form_steps(g, f->ranks[i]);
     f->fit = fit_line(x, f->us, f->n, g->has_constant);
 }
 
@@ -44,7 +44,7 @@ void logp_forms_measured(struct logp_forms *f, const char *algorithm, const doub
         form->n = n < LOGP_FORM_POINTS ? n : LOGP_FORM_POINTS;
         memcpy(form->ranks, ranks, sizeof(*ranks) * (size_t)form->n);
         memcpy(form->us, us, sizeof(*us) * (size_t)form->n);
-        fit_form(&groups[g], form);
+        form_fit(&groups[g], form);
     }
 }
 
@@ -67,22 +67,22 @@ void logp_forms_simulate(struct logp_forms *f)
             form->ranks[form->n] = ranks;
             form->us[form->n++] = report.us;
         }
-        fit_form(&groups[g], form);
+        form_fit(&groups[g], form);
     }
 }
 
-/* Standard error in per cent of the parameter; NAN: not known. */
-static double forms_share(double error, double value)
+/* Standard error in percent of the parameter; NAN: unknown. */
+static double form_error_percent(double error, double value)
 {
     return error < 0 || value == 0 ? NAN : 100 * error / fabs(value);
 }
 
-static void text_form(const char *what, const struct group *g, const struct logp_form *f)
+static void form_print_text(const char *what, const struct group *g, const struct logp_form *f)
 {
     if (f->fit.slope_error < 0)
         return;
     printf("%-14s %-10s %-20s %4d %9.3f", g->algorithm, what, g->form, f->n, f->fit.slope);
-    printf(" %8.1f %%", forms_share(f->fit.slope_error, f->fit.slope));
+    printf(" %8.1f %%", form_error_percent(f->fit.slope_error, f->fit.slope));
     if (g->has_constant)
         printf(" %9.3f %8.3f", f->fit.constant, f->fit.constant_error);
     putchar('\n');
@@ -95,14 +95,15 @@ void logp_forms_text(const struct logp_forms *f)
            "5 %%]\n\n%-14s %-10s %-20s %4s %9s %10s %9s %8s\n",
            "algorithm", "", "form", "n", "b", "error", "a", "error");
     for (int g = 0; g < LOGP_GROUPS; g++) {
-        text_form("simulated", &groups[g], &f->simulated[g]);
-        text_form("measured", &groups[g], &f->measured[g]);
+        form_print_text("simulated", &groups[g], &f->simulated[g]);
+        form_print_text("measured", &groups[g], &f->measured[g]);
     }
     if (f->measured[0].fit.slope_error < 0)
         puts("No measured fit: fewer than three numbers of ranks have a core for every rank here.");
 }
 
-static void json_form(struct json *j, const char *what, const struct group *g, const struct logp_form *f)
+static void form_write_json(struct json *j, const char *what, const struct group *g,
+                            const struct logp_form *f)
 {
     char name[64];
     if (f->fit.slope_error < 0)
@@ -113,7 +114,7 @@ static void json_form(struct json *j, const char *what, const struct group *g, c
     json_string(j, NULL, g->form);
     json_int(j, NULL, f->n);
     json_real(j, NULL, f->fit.slope);
-    json_real(j, NULL, forms_share(f->fit.slope_error, f->fit.slope));
+    json_real(j, NULL, form_error_percent(f->fit.slope_error, f->fit.slope));
     json_end(j);
 }
 
@@ -130,8 +131,8 @@ void logp_forms_json(const struct logp_forms *f, struct json *j)
     json_end(j);
     json_array(j, "rows");
     for (int g = 0; g < LOGP_GROUPS; g++) {
-        json_form(j, "simulated", &groups[g], &f->simulated[g]);
-        json_form(j, "measured", &groups[g], &f->measured[g]);
+        form_write_json(j, "simulated", &groups[g], &f->simulated[g]);
+        form_write_json(j, "measured", &groups[g], &f->measured[g]);
     }
     json_end(j);
     json_end(j);

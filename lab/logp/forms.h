@@ -19,13 +19,14 @@ struct logp_forms {
     struct logp_form measured[LOGP_GROUPS], simulated[LOGP_GROUPS];
 };
 
-/* Barriers of an algorithm on a machine where every rank has a core; other algorithms than the representatives are ignored. */
+/* Adds times of an algorithm, measured on a machine with a core for every rank; algorithms that represent no
+ * group are ignored. */
 void logp_forms_measured(struct logp_forms *f, const char *algorithm, const double *ranks, const double *us,
                          int n);
-/* 4 to 66 nodes of the simulated machine, at one switch. */
+/* Simulates 4 to 66 nodes at one switch. */
 void logp_forms_simulate(struct logp_forms *f);
 void logp_forms_text(const struct logp_forms *f);
-/* The member "tables" of an object. */
+/* Writes the member "tables" of an object. */
 void logp_forms_json(const struct logp_forms *f, struct json *j);
 
 #endif

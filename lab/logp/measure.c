@@ -1,5 +1,5 @@
-/* measure.c: the measurements. The hub and its peers go through the same list of steps, each a function with a part for
- * either side, so that they need no messages to coordinate while the clock runs.
+/* measure.c: the measurements. The hub and its peers run the same list of steps, each a function with a part
+ * for either side, so that no messages are needed to coordinate them while the clock runs.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _POSIX_C_SOURCE 200809L
@@ -31,7 +31,7 @@ struct job {
     double samples[REPEAT_MAX];
 };
 
-static double now_us(void)
+static double measure_clock_us(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -53,60 +53,60 @@ static void measure_report(struct job *j, const char *what, const char *verb, in
     ib_report_figure(j->r, IB_TIME, j->samples[j->repeat / 2], "%s_median/%s/%d", what, verb, at);
 }
 
-/* Nothing is left of the messages of the step before. */
+/* Waits until no message of the preceding step is in flight, then synchronises. */
 static void measure_begin(struct job *j)
 {
     static const struct logp_verb any = {"", LOGP_RC, LOGP_SEND, false};
     struct logp_net *n = j->n;
     MPI_Barrier(j->r->bench.comm);
-    while (logp_poll(n, &any, LOGP_BYTES))
+    while (logp_poll_message(n, &any, LOGP_BYTES))
         ;
     for (int i = 0; i < n->links; i++) {
         memset(n->link[i].slot, 0, LOGP_SLOT);
-        n->link[i].seen = 0;
+        n->link[i].last_received = 0;
     }
     n->step++;
     MPI_Barrier(j->r->bench.comm);
 }
 
-static struct logp_link *next_arrival(struct logp_net *n, const struct logp_verb *v, size_t bytes)
+static struct logp_link *measure_await_arrival(struct logp_net *n, const struct logp_verb *v, size_t bytes)
 {
     struct logp_link *l;
-    struct logp_patience patience = {0};
-    while (!(l = logp_poll(n, v, bytes)))
-        logp_wait(&patience);
+    struct logp_polling patience = {0};
+    while (!(l = logp_poll_message(n, v, bytes)))
+        logp_pause_polling(&patience);
     return l;
 }
 
-static bool is_alone(const struct logp_verb *v) /* the peer's processor has no part in it */
+static bool verb_is_one_sided(const struct logp_verb *v) /* the peer's processor takes no part */
 {
     return v->how == LOGP_READ || v->how == LOGP_ATOMIC;
 }
 
 /* ---- RTT(p): to p peers and back [Hoefler05 listing 2.12] ---- */
 
-static void trip_hub(struct job *j, const struct logp_verb *v, size_t bytes, int p)
+static void trip_run_hub(struct job *j, const struct logp_verb *v, size_t bytes, int p)
 {
     struct logp_net *n = j->n;
     struct logp_request request[LOGP_PEERS];
     for (int i = 0; i < p; i++)
-        logp_prepare(n, &n->link[i], v, bytes, &request[i]);
+        logp_prepare_request(n, &n->link[i], v, bytes, &request[i]);
     for (int k = 0; k < j->repeat; k++) {
-        logp_number(n, bytes, (uint64_t)k + 1);
-        const double start = now_us();
+        logp_store_number(n, bytes, (uint64_t)k + 1);
+        const double start = measure_clock_us();
         for (int i = 0; i < p; i++)
-            logp_post(n, &n->link[i], v, &request[i]);
-        if (is_alone(v))
-            logp_drain(n, p);
-        for (int i = 0; i < p && !is_alone(v); i++)
-            next_arrival(n, v, bytes);
-        j->samples[k] = (now_us() - start) / p;
-        if (!is_alone(v))
-            logp_drain(n, p);
+            logp_post_requests(n, &n->link[i], v, &request[i]);
+        if (verb_is_one_sided(v))
+            logp_await_completions(n, p);
+        for (int i = 0; i < p && !verb_is_one_sided(v); i++)
+            measure_await_arrival(n, v, bytes);
+        j->samples[k] = (measure_clock_us() - start) / p;
+        if (!verb_is_one_sided(v))
+            logp_await_completions(n, p);
     }
 }
 
-static void trip_peer(struct job *j, const struct logp_verb *v, size_t bytes, int p)
+static void trip_run_peer(struct job *j, const struct logp_verb *v, size_t bytes, int p)
 {
     struct logp_net *n = j->n;
     struct logp_request request;
@@ -114,11 +114,11 @@ static void trip_peer(struct job *j, const struct logp_verb *v, size_t bytes, in
     for (int i = 0; i < n->links; i++)
         mine += n->link[i].peer < p;
     for (long k = (long)mine * j->repeat; k > 0; k--) {
-        struct logp_link *l = next_arrival(n, v, bytes);
-        logp_number(n, bytes, l->seen);
-        logp_prepare(n, l, v, bytes, &request);
-        logp_post(n, l, v, &request);
-        logp_drain(n, 1);
+        struct logp_link *l = measure_await_arrival(n, v, bytes);
+        logp_store_number(n, bytes, l->last_received);
+        logp_prepare_request(n, l, v, bytes, &request);
+        logp_post_requests(n, l, v, &request);
+        logp_await_completions(n, 1);
     }
 }
 
@@ -126,32 +126,32 @@ static void measure_trip(struct job *j, const struct logp_verb *v, size_t bytes,
 {
     measure_begin(j);
     if (j->n->hub)
-        trip_hub(j, v, bytes, p);
-    else if (!is_alone(v))
-        trip_peer(j, v, bytes, p);
+        trip_run_hub(j, v, bytes, p);
+    else if (!verb_is_one_sided(v))
+        trip_run_peer(j, v, bytes, p);
 }
 
 /* ---- o_s(p): p requests to one peer [listing 2.11] ---- */
 
-static void await_done(struct logp_net *n, uint64_t number)
+static void measure_await_completion(struct logp_net *n, uint64_t number)
 {
-    struct logp_patience patience = {0};
+    struct logp_polling patience = {0};
     while (!logp_is_done(&n->link[0], number))
-        logp_wait(&patience);
+        logp_pause_polling(&patience);
 }
 
-static double post_all(struct logp_net *n, const struct logp_verb *v, struct logp_request *request, int p,
-                       bool list)
+static double measure_post_requests(struct logp_net *n, const struct logp_verb *v,
+                                    struct logp_request *request, int p, bool list)
 {
     struct logp_link *l = &n->link[0];
     for (int i = 0; i < p; i++)
         request[i].wr.sg_list = &request[i].sge;
     for (int i = 0; i + 1 < p && list; i++)
         request[i].wr.next = &request[i + 1].wr;
-    const double start = now_us();
+    const double start = measure_clock_us();
     for (int i = 0; i < (list ? 1 : p); i++)
-        logp_post(n, l, v, &request[i]);
-    return (now_us() - start) / p;
+        logp_post_requests(n, l, v, &request[i]);
+    return (measure_clock_us() - start) / p;
 }
 
 static void measure_posts(struct job *j, const struct logp_verb *v, size_t bytes, int p, bool list)
@@ -163,21 +163,21 @@ static void measure_posts(struct job *j, const struct logp_verb *v, size_t bytes
     for (int k = 0; k < j->repeat && n->links > 0 && n->link[0].peer == 0; k++) {
         if (!n->hub) {
             for (int i = 0; i < p && v->how == LOGP_SEND; i++)
-                next_arrival(n, v, bytes);
+                measure_await_arrival(n, v, bytes);
             if (v->how == LOGP_SEND)
                 logp_report_done(n, &n->link[0], first + (uint64_t)k);
             continue;
         }
         for (int i = 0; i < p; i++)
-            logp_prepare(n, &n->link[0], v, bytes, &request[i]);
-        j->samples[k] = post_all(n, v, request, p, list);
-        logp_drain(n, p);
+            logp_prepare_request(n, &n->link[0], v, bytes, &request[i]);
+        j->samples[k] = measure_post_requests(n, v, request, p, list);
+        logp_await_completions(n, p);
         if (v->how == LOGP_SEND)
-            await_done(n, first + (uint64_t)k);
+            measure_await_completion(n, first + (uint64_t)k);
     }
 }
 
-/* ---- o_r(p): p receives posted to a queue that nobody sends to ---- */
+/* ---- o_r(p): p receives posted to a queue that no peer sends to ---- */
 
 static void measure_receives(struct job *j, int p, bool list)
 {
@@ -193,7 +193,7 @@ static void measure_receives(struct job *j, int p, bool list)
     struct ibv_qp *qp = n->verbs.create_qp(n->pd, &a);
     int posted = 1024;
     if (!qp)
-        logp_die("a queue pair cannot be made");
+        logp_abort_job("a queue pair cannot be made");
     for (int i = 0; i < p; i++)
         wr[i] = (struct ibv_recv_wr){
             .sg_list = &sge, .num_sge = 1, .next = list && i + 1 < p ? &wr[i + 1] : NULL};
@@ -202,37 +202,37 @@ static void measure_receives(struct job *j, int p, bool list)
             if (n->verbs.modify_qp(qp, &reset, IBV_QP_STATE) != 0 ||
                 n->verbs.modify_qp(qp, &init,
                                    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) != 0)
-                logp_die("a queue pair cannot be reset");
+                logp_abort_job("a queue pair cannot be reset");
             posted = 0;
         }
-        const double start = now_us();
+        const double start = measure_clock_us();
         for (int i = 0; i < (list ? 1 : p); i++)
             if (ibv_post_recv(qp, &wr[i], &bad) != 0)
-                logp_die("the adapter refused a receive request");
-        j->samples[k] = (now_us() - start) / p;
+                logp_abort_job("the adapter refused a receive request");
+        j->samples[k] = (measure_clock_us() - start) / p;
         posted += p;
     }
     n->verbs.destroy_qp(qp);
 }
 
-/* ---- LogP: g, the time between messages of a stream; o of taking one ---- */
+/* ---- LogP: g, the time between messages of a stream; o of receiving a message ---- */
 
-static double stream_hub(struct logp_net *n, const struct logp_verb *v, size_t bytes)
+static double stream_run_hub(struct logp_net *n, const struct logp_verb *v, size_t bytes)
 {
     struct logp_request request;
     int under_way = 0;
-    logp_prepare(n, &n->link[0], v, bytes, &request);
-    const double start = now_us();
+    logp_prepare_request(n, &n->link[0], v, bytes, &request);
+    const double start = measure_clock_us();
     for (int i = 0; i < STREAM; i++) {
         if (under_way == WINDOW) {
-            logp_drain(n, WINDOW / 2);
+            logp_await_completions(n, WINDOW / 2);
             under_way -= WINDOW / 2;
         }
-        logp_post(n, &n->link[0], v, &request);
+        logp_post_requests(n, &n->link[0], v, &request);
         under_way++;
     }
-    logp_drain(n, under_way);
-    return (now_us() - start) / STREAM;
+    logp_await_completions(n, under_way);
+    return (measure_clock_us() - start) / STREAM;
 }
 
 static void measure_stream(struct job *j, const struct logp_verb *v, size_t bytes)
@@ -244,20 +244,20 @@ static void measure_stream(struct job *j, const struct logp_verb *v, size_t byte
     if (n->hub) {
         j->repeat = rounds;
         for (int k = 0; k < rounds; k++)
-            j->samples[k] = stream_hub(n, v, bytes);
+            j->samples[k] = stream_run_hub(n, v, bytes);
         logp_report_done(n, &n->link[0], done);
     } else if (n->links > 0 && n->link[0].peer == 0) {
-        /* Datagrams may be lost, so arrivals are not counted. */
-        struct logp_patience patience = {0};
+        /* datagrams may be lost, so arrivals are not counted */
+        struct logp_polling patience = {0};
         while (!logp_is_done(&n->link[0], done))
-            if (v->how != LOGP_SEND || !logp_poll(n, v, bytes))
-                logp_wait(&patience);
+            if (v->how != LOGP_SEND || !logp_poll_message(n, v, bytes))
+                logp_pause_polling(&patience);
             else
-                patience = (struct logp_patience){0};
+                patience = (struct logp_polling){0};
     }
 }
 
-/* Measures the time to receive a message that has arrived. */
+/* Measures the time to receive a message that has already arrived. */
 static void measure_durations(struct job *j, const struct logp_verb *v, size_t bytes)
 {
     struct logp_net *n = j->n;
@@ -267,32 +267,32 @@ static void measure_durations(struct job *j, const struct logp_verb *v, size_t b
     const int messages = v->how == LOGP_SEND ? BURST : 1;
     for (int k = 0; k < j->repeat && n->links > 0 && n->link[0].peer == 0; k++) {
         if (n->hub) {
-            await_done(n, first + (uint64_t)k);
-            const double start = now_us();
+            measure_await_completion(n, first + (uint64_t)k);
+            const double start = measure_clock_us();
             for (int i = 0; i < messages; i++)
-                next_arrival(n, v, bytes);
-            j->samples[k] = (now_us() - start) / messages;
+                measure_await_arrival(n, v, bytes);
+            j->samples[k] = (measure_clock_us() - start) / messages;
             logp_report_done(n, &n->link[0], first + (uint64_t)k);
             continue;
         }
         for (int i = 0; i < messages; i++) {
-            logp_number(n, bytes, (uint64_t)k + 1);
-            logp_prepare(n, &n->link[0], v, bytes, &request);
-            logp_post(n, &n->link[0], v, &request);
+            logp_store_number(n, bytes, (uint64_t)k + 1);
+            logp_prepare_request(n, &n->link[0], v, bytes, &request);
+            logp_post_requests(n, &n->link[0], v, &request);
         }
-        logp_drain(n, messages);
+        logp_await_completions(n, messages);
         logp_report_done(n, &n->link[0], first + (uint64_t)k);
-        await_done(n, first + (uint64_t)k);
+        measure_await_completion(n, first + (uint64_t)k);
     }
 }
 
 static void measure_sizes(struct job *j, const struct logp_verb *v, int repeat)
 {
-    for (int s = 0; s < LOGP_SIZES && !is_alone(v); s++) {
+    for (int s = 0; s < LOGP_SIZES && !verb_is_one_sided(v); s++) {
         const size_t bytes = logp_sizes[s];
         if (j->r->quick && bytes != 8 && bytes != 4096)
             continue;
-        if ((v->in_request && bytes > 64) || (v->type == LOGP_UD && bytes > j->n->port.mtu))
+        if ((v->is_inline && bytes > 64) || (v->type == LOGP_UD && bytes > j->n->port.mtu))
             continue;
         j->repeat = repeat;
         measure_trip(j, v, bytes, 1);
@@ -320,7 +320,7 @@ static void measure_counts(struct job *j, const struct logp_verb *v, int repeat)
     }
 }
 
-/* ---- a barrier of two nodes by RDMA writes, beside one such write each way ---- */
+/* ---- a barrier of two nodes by RDMA writes, and one such write in each direction ---- */
 
 static double measure_median(double *samples, int n)
 {
@@ -328,34 +328,34 @@ static double measure_median(double *samples, int n)
     return samples[n / 2];
 }
 
-static double clock_cost(struct job *j)
+static double measure_clock_cost(struct job *j)
 {
     for (int k = 0; k < j->repeat; k++) {
-        const double start = now_us();
-        j->samples[k] = now_us() - start;
+        const double start = measure_clock_us();
+        j->samples[k] = measure_clock_us() - start;
     }
     return measure_median(j->samples, j->repeat);
 }
 
-/* In turns of one job, since a machine's speed drifts. Of a turn the median counts; the time of looking at the clock, once
- * for each round trip and once for a hundred barriers, is taken off. */
+/* Barrier and write alternate within one job because a machine's speed drifts. The median of a turn is used;
+ * the time to read the clock, once for each round trip and once for a hundred barriers, is subtracted. */
 static void measure_concurrent(struct job *j)
 {
     enum { TURNS = 25, BARRIERS = 100 };
-    const struct logp_verb *v = &logp_verbs[logp_verb_of("write_inline")];
+    const struct logp_verb *v = &logp_verbs[logp_find_verb("write_inline")];
     double write[TURNS], barrier[TURNS], ratio[TURNS];
     const int turns = j->r->quick ? 3 : TURNS;
     j->repeat = j->r->quick ? 20 : REPEAT_MAX;
     for (int t = 0; t < turns; t++) {
-        const double looks = clock_cost(j);
+        const double looks = measure_clock_cost(j);
         measure_trip(j, v, LOGP_BYTES, 1);
         write[t] = (measure_median(j->samples, j->repeat) - looks) / 2;
         const int batches = j->repeat / 10;
         for (int k = 0; k < batches; k++) {
-            const double start = now_us();
+            const double start = measure_clock_us();
             for (int i = 0; i < BARRIERS; i++)
                 MPI_Barrier(j->r->bench.comm);
-            j->samples[k] = (now_us() - start - looks) / BARRIERS;
+            j->samples[k] = (measure_clock_us() - start - looks) / BARRIERS;
         }
         barrier[t] = measure_median(j->samples, batches);
         ratio[t] = barrier[t] / write[t];
@@ -374,7 +374,7 @@ static void measure_run_rank(struct ib_rank *r)
     struct job *j = calloc(1, sizeof(*j));
     struct logp_net *n = calloc(1, sizeof(*n));
     if (!j || !n) {
-        logp_die("out of memory");
+        logp_abort_job("out of memory");
         return;
     }
     *j = (struct job){.r = r, .n = n};
@@ -387,8 +387,8 @@ static void measure_run_rank(struct ib_rank *r)
             measure_report(j, "receive", list ? "list" : "single", logp_counts[i]);
         }
     for (int v = 0; v < logp_nverbs; v++) {
-        /* All ranks leave out the same verbs. */
-        int can = n->links == 0 || logp_can(n, &logp_verbs[v]);
+        /* all ranks skip the same verbs */
+        int can = n->links == 0 || logp_adapter_supports(n, &logp_verbs[v]);
         MPI_Allreduce(MPI_IN_PLACE, &can, 1, MPI_INT, MPI_MIN, r->bench.comm);
         if (!can)
             continue;

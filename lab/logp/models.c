@@ -1,7 +1,7 @@
-/* models.c: the predictions of both models for every barrier algorithm, beside barriers that were measured (with the
- * parameters that were measured) and simulated (with those of the simulated machine). Where LogP is more than a quarter off
- * a simulation, the simulation is repeated on a machine that lacks one thing after another, to name what the model does not
- * know of.
+/* models.c: predictions of both models for every barrier algorithm, with the times of measured barriers
+ * (predicted from measured parameters) and simulated ones (predicted from the parameters of the simulated
+ * machine). If LogP differs by more than a quarter from a simulation, the simulation is repeated without one
+ * property of the machine after another, to identify the property that the model lacks.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -20,16 +20,16 @@ static const int ranks_simulated[SIZES_SIMULATED] = {128, 256, 512, 1024, 2048, 
 
 struct prediction {
     int ranks;
-    const char *verb;     /* whose parameters it has: that of the path which the messages took */
-    double us, logp, lop; /* us: measured or simulated; NAN when there is none */
-    const char *why;      /* LogP is off: what the model lacks; NULL: it is not off */
+    const char *verb;     /* verb whose parameters are used: that of the path which the messages took */
+    double us, logp, lop; /* us: measured or simulated; NAN: none */
+    const char *why;      /* property that the model lacks if LogP differs; NULL: LogP does not differ */
 };
 
 struct logp_models {
     int count;
     const struct coll_algorithm *algorithm[ALGORITHMS];
     struct prediction measured[ALGORITHMS][SIZES_MEASURED], simulated[ALGORITHMS][SIZES_SIMULATED];
-    struct model_logp machine; /* the simulated one */
+    struct model_logp machine; /* parameters of the simulated machine */
     struct model_lop machine_lop;
     struct logp_forms forms;
 };
@@ -43,13 +43,14 @@ static double models_simulate(const struct machine *m, const struct coll_algorit
     return report.failed ? NAN : report.us;
 }
 
-static bool is_off(double predicted, double us)
+static bool models_differ(double predicted, double us)
 {
     return fabs(predicted - us) > us * OFF_PERCENT / 100.0;
 }
 
-/* The same numbers as the LogP benchmark would find on that machine; LoP from 1:p and p:1 through the central counter. */
-static void parameters_of(struct logp_models *m, const struct machine *sim)
+/* The parameters that the LogP benchmark would measure on that machine; LoP's from 1:p and p:1 messages of
+ * the central barrier. */
+static void models_simulate_parameters(struct logp_models *m, const struct machine *sim)
 {
     const struct coll_algorithm *central = algorithm_find(COLL_BARRIER, "central");
     double p[LOGP_COUNTS], us[LOGP_COUNTS];
@@ -65,25 +66,26 @@ static void parameters_of(struct logp_models *m, const struct machine *sim)
                                         .most = p[LOGP_COUNTS - 1]};
 }
 
-/* The property of the simulated machine that LogP lacks. */
-static const char *why_off(const struct logp_models *m, const struct coll_algorithm *a, int ranks, double us)
+/* Name of the property of the simulated machine that LogP lacks. */
+static const char *models_explain_simulated(const struct logp_models *m, const struct coll_algorithm *a,
+                                            int ranks, double us)
 {
     struct machine other = machine_preset;
     other.radix = ranks;
     const double flat = models_simulate(&other, a, ranks),
                  predicted = model_barrier_logp(&m->machine, a, NULL, ranks);
-    if (!is_off(predicted, flat))
+    if (!models_differ(predicted, flat))
         return "routes: L is that of two nodes at one switch; in a larger tree messages pass more switches";
     other.message_ns = 0;
     other.buffers = 4096;
-    if (!is_off(predicted, models_simulate(&other, a, ranks)))
+    if (!models_differ(predicted, models_simulate(&other, a, ranks)))
         return "contention: messages of several ranks meet in one adapter";
     return predicted > us
                ? "rounds overlap: in the equation a round begins when the previous one has ended at all ranks"
                : "waiting: a rank that is late in one round delays others in the next";
 }
 
-static void predict_simulated(struct logp_models *m, int a, int i)
+static void models_predict_simulated(struct logp_models *m, int a, int i)
 {
     struct prediction *p = &m->simulated[a][i];
     const struct coll_algorithm *algorithm = m->algorithm[a];
@@ -91,18 +93,19 @@ static void predict_simulated(struct logp_models *m, int a, int i)
     p->us = models_simulate(&machine_preset, algorithm, p->ranks);
     p->logp = model_barrier_logp(&m->machine, algorithm, NULL, p->ranks);
     p->lop = model_barrier_lop(&m->machine_lop, algorithm, NULL, p->ranks, 1);
-    if (!isnan(p->us) && is_off(p->logp, p->us))
-        p->why = why_off(m, algorithm, p->ranks, p->us);
+    if (!isnan(p->us) && models_differ(p->logp, p->us))
+        p->why = models_explain_simulated(m, algorithm, p->ranks, p->us);
 }
 
-/* Frames go into the rings of the polling set by inline RDMA writes, else to receive queues by inline sends. */
-static const char *path_of(const struct ib_figures *f)
+/* Name of the verb: inline RDMA writes into the rings of the polling set, or inline sends to receive
+ * queues. */
+static const char *models_find_verb(const struct ib_figures *f)
 {
     return ib_find_figure(f, "ring_frames") > 0.5 * ib_find_figure(f, "frames") ? "write_inline"
                                                                                 : "send_inline";
 }
 
-static const char *why_measured_off(const struct prediction *p, int cores)
+static const char *models_explain_measured(const struct prediction *p, int cores)
 {
     if (p->ranks > cores)
         return "turns: there are more ranks than cores, and a rank that waits lets another run";
@@ -112,7 +115,7 @@ static const char *why_measured_off(const struct prediction *p, int cores)
                  "costs its full overhead at both ends";
 }
 
-static void predict_measured(struct logp_models *m, struct logp_study *s, int i)
+static void models_predict_measured(struct logp_models *m, struct logp_study *s, int i)
 {
     struct ib_driver driver = s->driver;
     const struct ib_job job = {.topic = "barrier",
@@ -128,9 +131,9 @@ static void predict_measured(struct logp_models *m, struct logp_study *s, int i)
         ib_run_job(&driver, &job, "nodes=%d ms=%d", ranks_measured[i], s->driver.quick ? 10 : 800);
     s->driver.jobs = driver.jobs;
     s->driver.failures = driver.failures;
-    const char *verb = path_of(f);
-    const struct logp_of_verb *of = &s->of[logp_verb_of(verb)];
-    const struct model_lop lop = logp_lop(of);
+    const char *verb = models_find_verb(f);
+    const struct logp_verb_result *of = &s->of[logp_find_verb(verb)];
+    const struct model_lop lop = logp_fitted_lop(of);
     for (int a = 0; a < m->count; a++) {
         struct prediction *p = &m->measured[a][i];
         p->verb = verb;
@@ -148,14 +151,14 @@ static void predict_measured(struct logp_models *m, struct logp_study *s, int i)
         }
         p->logp = model_barrier_logp(&of->at[0], m->algorithm[a], NULL, p->ranks);
         p->lop = model_barrier_lop(&lop, m->algorithm[a], NULL, p->ranks, 1);
-        if (!isnan(p->us) && is_off(p->logp, p->us))
-            p->why = why_measured_off(p, s->driver.cores);
+        if (!isnan(p->us) && models_differ(p->logp, p->us))
+            p->why = models_explain_measured(p, s->driver.cores);
     }
     ib_figures_free(f);
 }
 
 /* Only where every rank has a core. */
-static void fit_measured(struct logp_models *m, int a, int cores)
+static void models_fit_measured(struct logp_models *m, int a, int cores)
 {
     double ranks[SIZES_MEASURED], us[SIZES_MEASURED];
     int n = 0;
@@ -169,7 +172,7 @@ static void fit_measured(struct logp_models *m, int a, int cores)
     logp_forms_measured(&m->forms, m->algorithm[a]->name, ranks, us, n);
 }
 
-struct logp_models *logp_models_make(struct logp_study *s)
+struct logp_models *logp_models_compute(struct logp_study *s)
 {
     struct logp_models *m = calloc(1, sizeof(*m));
     if (!m)
@@ -179,17 +182,17 @@ struct logp_models *logp_models_make(struct logp_study *s)
         if (a->kind == COLL_BARRIER && a->generate && !(a->needs & NEED_INTER))
             m->algorithm[m->count++] = a;
     }
-    parameters_of(m, &machine_preset);
+    models_simulate_parameters(m, &machine_preset);
     for (int i = 0; i < SIZES_MEASURED; i++)
         if (!s->driver.quick || ranks_measured[i] <= 2)
-            predict_measured(m, s, i);
+            models_predict_measured(m, s, i);
     fprintf(stderr, "fishplate-lab logp: barriers of up to %d simulated nodes (%.0f s)\n",
             ranks_simulated[SIZES_SIMULATED - 1], ib_now_seconds() - s->driver.started);
     for (int a = 0; a < m->count; a++)
         for (int i = 0; i < (s->driver.quick ? 2 : SIZES_SIMULATED); i++)
-            predict_simulated(m, a, i);
+            models_predict_simulated(m, a, i);
     for (int a = 0; a < m->count; a++)
-        fit_measured(m, a, s->driver.cores);
+        models_fit_measured(m, a, s->driver.cores);
     logp_forms_simulate(&m->forms);
     return m;
 }
@@ -199,7 +202,7 @@ void logp_models_free(struct logp_models *m)
     free(m);
 }
 
-static void text_row(const struct logp_models *m, const char *what, int a, const struct prediction *p)
+static void models_print_row(const struct logp_models *m, const char *what, int a, const struct prediction *p)
 {
     if (p->ranks == 0)
         return;
@@ -218,9 +221,9 @@ void logp_models_text(const struct logp_models *m)
            OFF_PERCENT, "algorithm", "ranks", "", "time", "LogP", "ratio", "LoP", "ratio");
     for (int a = 0; a < m->count; a++) {
         for (int i = 0; i < SIZES_MEASURED; i++)
-            text_row(m, "measured", a, &m->measured[a][i]);
+            models_print_row(m, "measured", a, &m->measured[a][i]);
         for (int i = 0; i < SIZES_SIMULATED; i++)
-            text_row(m, "simulated", a, &m->simulated[a][i]);
+            models_print_row(m, "simulated", a, &m->simulated[a][i]);
     }
     logp_forms_text(&m->forms);
     for (int i = 0; i < SIZES_MEASURED; i++)
@@ -245,7 +248,8 @@ void logp_models_text(const struct logp_models *m)
         }
 }
 
-static void json_row(struct json *j, const char *what, const char *algorithm, const struct prediction *p)
+static void models_write_row(struct json *j, const char *what, const char *algorithm,
+                             const struct prediction *p)
 {
     if (p->ranks == 0)
         return;
@@ -269,15 +273,15 @@ void logp_models_json(const struct logp_models *m, struct json *j)
     json_array(j, "predictions");
     for (int a = 0; a < m->count; a++) {
         for (int i = 0; i < SIZES_MEASURED; i++)
-            json_row(j, "measured", m->algorithm[a]->name, &m->measured[a][i]);
+            models_write_row(j, "measured", m->algorithm[a]->name, &m->measured[a][i]);
         for (int i = 0; i < SIZES_SIMULATED; i++)
-            json_row(j, "simulated", m->algorithm[a]->name, &m->simulated[a][i]);
+            models_write_row(j, "simulated", m->algorithm[a]->name, &m->simulated[a][i]);
     }
     json_end(j);
     logp_forms_json(&m->forms, j);
 }
 
-static void chart_ratio(const struct logp_models *m, struct chart *c)
+static void models_chart_ratio(const struct logp_models *m, struct chart *c)
 {
     *c = (struct chart){.id = "models",
                         .title = "LogP's prediction over the simulated time",
@@ -294,14 +298,14 @@ static void chart_ratio(const struct logp_models *m, struct chart *c)
     }
 }
 
-static void chart_times(const struct logp_models *m, struct chart *c)
+static void models_chart_times(const struct logp_models *m, struct chart *c)
 {
     static const char *const names[][2] = {{"dissemination", "dissemination, LogP"},
                                            {"nway", "nway, LogP"},
                                            {"combining", "combining, LogP"},
                                            {"mcs", "mcs, LogP"},
                                            {"tournament", "tournament, LogP"}};
-    chart_ratio(m, c);
+    models_chart_ratio(m, c);
     c->title = "barriers simulated (points) and predicted (curves)";
     c->y_name = "us";
     c->lines = 0;
@@ -323,9 +327,9 @@ bool logp_models_svg(const struct logp_models *m, const char *folder)
     struct chart *c = malloc(sizeof(*c));
     if (!c)
         return false;
-    chart_ratio(m, c);
+    models_chart_ratio(m, c);
     bool good = logp_write_chart(c, folder, "models-ratio");
-    chart_times(m, c);
+    models_chart_times(m, c);
     good = good && logp_write_chart(c, folder, "models");
     free(c);
     return good;

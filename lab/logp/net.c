@@ -18,32 +18,32 @@
 #include "boot/launch_env.h"
 
 enum {
-    STRIDE = LOGP_SLOT + 64, /* the word `done` is the last of it */
+    STRIDE = LOGP_SLOT + 64, /* the word `done` is at the end */
     OUT = LOGP_PEERS * STRIDE,
     SINK = OUT + LOGP_SLOT,
     MEMORY = SINK + LOGP_SLOT + 4096,
     QUEUE = 4 * LOGP_PEERS,
     INLINE = 64,
     QKEY = 0x11111111,
-    LOOKS = 20000,
-    PATIENCE = 20 /* seconds */
+    POLLS_BEFORE_YIELD = 20000,
+    TIMEOUT_SECONDS = 20 /* seconds */
 };
 
-void logp_die(const char *what)
+void logp_abort_job(const char *what)
 {
     fprintf(stderr, "fishplate-lab logp: %s\n", what);
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-void logp_wait(struct logp_patience *p)
+void logp_pause_polling(struct logp_polling *p)
 {
-    if (++p->looks < LOOKS)
+    if (++p->polls < POLLS_BEFORE_YIELD)
         return;
     const double now = ib_now_seconds();
     if (p->since == 0)
         p->since = now;
-    if (now - p->since > PATIENCE)
-        logp_die("a message did not arrive within 20 seconds");
+    if (now - p->since > TIMEOUT_SECONDS)
+        logp_abort_job("a message did not arrive within 20 seconds");
     sched_yield();
 }
 
@@ -53,22 +53,22 @@ static void net_load(struct logp_net *n)
     const bool softib = n->port.made == NET_SOFTIB_MEMORY || n->port.made == NET_SOFTIB_TCP;
     void *library = dlopen(softib && path ? path : "libibverbs.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!library)
-        logp_die(dlerror());
+        logp_abort_job(dlerror());
 #define FIND(result, name, args)                                     \
     *(void **)(void *)&n->verbs.name = dlsym(library, "ibv_" #name); \
     if (!n->verbs.name)                                              \
-        logp_die("libibverbs has no function ibv_" #name);
+        logp_abort_job("libibverbs has no function ibv_" #name);
     VERBS_FUNCTIONS(FIND)
 #undef FIND
 }
 
-static void find_port(struct logp_net *n)
+static void net_find_port(struct logp_net *n)
 {
     struct net_port *ports = NULL;
     size_t count = 0;
     const char *why = "no adapter";
     if (get_library_table()->ports(&ports, &count, &why) != 0)
-        logp_die(why);
+        logp_abort_job(why);
     bool found = false;
     for (size_t i = 0; i < count && !found; i++)
         if (ports[i].chosen) {
@@ -77,10 +77,11 @@ static void find_port(struct logp_net *n)
         }
     free(ports);
     if (!found)
-        logp_die("this job uses no adapter: start it on several nodes, for example with mpiexec -vnodes 2");
+        logp_abort_job(
+            "this job uses no adapter: start it on several nodes, for example with mpiexec -vnodes 2");
 }
 
-static void open_device(struct logp_net *n)
+static void net_open_device(struct logp_net *n)
 {
     struct ibv_device **list = n->verbs.get_device_list(NULL);
     for (int i = 0; list && list[i] && !n->context; i++)
@@ -89,23 +90,23 @@ static void open_device(struct logp_net *n)
     if (list)
         n->verbs.free_device_list(list);
     if (!n->context)
-        logp_die("the adapter cannot be opened");
-    /* Shared memory, as the library's own flags are: an adapter in software stores into it at once. */
+        logp_abort_job("the adapter cannot be opened");
+    /* Shared memory, like the library's own flags: an adapter in software writes to it directly. */
     int fd = memfd_create("fishplate-logp", MFD_CLOEXEC);
     if (fd < 0 || ftruncate(fd, MEMORY) != 0)
-        logp_die("out of memory");
+        logp_abort_job("out of memory");
     n->memory = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
     n->pd = n->verbs.alloc_pd(n->context);
     n->sent = n->verbs.create_cq(n->context, 4 * QUEUE, NULL, NULL, 0);
     n->received = n->verbs.create_cq(n->context, LOGP_PEERS * LOGP_RECEIVES, NULL, NULL, 0);
     if (n->memory == MAP_FAILED || !n->pd || !n->sent || !n->received)
-        logp_die("the adapter cannot create a protection domain and two completion queues");
+        logp_abort_job("the adapter cannot create a protection domain and two completion queues");
     n->mr = n->verbs.reg_mr(n->pd, n->memory, MEMORY,
                             IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
                                 IBV_ACCESS_REMOTE_ATOMIC);
     if (!n->mr)
-        logp_die("memory cannot be registered");
+        logp_abort_job("memory cannot be registered");
     n->out = n->memory + OUT;
     n->sink = n->memory + SINK;
 }
@@ -115,7 +116,7 @@ static enum ibv_qp_type qp_type(enum logp_type t)
     return t == LOGP_RC ? IBV_QPT_RC : t == LOGP_UC ? IBV_QPT_UC : IBV_QPT_UD;
 }
 
-static void make_link(struct logp_net *n, struct logp_link *l, struct logp_address *mine)
+static void link_create(struct logp_net *n, struct logp_link *l, struct logp_address *mine)
 {
     l->slot = n->memory + (size_t)l->peer * STRIDE;
     *mine = (struct logp_address){.rkey = n->mr->rkey,
@@ -138,19 +139,19 @@ static void make_link(struct logp_net *n, struct logp_link *l, struct logp_addre
         int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
         l->qp[t] = n->verbs.create_qp(n->pd, &a);
         if (!l->qp[t])
-            continue; /* not every adapter has every type */
+            continue; /* some adapters lack some types of queue pairs */
         i.qp_access_flags =
             IBV_ACCESS_REMOTE_WRITE | (t == LOGP_RC ? IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC : 0);
         mask |= t == LOGP_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS;
         if (n->verbs.modify_qp(l->qp[t], &i, mask) != 0)
-            logp_die("a queue pair cannot be initialised");
+            logp_abort_job("a queue pair cannot be initialised");
         mine->qpn[t] = l->qp[t]->qp_num;
     }
     if (!l->qp[LOGP_RC])
-        logp_die("the adapter cannot create another reliable connection");
+        logp_abort_job("the adapter cannot create another reliable connection");
 }
 
-static enum ibv_mtu mtu_of(unsigned bytes)
+static enum ibv_mtu mtu_from_bytes(unsigned bytes)
 {
     return bytes >= 4096   ? IBV_MTU_4096
            : bytes >= 2048 ? IBV_MTU_2048
@@ -170,10 +171,10 @@ static void net_route(const struct logp_net *n, const struct logp_address *to, s
     a->grh.hop_limit = 64;
 }
 
-static int connect_qp(struct logp_net *n, struct logp_link *l, int t)
+static int link_connect_qp(struct logp_net *n, struct logp_link *l, int t)
 {
     struct ibv_qp_attr r = {.qp_state = IBV_QPS_RTR,
-                            .path_mtu = mtu_of(l->far.mtu < n->port.mtu ? l->far.mtu : n->port.mtu),
+                            .path_mtu = mtu_from_bytes(l->far.mtu < n->port.mtu ? l->far.mtu : n->port.mtu),
                             .dest_qp_num = l->far.qpn[t],
                             .max_dest_rd_atomic = 4,
                             .min_rnr_timer = 1};
@@ -191,25 +192,25 @@ static int connect_qp(struct logp_net *n, struct logp_link *l, int t)
     return rc ? rc : n->verbs.modify_qp(l->qp[t], &s, to_rts);
 }
 
-static void connect_link(struct logp_net *n, struct logp_link *l)
+static void link_connect(struct logp_net *n, struct logp_link *l)
 {
     struct ibv_ah_attr a;
     net_route(n, &l->far, &a);
     l->ah = n->verbs.create_ah(n->pd, &a);
     for (int t = 0; t < LOGP_TYPES; t++) {
-        if (l->qp[t] && l->far.qpn[t] && connect_qp(n, l, t) == 0)
+        if (l->qp[t] && l->far.qpn[t] && link_connect_qp(n, l, t) == 0)
             continue;
         if (t == LOGP_RC)
-            logp_die("a reliable connection cannot be made");
+            logp_abort_job("a reliable connection cannot be made");
         if (l->qp[t])
             n->verbs.destroy_qp(l->qp[t]);
         l->qp[t] = NULL;
     }
     if (!l->ah && l->qp[LOGP_UD])
-        logp_die("an address handle cannot be made");
+        logp_abort_job("an address handle cannot be made");
     for (int t = 0; t < LOGP_TYPES; t++)
         for (int i = 0; l->qp[t] && i < LOGP_RECEIVES / 2; i++)
-            logp_receive(n, l, (enum logp_type)t);
+            logp_post_receive(n, l, (enum logp_type)t);
 }
 
 void logp_net_open(struct logp_net *n, const struct ib_rank *r, int peers)
@@ -217,27 +218,27 @@ void logp_net_open(struct logp_net *n, const struct ib_rank *r, int peers)
     const int others = r->bench.size - 1;
     *n = (struct logp_net){.hub = r->bench.rank == 0, .peers = peers};
     if (others < 1)
-        logp_die("at least two ranks are needed (--ranks 2)");
-    find_port(n);
+        logp_abort_job("at least two ranks are needed (--ranks 2)");
+    net_find_port(n);
     net_load(n);
-    open_device(n);
+    net_open_device(n);
     for (int i = 0; i < peers; i++)
         if (n->hub || r->bench.rank == 1 + i % others) {
             struct logp_link *l = &n->link[n->links++];
             struct logp_address mine;
             l->peer = i;
             l->rank = n->hub ? 1 + i % others : 0;
-            make_link(n, l, &mine);
+            link_create(n, l, &mine);
             MPI_Sendrecv(&mine, sizeof(mine), MPI_BYTE, l->rank, i, &l->far, sizeof(l->far), MPI_BYTE,
                          l->rank, i, r->bench.comm, MPI_STATUS_IGNORE);
-            connect_link(n, l);
+            link_connect(n, l);
         }
     MPI_Barrier(r->bench.comm);
 }
 
 void logp_net_close(struct logp_net *n)
 {
-    MPI_Barrier(MPI_COMM_WORLD); /* nobody writes any more */
+    MPI_Barrier(MPI_COMM_WORLD); /* no peer writes to the memory any more */
     for (int i = 0; i < n->links; i++) {
         for (int t = 0; t < LOGP_TYPES; t++)
             if (n->link[i].qp[t])
@@ -253,7 +254,7 @@ void logp_net_close(struct logp_net *n)
     munmap(n->memory, MEMORY);
 }
 
-bool logp_can(const struct logp_net *n, const struct logp_verb *v)
+bool logp_adapter_supports(const struct logp_net *n, const struct logp_verb *v)
 {
     return n->link[0].qp[v->type] != NULL;
 }

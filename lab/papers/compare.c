@@ -1,7 +1,8 @@
-/* compare.c: a run against an earlier one. The score of a round is the geometric mean of an entry's figures; Welch's t-test
- * compares the scores of the rounds of both runs, on logarithms. Figures of one round are not independent of each other (a
- * busy machine slows all of them), so a round counts once, however many figures it has. Holm's correction keeps the chance
- * of any false alarm among all entries below 5 %.
+/* compare.c: compares a run with an earlier one. The score of a round is the geometric mean of an entry's
+ * figures; Welch's t-test compares the scores of the rounds of both runs, on logarithms. Figures of one
+ * round are not independent (a busy machine slows all of them), so a round counts as one sample regardless
+ * of its number of figures. Holm's correction keeps the probability of any false alarm among all entries
+ * below 5 %.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -14,7 +15,7 @@ const char *const change_names[] = {"", "better", "worse", "within noise", "not 
 static const double alarm = 0.05;
 
 /* Continued fraction of the incomplete beta function, by Lentz's method. */
-static double beta_fraction(double a, double b, double x)
+static double beta_continued_fraction(double a, double b, double x)
 {
     double c = 1, d = 1 - (a + b) * x / (a + 1), h;
     d = 1 / (fabs(d) < 1e-300 ? 1e-300 : d);
@@ -34,21 +35,21 @@ static double beta_fraction(double a, double b, double x)
     return h;
 }
 
-static double beta_part(double a, double b, double x)
+static double beta_incomplete(double a, double b, double x)
 {
     if (x <= 0 || x >= 1)
         return x <= 0 ? 0 : 1;
     double front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log(1 - x));
-    return x < (a + 1) / (a + b + 2) ? front * beta_fraction(a, b, x) / a
-                                     : 1 - front * beta_fraction(b, a, 1 - x) / b;
+    return x < (a + 1) / (a + b + 2) ? front * beta_continued_fraction(a, b, x) / a
+                                     : 1 - front * beta_continued_fraction(b, a, 1 - x) / b;
 }
 
 double student_p(double t, double freedom)
 {
-    return beta_part(freedom / 2, 0.5, freedom / (freedom + t * t));
+    return beta_incomplete(freedom / 2, 0.5, freedom / (freedom + t * t));
 }
 
-static void mean_of(const double *x, int n, double *mean, double *variance)
+static void compute_mean(const double *x, int n, double *mean, double *variance)
 {
     *mean = *variance = 0;
     for (int i = 0; i < n; i++)
@@ -57,17 +58,17 @@ static void mean_of(const double *x, int n, double *mean, double *variance)
         *variance += (x[i] - *mean) * (x[i] - *mean) / (n - 1);
 }
 
-bool welch(const double *a, int na, const double *b, int nb, double *ratio, double *p)
+bool welch_test(const double *a, int na, const double *b, int nb, double *ratio, double *p)
 {
     double ma, mb, va, vb;
     if (na < 2 || nb < 2)
         return false;
-    mean_of(a, na, &ma, &va);
-    mean_of(b, nb, &mb, &vb);
+    compute_mean(a, na, &ma, &va);
+    compute_mean(b, nb, &mb, &vb);
     *ratio = exp(mb - ma);
     va /= na;
     vb /= nb;
-    if (va + vb < 1e-24) { /* both give the same every time: a difference is a difference */
+    if (va + vb < 1e-24) { /* both runs give constant values: any difference is significant */
         *p = fabs(mb - ma) < 1e-9 ? 1 : 0;
         return true;
     }
@@ -76,7 +77,8 @@ bool welch(const double *a, int na, const double *b, int nb, double *ratio, doub
     return true;
 }
 
-/* Mean of the logarithms of the i-th samples of the cells that both runs have, for every i that all of them have. */
+/* Mean of the logarithms of the i-th samples of the cells that both runs have, for every i that is present in
+ * all of them. */
 struct scores {
     double sum[2][ROUNDS_MAX];
     int rounds[2], cells;
@@ -91,14 +93,14 @@ static int read_samples(const struct value *v, double out[ROUNDS_MAX])
     return n;
 }
 
-static void add_cell(struct scores *s, const double *old, int nold, const double *new, int nnew)
+static void scores_add_cell(struct scores *s, const double *old, int nold, const double *new, int nnew)
 {
     const double *samples[2] = {old, new};
     int n[2] = {nold, nnew};
     for (int w = 0; w < 2; w++)
         for (int i = 0; i < n[w]; i++)
             if (!(samples[w][i] > 0))
-                return; /* no logarithm */
+                return; /* zero and negative values have no logarithm */
     if (nold == 0 || nnew == 0)
         return;
     for (int w = 0; w < 2; w++) {
@@ -110,7 +112,7 @@ static void add_cell(struct scores *s, const double *old, int nold, const double
     s->cells++;
 }
 
-static const struct value *old_row(const struct value *entry, const struct cell *name)
+static const struct value *report_find_row(const struct value *entry, const struct cell *name)
 {
     for (const struct value *r = value_first_element(entry, "rows"); r; r = r->next) {
         const struct value *x = value_get(r, "row");
@@ -129,22 +131,23 @@ static void compare_result(struct result *r, const struct value *entry)
     const struct table *t = r->table;
     r->change = CHANGE_UNKNOWN;
     for (int row = 0; row < t->rows; row++) {
-        const struct value *had = value_get(old_row(entry, table_cell(t, row, 0)), "samples");
+        const struct value *had = value_get(report_find_row(entry, table_cell(t, row, 0)), "samples");
         for (int c = 1; had && c < t->columns; c++) {
             const struct cell *cell = table_cell(t, row, c);
-            add_cell(&s, old, read_samples(value_get(had, t->names[c]), old), cell->sample, cell->samples);
+            scores_add_cell(&s, old, read_samples(value_get(had, t->names[c]), old), cell->sample,
+                            cell->samples);
         }
     }
     for (int w = 0; w < 2; w++)
         for (int i = 0; i < s.rounds[w]; i++)
             s.sum[w][i] /= s.cells;
     if (s.cells > 0 && r->source->same_always && s.rounds[0] == 1 && s.rounds[1] == 1) {
-        /* Simulated figures are the same every time, so any difference counts. */
+        /* Simulated figures are reproducible, so any difference is significant. */
         double apart = s.sum[1][0] - s.sum[0][0];
         r->ratio = exp(apart);
         r->p = fabs(apart) < 1e-6 ? 1 : 0;
         r->change = CHANGE_NOISE;
-    } else if (s.cells > 0 && welch(s.sum[0], s.rounds[0], s.sum[1], s.rounds[1], &r->ratio, &r->p))
+    } else if (s.cells > 0 && welch_test(s.sum[0], s.rounds[0], s.sum[1], s.rounds[1], &r->ratio, &r->p))
         r->change = CHANGE_NOISE;
 }
 
@@ -154,8 +157,8 @@ static int compare_by_p(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Holm: the smallest p against alarm/n, the next against alarm/(n-1) ..., until one is not below. */
-static void compare_correct(struct papers_run *run)
+/* Holm: compares the smallest p with alarm/n, the next with alarm/(n-1) ..., until one is not below. */
+static void compare_apply_holm(struct papers_run *run)
 {
     struct result **list = calloc((size_t)run->results_count + 1, sizeof(*list));
     int n = 0;
@@ -171,7 +174,7 @@ static void compare_correct(struct papers_run *run)
     free(list);
 }
 
-/* "fishplate bench papers" wrote the reports of earlier versions. */
+/* Earlier versions wrote "fishplate bench papers" into their reports. */
 static bool is_report(const char *program)
 {
     return strcmp(program, "fishplate-lab papers") == 0 || strcmp(program, "fishplate bench papers") == 0;
@@ -191,7 +194,7 @@ bool papers_compare(struct papers_run *run, const char *path)
             if (strcmp(value_text(e, "id"), r->entry->id) == 0)
                 compare_result(r, e);
     }
-    compare_correct(run);
+    compare_apply_holm(run);
     value_free(old);
     return true;
 }

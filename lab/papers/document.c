@@ -8,7 +8,7 @@
 #include "cli/json.h"
 #include "papers.h"
 
-static void put_row(struct json *j, const struct table *t, int row)
+static void document_write_row(struct json *j, const struct table *t, int row)
 {
     const struct cell *name = table_cell(t, row, 0);
     json_object(j, NULL);
@@ -39,7 +39,7 @@ static void put_row(struct json *j, const struct table *t, int row)
     json_end(j);
 }
 
-static void put_result(struct json *j, const struct papers_run *run, const struct result *r)
+static void document_write_result(struct json *j, const struct papers_run *run, const struct result *r)
 {
     const struct entry *e = r->entry;
     json_object(j, NULL);
@@ -78,7 +78,7 @@ static void put_result(struct json *j, const struct papers_run *run, const struc
     }
     json_array(j, "rows");
     for (int row = 0; row < r->table->rows; row++)
-        put_row(j, r->table, row);
+        document_write_row(j, r->table, row);
     json_end(j);
     json_end(j);
 }
@@ -105,7 +105,7 @@ bool papers_write_json(const struct papers_run *run, const char *path)
     json_array(&j, "entries");
     for (int i = 0; i < run->results_count; i++)
         if (run->results[i].table)
-            put_result(&j, run, &run->results[i]);
+            document_write_result(&j, run, &run->results[i]);
     json_end(&j);
     json_array(&j, "not_measured");
     for (int i = 0; i < run->results_count; i++)

@@ -1,5 +1,5 @@
-/* entries_liu.c: the figures and tables of [Liu04] but for those of chapter 7 (entries_multicast.c), of 8 that are measured
- * (entries_rails.c) and of 9.2 (entries_programs.c).
+/* entries_liu.c: the figures and tables of [Liu04] except those of chapter 7 (entries_multicast.c), the
+ * measured ones of chapter 8 (entries_rails.c) and those of 9.2 (entries_programs.c).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "papers.h"

@@ -1,5 +1,5 @@
-/* entries_programs.c: the tables of [Liu04 9.2]: what programs send, how often they use nonblocking calls and the same buffers, and
- * how their time falls with nodes.
+/* entries_programs.c: the tables of [Liu04 9.2]: message sizes and calls of programs, share of nonblocking
+ * calls and of reused buffers, and the decrease of their time with the number of nodes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "papers.h"

@@ -1,5 +1,6 @@
-/* judge.c: compares the claim of a paper on a figure with our result. The rules are few and are printed on the page, and
- * every verdict names the numbers and rows it is based on, so that a reader can check it.
+/* judge.c: compares the claim of a paper about a figure with our result. The rules are few and are printed
+ * on the page, and every verdict names the numbers and rows on which it is based, so that a reader can
+ * check it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -18,7 +19,7 @@ struct tally {
     struct finding *out;
     const struct entry *entry;
     const struct table *table;
-    int good, bad, lacking; /* lacking: the run has no rows that the claim speaks of */
+    int good, bad, lacking; /* lacking: the run has no rows to which the claim applies */
     bool rounds_contradict;
 };
 
@@ -38,7 +39,7 @@ static void judge_count(struct tally *y, bool good)
     *(good ? &y->good : &y->bad) += 1;
 }
 
-/* A column's name without its unit: the sentence has one already. */
+/* Length of a column's name without its unit, which the sentence prints separately. */
 static int judge_plain_text(const char *name)
 {
     const char *unit = strstr(name, ", us");
@@ -46,12 +47,12 @@ static int judge_plain_text(const char *name)
     return unit ? (int)(unit - name) : (int)strlen(name);
 }
 
-static void name_row(const struct table *t, int row, char out[64])
+static void row_copy_name(const struct table *t, int row, char out[64])
 {
     table_print_cell(table_cell(t, row, 0), out);
 }
 
-/* The number in a row's name: 4, "4", "4 KiB"; NAN for other names. */
+/* The number in a row's name: 4 from "4" or "4 KiB"; NAN for other names. */
 static double row_number(const struct table *t, int row)
 {
     const struct cell *c = table_cell(t, row, 0);
@@ -66,40 +67,40 @@ static double row_number(const struct table *t, int row)
     return *end == 'k' || *end == 'K' ? x * 1024 : *end == 'M' ? x * 1048576 : x;
 }
 
-/* Does the claim speak of this row? */
-static bool is_judged(const struct table *t, const struct check *k, int row)
+/* Whether the claim applies to this row. */
+static bool row_is_judged(const struct table *t, const struct check *k, int row)
 {
     double x = row_number(t, row);
     return !(k->from > 0 && x < k->from) && !(k->to > 0 && x > k->to);
 }
 
-static double value_at(const struct table *t, int row, int column)
+static double cell_value(const struct table *t, int row, int column)
 {
     const struct cell *c = table_cell(t, row, column);
     return c->text || !(c->value > 0) ? NAN : c->value;
 }
 
-/* Logarithm of how many times a is better than b. */
+/* Logarithm of the factor by which a is better than b. */
 static double judge_effect(const struct entry *e, double a, double b)
 {
     return e->better == BETTER_LOWER ? log(b / a) : log(a / b);
 }
 
-/* The effect as papers print it: less time, or a higher rate, in per cent. */
-static double per_cent(const struct entry *e, double effect)
+/* The effect as papers print it: less time, or a higher rate, in percent. */
+static double effect_percent(const struct entry *e, double effect)
 {
     return e->better == BETTER_LOWER ? 100 * (1 - exp(-effect)) : 100 * (exp(effect) - 1);
 }
 
-static double effect_of(const struct entry *e, double gain)
+static double effect_from_percent(const struct entry *e, double gain)
 {
     return e->better == BETTER_LOWER ? -log(1 - gain / 100) : log(1 + gain / 100);
 }
 
-static bool columns_of(struct tally *y, const struct check *k, int *a, int *b)
+static bool tally_find_columns(struct tally *y, const struct check *k, int *a, int *b)
 {
-    *a = table_find(y->table, k->a);
-    *b = k->b ? table_find(y->table, k->b) : 0;
+    *a = table_find_column(y->table, k->a);
+    *b = k->b ? table_find_column(y->table, k->b) : 0;
     if (*a > 0 && *b >= 0)
         return true;
     judge_add_remark(y, "There is no column \"%s\" here. ", *a > 0 ? k->b : k->a);
@@ -128,7 +129,8 @@ enum { ROWS_MAX = 64, ROWS_NAMED = 7 };
 struct effects {
     int n, rows[ROWS_MAX];
     double of[ROWS_MAX];
-    double median, lowest_round, highest_round; /* the medians of single rounds; NAN: one round */
+    /* medians of the lowest and highest round; NAN: there is one round */
+    double median, lowest_round, highest_round;
 };
 
 static double round_median(const struct entry *e, const struct table *t, const struct effects *f, int a,
@@ -144,14 +146,14 @@ static double round_median(const struct entry *e, const struct table *t, const s
     return judge_median(list, n);
 }
 
-static struct effects effects_of(const struct tally *y, const struct check *k, int a, int b)
+static struct effects tally_collect_effects(const struct tally *y, const struct check *k, int a, int b)
 {
     const struct table *t = y->table;
     struct effects f = {.n = 0};
     double sorted[ROWS_MAX] = {0};
     for (int r = 0; r < t->rows && f.n < ROWS_MAX; r++) {
-        double x = judge_effect(y->entry, value_at(t, r, a), value_at(t, r, b));
-        if (isnan(x) || !is_judged(t, k, r))
+        double x = judge_effect(y->entry, cell_value(t, r, a), cell_value(t, r, b));
+        if (isnan(x) || !row_is_judged(t, k, r))
             continue;
         f.rows[f.n] = r;
         f.of[f.n++] = x;
@@ -168,46 +170,48 @@ static struct effects effects_of(const struct tally *y, const struct check *k, i
     return f;
 }
 
-static void name_effects(struct tally *y, const struct effects *f)
+static void tally_print_effects(struct tally *y, const struct effects *f)
 {
     char row[64];
     int step = (f->n + ROWS_NAMED - 1) / ROWS_NAMED;
     for (int i = 0; i < f->n; i += step) {
-        name_row(y->table, f->rows[i], row);
-        judge_add_remark(y, "%s%s: %.0f", i ? ", " : "", row, per_cent(y->entry, f->of[i]));
+        row_copy_name(y->table, f->rows[i], row);
+        judge_add_remark(y, "%s%s: %.0f", i ? ", " : "", row, effect_percent(y->entry, f->of[i]));
     }
 }
 
-/* The median of the rows that the claim speaks of decides. The logarithm of the ratio must be between half and twice that of
- * the paper: much more is another effect than the paper's. CHECK_BETTER: the paper prints no number; `want` per cent at least. */
+/* The median of the rows to which the claim applies decides. The logarithm of the ratio must be between half
+ * and twice that of the paper: a much larger effect has another cause than the paper's. CHECK_BETTER: the
+ * paper prints no number; `want` percent is the minimum. */
 static void check_gain(struct tally *y, const struct check *k)
 {
     int a, b;
-    if (!columns_of(y, k, &a, &b))
+    if (!tally_find_columns(y, k, &a, &b))
         return;
-    const struct effects f = effects_of(y, k, a, b);
+    const struct effects f = tally_collect_effects(y, k, a, b);
     if (f.n == 0) {
         judge_add_remark(y, "%.*s and %.*s have no row that the claim speaks of in this run. ",
                          judge_plain_text(k->a), k->a, judge_plain_text(k->b), k->b);
         y->lacking++;
         return;
     }
-    const double goal = effect_of(y->entry, k->want);
+    const double goal = effect_from_percent(y->entry, k->want);
     const bool only_least = k->kind == CHECK_BETTER;
     const double least = only_least ? goal : goal / 2, most = only_least ? INFINITY : 2 * goal;
     const bool lower = y->entry->better == BETTER_LOWER;
     judge_add_remark(y, "%.*s has %.0f %% %s than %.*s in the median of %d row%s (", judge_plain_text(k->a),
-                     k->a, fabs(per_cent(y->entry, f.median)), lower == (f.median >= 0) ? "less" : "more",
-                     judge_plain_text(k->b), k->b, f.n, f.n == 1 ? "" : "s");
-    name_effects(y, &f);
+                     k->a, fabs(effect_percent(y->entry, f.median)),
+                     lower == (f.median >= 0) ? "less" : "more", judge_plain_text(k->b), k->b, f.n,
+                     f.n == 1 ? "" : "s");
+    tally_print_effects(y, &f);
     if (only_least)
         judge_add_remark(y, "; the paper prints no number, at least %.3g expected)", k->want);
     else
-        judge_add_remark(y, "; paper %.4g, so %.0f to %.0f agrees)", k->want, per_cent(y->entry, least),
-                         per_cent(y->entry, most));
+        judge_add_remark(y, "; paper %.4g, so %.0f to %.0f agrees)", k->want, effect_percent(y->entry, least),
+                         effect_percent(y->entry, most));
     if (f.lowest_round < 0 && f.highest_round > 0) {
         judge_add_remark(y, ", but rounds contradict each other (%.0f to %.0f)",
-                         per_cent(y->entry, f.lowest_round), per_cent(y->entry, f.highest_round));
+                         effect_percent(y->entry, f.lowest_round), effect_percent(y->entry, f.highest_round));
         y->rounds_contradict = true;
     } else if (f.median > most)
         judge_add_remark(y, ": more than the paper's effect");
@@ -220,14 +224,14 @@ static void check_alike(struct tally *y, const struct check *k)
     int a, b;
     double sum = 0, widest = 0;
     char row[64] = "-";
-    if (!columns_of(y, k, &a, &b))
+    if (!tally_find_columns(y, k, &a, &b))
         return;
-    const struct effects f = effects_of(y, k, a, b);
+    const struct effects f = tally_collect_effects(y, k, a, b);
     for (int i = 0; i < f.n; i++) {
         sum += fabs(f.of[i]);
         if (fabs(f.of[i]) >= widest) {
             widest = fabs(f.of[i]);
-            name_row(y->table, f.rows[i], row);
+            row_copy_name(y->table, f.rows[i], row);
         }
     }
     double apart = f.n ? 100 * (exp(sum / f.n) - 1) : INFINITY;
@@ -247,11 +251,11 @@ static void check_growth(struct tally *y, const struct check *k)
     int a, b, first = -1, last = -1;
     double low = INFINITY, high = 0;
     char from[64], to[64];
-    if (!columns_of(y, k, &a, &b))
+    if (!tally_find_columns(y, k, &a, &b))
         return;
     for (int r = 0; r < t->rows; r++) {
-        double x = value_at(t, r, a);
-        if (isnan(x) || !is_judged(t, k, r))
+        double x = cell_value(t, r, a);
+        if (isnan(x) || !row_is_judged(t, k, r))
             continue;
         first = first < 0 ? r : first;
         last = r;
@@ -263,9 +267,9 @@ static void check_growth(struct tally *y, const struct check *k)
         y->lacking++;
         return;
     }
-    double factor = value_at(t, last, a) / value_at(t, first, a);
-    name_row(t, first, from);
-    name_row(t, last, to);
+    double factor = cell_value(t, last, a) / cell_value(t, first, a);
+    row_copy_name(t, first, from);
+    row_copy_name(t, last, to);
     if (k->kind == CHECK_STAYS) {
         judge_count(y, high / low <= 1 + k->want / 100);
         judge_add_remark(
@@ -282,14 +286,14 @@ static void check_growth(struct tally *y, const struct check *k)
 
 /* ---- One column among others ---- */
 
-/* The best column of `among` other than `a`, by the median of rows; -1: none. */
-static int best_rival(const struct tally *y, const struct check *k, int a, struct effects *of)
+/* The best column of `among` other than `a`, by the median of the rows; -1: none. */
+static int tally_find_rival(const struct tally *y, const struct check *k, int a, struct effects *of)
 {
     int found = -1;
     for (int c = 1; c < y->table->columns; c++) {
         if (c == a || (k->b && !strstr(k->b, y->table->names[c])))
             continue;
-        const struct effects f = effects_of(y, k, a, c);
+        const struct effects f = tally_collect_effects(y, k, a, c);
         const double sign = k->kind == CHECK_BEST ? 1 : -1;
         if (f.n > 0 && (found < 0 || sign * f.median < sign * of->median)) {
             found = c;
@@ -305,9 +309,9 @@ static void check_extreme(struct tally *y, const struct check *k)
     char from[64], to[64];
     struct effects f = {.n = 0};
     const bool best = k->kind == CHECK_BEST;
-    if (!columns_of(y, &(struct check){.a = k->a}, &a, &b))
+    if (!tally_find_columns(y, &(struct check){.a = k->a}, &a, &b))
         return;
-    const int rival = best_rival(y, k, a, &f);
+    const int rival = tally_find_rival(y, k, a, &f);
     if (rival < 0) {
         judge_add_remark(y, "%s has no row that the claim speaks of in this run. ", k->a);
         y->lacking++;
@@ -315,26 +319,26 @@ static void check_extreme(struct tally *y, const struct check *k)
     }
     const bool good = best ? f.median > 0 : f.median < 0;
     const char *winner = y->table->names[good ? a : rival], *second = y->table->names[good ? rival : a];
-    name_row(y->table, f.rows[0], from);
-    name_row(y->table, f.rows[f.n - 1], to);
+    row_copy_name(y->table, f.rows[0], from);
+    row_copy_name(y->table, f.rows[f.n - 1], to);
     judge_add_remark(y, "%s is the %s at %s", winner, best ? "best" : "worst", from);
     if (f.n > 1)
         judge_add_remark(y, " to %s", to);
-    judge_add_remark(y, " (%.1f %% %s than %s in the median of rows). ", fabs(per_cent(y->entry, f.median)),
-                     best ? "better" : "worse", second);
+    judge_add_remark(y, " (%.1f %% %s than %s in the median of rows). ",
+                     fabs(effect_percent(y->entry, f.median)), best ? "better" : "worse", second);
     judge_count(y, good);
 }
 
-/* The row where a column is best is the paper's. */
+/* Whether the column is best in the row that the paper names. */
 static void check_peak(struct tally *y, const struct check *k)
 {
     const struct table *t = y->table;
     int a, b, best = -1;
-    if (!columns_of(y, k, &a, &b))
+    if (!tally_find_columns(y, k, &a, &b))
         return;
     for (int r = 0; r < t->rows; r++)
-        if (!isnan(value_at(t, r, a)) && is_judged(t, k, r) &&
-            (best < 0 || judge_effect(y->entry, value_at(t, r, a), value_at(t, best, a)) > 0))
+        if (!isnan(cell_value(t, r, a)) && row_is_judged(t, k, r) &&
+            (best < 0 || judge_effect(y->entry, cell_value(t, r, a), cell_value(t, best, a)) > 0))
             best = r;
     if (best < 0) {
         judge_add_remark(y, "%s has no values in this run. ", k->a);
@@ -362,10 +366,10 @@ static void check_beside(struct tally *y, const struct check *k)
     double best = NAN;
     struct cell shown = {0};
     char text[64];
-    if (!columns_of(y, &(struct check){.a = k->a}, &a, &b))
+    if (!tally_find_columns(y, &(struct check){.a = k->a}, &a, &b))
         return;
     for (int r = 0; r < y->table->rows; r++) {
-        double value = value_at(y->table, r, a);
+        double value = cell_value(y->table, r, a);
         if (isnan(best) || (y->entry->better == BETTER_HIGHER ? value > best : value < best))
             best = value;
     }
@@ -379,11 +383,11 @@ static void check_beside(struct tally *y, const struct check *k)
     judge_add_remark(y, "%s: %s %s here, %.6g %s in the paper. ", k->a, text, k->unit, k->want, k->unit);
 }
 
-/* A cell that the paper prints: the row named a, the column named b, within a factor of `want`. */
+/* A number that the paper prints: row a, column b, within a factor of `want`. */
 static void check_number(struct tally *y, const struct check *k)
 {
     const struct table *t = y->table;
-    const int column = table_find(t, k->b);
+    const int column = table_find_column(t, k->b);
     int row = -1;
     for (int r = 0; r < t->rows && column > 0; r++) {
         const struct cell *name = table_cell(t, r, 0);
@@ -440,7 +444,7 @@ static void judge_check(struct tally *y, const struct check *k)
     }
 }
 
-static enum verdict verdict_of(const struct tally *y)
+static enum verdict tally_verdict(const struct tally *y)
 {
     return y->lacking > 0 && y->bad == 0 ? VERDICT_UNJUDGED
            : y->good + y->bad == 0       ? VERDICT_BESIDE
@@ -449,7 +453,8 @@ static enum verdict verdict_of(const struct tally *y)
                                          : VERDICT_PARTLY;
 }
 
-void judge(const struct entry *e, const struct table *t, const struct conditions *c, struct finding *out)
+void judge_entry(const struct entry *e, const struct table *t, const struct conditions *c,
+                 struct finding *out)
 {
     struct tally y = {.out = out, .entry = e, .table = t};
     const bool is_timed = c->is_timed && strcmp(t->over, "simulated") != 0;
@@ -463,7 +468,7 @@ void judge(const struct entry *e, const struct table *t, const struct conditions
             &y, "Not judged: a quick run is too short or its problems are too small; run without --quick. ");
     for (const struct check *k = e->checks; k < e->checks + CHECKS_MAX && k->kind != CHECK_NONE; k++)
         judge_check(&y, k);
-    out->verdict = verdict_of(&y);
+    out->verdict = tally_verdict(&y);
     const bool differs = out->verdict == VERDICT_DIFFERS || out->verdict == VERDICT_PARTLY;
     if (out->verdict == VERDICT_BESIDE)
         judge_add_remark(&y, "%s. ",

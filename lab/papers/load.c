@@ -1,5 +1,5 @@
-/* load.c: /proc/stat counts the time of all programs, getrusage that of our commands; the difference is that of other
- * programs. The load average does not show it, since the commands themselves raise it.
+/* load.c: /proc/stat counts the time of all programs, getrusage that of our own commands; the difference is
+ * the time of other programs. The load average is no measure of it because our own commands raise it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "load.h"
@@ -21,7 +21,7 @@ bool load_parse(const char *line, double ticks_per_second, struct load *out)
     return true;
 }
 
-static double seconds_of(struct timeval t)
+static double timeval_seconds(struct timeval t)
 {
     return (double)t.tv_sec + 1e-6 * (double)t.tv_usec;
 }
@@ -36,11 +36,11 @@ bool load_read(struct load *out)
     if (f)
         fclose(f);
     if (good)
-        out->own = seconds_of(own.ru_utime) + seconds_of(own.ru_stime);
+        out->own = timeval_seconds(own.ru_utime) + timeval_seconds(own.ru_stime);
     return good;
 }
 
-double load_others(const struct load *before, const struct load *after)
+double load_share_of_others(const struct load *before, const struct load *after)
 {
     const double all = after->all - before->all,
                  others = after->busy - before->busy - (after->own - before->own);

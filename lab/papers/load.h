@@ -1,4 +1,4 @@
-/* load.h: how much of the processors' time other programs used while a command ran.
+/* load.h: share of the processors' time that other programs used while a command ran.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAB_PAPERS_LOAD_H
@@ -7,16 +7,18 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Seconds of all processors together, since the system started, and of the ended children of this process. */
+/* Seconds of all processors together since the system started; `own`: seconds of this process's ended
+ * children. */
 struct load {
     double busy, all, own;
 };
 
-/* The first line of /proc/stat; false: it is none. */
+/* Parses the first line of /proc/stat; false: the line has another form. */
 bool load_parse(const char *line, double ticks_per_second, struct load *out);
-/* Reads the present load; false: the system does not report it. */
+/* Reads the present load; false: the system does not report one. */
 bool load_read(struct load *out);
-/* Part of all processors' time between two states that neither was idle nor was used by children: 0 to 1. */
-double load_others(const struct load *before, const struct load *after);
+/* Share of all processors' time between two readings that was neither idle nor used by our children: 0 to
+ * 1. */
+double load_share_of_others(const struct load *before, const struct load *after);
 
 #endif

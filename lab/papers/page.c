@@ -1,5 +1,5 @@
-/* page.c: the report as one HTML page: nothing is loaded from elsewhere, colours follow the reader's choice of light or dark,
- * and it reads without its small script, which only filters.
+/* page.c: the report as one HTML page: the page loads nothing from elsewhere, uses light or dark colours as
+ * the reader prefers, and is readable without its small script, which only filters.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>
@@ -22,7 +22,7 @@ static void page_print_fact(FILE *out, const char *name, const char *value)
     html_put(out, "dd", NULL, "%s", value);
 }
 
-static void write_head(const struct papers_run *run, const int count[VERDICTS], FILE *out)
+static void page_write_head(const struct papers_run *run, const int count[VERDICTS], FILE *out)
 {
     char text[512];
     fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
@@ -55,7 +55,7 @@ static void write_head(const struct papers_run *run, const int count[VERDICTS], 
     fputs("</dl>\n", out);
 }
 
-static void write_filters(FILE *out)
+static void page_write_filters(FILE *out)
 {
     fputs("<nav>", out);
     for (int p = 0; p < PAPERS; p++) {
@@ -75,7 +75,7 @@ static void write_filters(FILE *out)
     fputs("<span class=\"soft\"><span id=\"shown\">all</span> shown</span></form>\n", out);
 }
 
-static void write_points(const struct entry *e, FILE *out)
+static void page_write_points(const struct entry *e, FILE *out)
 {
     if (!e->points[0].what)
         return;
@@ -89,7 +89,7 @@ static void write_points(const struct entry *e, FILE *out)
     fputs(".</p>", out);
 }
 
-static void write_table(const struct table *t, FILE *out)
+static void page_write_table(const struct table *t, FILE *out)
 {
     char text[64];
     bool words =
@@ -110,7 +110,7 @@ static void write_table(const struct table *t, FILE *out)
     fputs("</table></div>\n", out);
 }
 
-static void write_commands(const struct papers_run *run, const struct source *s, FILE *out)
+static void page_write_commands(const struct papers_run *run, const struct source *s, FILE *out)
 {
     fputs("<details><summary class=\"soft\">command</summary><pre>", out);
     for (int v = 0; v < VARIANTS_MAX && s->variants[v].quick; v++) {
@@ -122,7 +122,7 @@ static void write_commands(const struct papers_run *run, const struct source *s,
     fputs("</pre></details>\n", out);
 }
 
-static void write_change(const struct result *r, FILE *out)
+static void page_write_change(const struct result *r, FILE *out)
 {
     if (r->change == CHANGE_NONE)
         return;
@@ -134,7 +134,7 @@ static void write_change(const struct result *r, FILE *out)
                  change_names[r->change], 100 * (r->ratio - 1), r->p);
 }
 
-static void write_entry(const struct papers_run *run, const struct result *r, FILE *out)
+static void page_write_entry(const struct papers_run *run, const struct result *r, FILE *out)
 {
     const struct entry *e = r->entry;
     const char *verdict = verdict_keys[r->finding.verdict];
@@ -145,11 +145,11 @@ static void write_entry(const struct papers_run *run, const struct result *r, FI
     html_put(out, "h4", NULL, "%s: %s", e->figure, e->title);
     fputs("<div class=\"both\"><div>", out);
     plot_write(e, r->table, out);
-    write_table(r->table, out);
+    page_write_table(r->table, out);
     fputs("</div><div><p><b>Paper:</b> ", out);
     html_text(out, e->claim);
     fputs("</p>", out);
-    write_points(e, out);
+    page_write_points(e, out);
     fputs("<p><b>Here:</b> ", out);
     html_text(out, r->finding.text);
     fputs("</p>", out);
@@ -158,16 +158,16 @@ static void write_entry(const struct papers_run *run, const struct result *r, FI
         html_text(out, r->table->here);
         fputs("</p>", out);
     }
-    write_change(r, out);
+    page_write_change(r, out);
     html_put(out, "p", "soft", "Over: %s",
              r->table->over[0] ? r->table->over : "the benchmark does not name its network");
     html_put(out, "p", "soft", "Other programs used %.0f %% of the processors' time meanwhile.",
              100 * r->others);
-    write_commands(run, r->source, out);
+    page_write_commands(run, r->source, out);
     fputs("</div></div></article>\n", out);
 }
 
-static void write_paper(const struct papers_run *run, int paper, FILE *out)
+static void page_write_paper(const struct papers_run *run, int paper, FILE *out)
 {
     const char *chapter = NULL;
     fprintf(out, "<h2 id=\"%s\">", papers[paper].key);
@@ -182,12 +182,12 @@ static void write_paper(const struct papers_run *run, int paper, FILE *out)
             html_put(out, "h3", NULL, "%s", r->entry->chapter);
             chapter = r->entry->chapter;
         }
-        write_entry(run, r, out);
+        page_write_entry(run, r, out);
     }
     fputs(chapter ? "</section>\n" : "<p class=\"soft\">Nothing measured in this run.</p>\n", out);
 }
 
-static void write_rules(FILE *out)
+static void page_write_rules(FILE *out)
 {
     fputs("<h2 id=\"rules\">How it is judged</h2>\n<article><ul>", out);
     static const char *const rules[] = {
@@ -225,7 +225,7 @@ static void write_rules(FILE *out)
     fputs("</ul></article>\n", out);
 }
 
-static void write_missing(const struct papers_run *run, FILE *out)
+static void page_write_missing(const struct papers_run *run, FILE *out)
 {
     fputs("<h2 id=\"not-measured\">Not measured</h2>\n<article><div class=\"wide\"><table "
           "class=\"words\"><tr><th>paper</th><th>figure</th><th>why</th></tr>\n",
@@ -259,12 +259,12 @@ bool papers_write_page(const struct papers_run *run, const char *path)
     for (int i = 0; i < run->results_count; i++)
         if (run->results[i].table)
             count[run->results[i].finding.verdict]++;
-    write_head(run, count, out);
-    write_filters(out);
+    page_write_head(run, count, out);
+    page_write_filters(out);
     for (int p = 0; p < PAPERS; p++)
-        write_paper(run, p, out);
-    write_rules(out);
-    write_missing(run, out);
+        page_write_paper(run, p, out);
+    page_write_rules(out);
+    page_write_missing(run, out);
     fprintf(out, "<script>%s</script>\n</main></body></html>\n", script);
     bool good = ferror(out) == 0;
     return fclose(out) == 0 && good;

@@ -1,4 +1,4 @@
-/* papers.c: `fishplate-lab papers`: options, help, what machine this is, and the order of things.
+/* papers.c: `fishplate-lab papers`: options, help, description of the machine, and the sequence of a run.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -124,7 +124,7 @@ static bool is_wanted(const char *only, const char *id)
     return !only;
 }
 
-static const struct source *source_of(const char *name)
+static const struct source *papers_find_source(const char *name)
 {
     for (int i = 0; i < sources_count; i++)
         if (strcmp(sources[i].name, name) == 0)
@@ -132,7 +132,7 @@ static const struct source *source_of(const char *name)
     return NULL;
 }
 
-/* By paper and chapter; entries of one chapter stay in their order. */
+/* Sorts by paper and chapter; entries of one chapter keep their order. */
 static void sort_results(struct papers_run *run)
 {
     for (int i = 1; i < run->results_count; i++) {
@@ -168,7 +168,7 @@ static bool choose_entries(struct papers_run *run)
         for (const struct entry *e = lists[l].entries; e < lists[l].entries + lists[l].count; e++)
             if (is_wanted(run->only, e->id))
                 run->results[run->results_count++] =
-                    (struct result){.entry = e, .source = source_of(e->source)};
+                    (struct result){.entry = e, .source = papers_find_source(e->source)};
     sort_results(run);
     if (run->results_count == 0)
         fprintf(stderr, "fishplate-lab papers: no entry begins with '%s'; --list shows all.\n",
@@ -176,7 +176,7 @@ static bool choose_entries(struct papers_run *run)
     return run->results_count > 0;
 }
 
-/* Seconds of all wanted commands, as they took on two cores. */
+/* Expected seconds of all selected commands, as measured on two cores. */
 static double expected_seconds(const struct papers_run *run)
 {
     double sum = 0;

@@ -1,5 +1,5 @@
-/* run.c: runs the commands of the sources, round by round, and keeps what each printed in a folder until the report is
- * written, so that a run that was interrupted goes on where it stopped.
+/* run.c: runs the commands of the sources, round by round, and stores their output in a folder until the
+ * report is written, so that an interrupted run can be resumed.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -21,7 +21,7 @@
 
 enum { WORDS_MAX = 64, COMMAND_MAX = 1024, BAR = 30, PATH_ROOM = PATH_MAX + 128 };
 
-static volatile sig_atomic_t running; /* process group of the command that runs, for the handler */
+static volatile sig_atomic_t running; /* process group of the running command, for the signal handler */
 
 struct job {
     int source, variant, round;
@@ -32,7 +32,7 @@ struct job {
 struct plan {
     struct job *jobs;
     int count, at;
-    double expected, took; /* of the jobs that ran: what was expected, what they took */
+    double expected, took; /* seconds of the completed jobs: expected, and measured */
 };
 
 static double run_clock(void)
@@ -47,7 +47,7 @@ void papers_command(const struct papers_run *run, const struct variant *v, char 
     snprintf(out, size, "%s", run->quick ? v->quick : v->full);
 }
 
-static int variants_of(const struct source *s)
+static int source_count_variants(const struct source *s)
 {
     int n = 0;
     while (n < VARIANTS_MAX && s->variants[n].quick)
@@ -55,8 +55,8 @@ static int variants_of(const struct source *s)
     return n;
 }
 
-static void path_of(const struct papers_run *run, const struct job *j, const char *ending,
-                    char out[PATH_ROOM])
+static void job_file_path(const struct papers_run *run, const struct job *j, const char *ending,
+                          char out[PATH_ROOM])
 {
     snprintf(out, PATH_ROOM, "%s/%s.%d.%d.%s", run->work, sources[j->source].name, j->variant, j->round,
              ending);
@@ -87,8 +87,8 @@ static void exec_command(const struct papers_run *run, char *command, const char
     _exit(127);
 }
 
-/* Waits at most `seconds`; then ends the command with all its descendants. */
-static int wait_for(pid_t child, double seconds)
+/* Waits at most `seconds`, then ends the command and all its descendants. */
+static int command_wait(pid_t child, double seconds)
 {
     int status = -1;
     double until = run_clock() + seconds;
@@ -115,10 +115,10 @@ static int run_command(const struct papers_run *run, const char *words, const ch
         return 126;
     setpgid(child, child);
     running = child;
-    return wait_for(child, seconds);
+    return command_wait(child, seconds);
 }
 
-static void run_interrupted(int signal_number)
+static void run_handle_interrupt(int signal_number)
 {
     static const char text[] =
         "\nfishplate-lab papers: interrupted. Run the same command again to continue.\n";
@@ -139,7 +139,7 @@ static bool run_is_wanted(const struct papers_run *run, const struct source *s)
     return false;
 }
 
-static void make_plan(const struct papers_run *run, struct plan *p)
+static void plan_make(const struct papers_run *run, struct plan *p)
 {
     p->jobs = calloc((size_t)(sources_count * VARIANTS_MAX * run->rounds), sizeof(*p->jobs));
     if (!p->jobs)
@@ -149,14 +149,14 @@ static void make_plan(const struct papers_run *run, struct plan *p)
             const struct source *s = &sources[i];
             if (!run_is_wanted(run, s) || (round > 0 && s->same_always))
                 continue;
-            int n = variants_of(s);
+            int n = source_count_variants(s);
             for (int v = 0; v < n; v++)
                 p->jobs[p->count++] =
                     (struct job){i, v, round, (run->quick ? s->quick_seconds : s->full_seconds) / n, false};
         }
 }
 
-static double seconds_left(const struct plan *p)
+static double plan_seconds_left(const struct plan *p)
 {
     double left = 0;
     for (int i = 0; i < p->count; i++)
@@ -164,9 +164,9 @@ static double seconds_left(const struct plan *p)
     return p->expected > 0 ? left * p->took / p->expected : left;
 }
 
-static void run_print(const struct papers_run *run, const struct plan *p, const char *what)
+static void plan_print_progress(const struct papers_run *run, const struct plan *p, const char *what)
 {
-    int left = (int)ceil(seconds_left(p)), filled = p->count ? BAR * p->at / p->count : BAR;
+    int left = (int)ceil(plan_seconds_left(p)), filled = p->count ? BAR * p->at / p->count : BAR;
     if (!run->terminal) {
         fprintf(stderr, "fishplate-lab papers: %d of %d, %s, about %d min %02d s left\n", p->at, p->count,
                 what, left / 60, left % 60);
@@ -177,10 +177,10 @@ static void run_print(const struct papers_run *run, const struct plan *p, const 
             what, left / 60, left % 60);
 }
 
-static void store_load(const struct papers_run *run, const struct job *j, double others, double seconds)
+static void job_store_load(const struct papers_run *run, const struct job *j, double others, double seconds)
 {
     char path[PATH_ROOM];
-    path_of(run, j, "load", path);
+    job_file_path(run, j, "load", path);
     FILE *f = fopen(path, "w");
     if (!f)
         return;
@@ -189,25 +189,25 @@ static void store_load(const struct papers_run *run, const struct job *j, double
 }
 
 /* Runs one job unless its result is stored already. */
-static void do_job(struct papers_run *run, struct plan *p, struct job *j)
+static void plan_run_job(struct papers_run *run, struct plan *p, struct job *j)
 {
     char answer[PATH_ROOM], part[PATH_ROOM], err[PATH_ROOM], command[COMMAND_MAX];
     const struct source *s = &sources[j->source];
-    path_of(run, j, "json", answer);
-    path_of(run, j, "part", part);
-    path_of(run, j, "err", err);
+    job_file_path(run, j, "json", answer);
+    job_file_path(run, j, "part", part);
+    job_file_path(run, j, "err", err);
     if (access(answer, R_OK) == 0) {
         run->resumed++;
     } else {
         papers_command(run, &s->variants[j->variant], command, sizeof(command));
-        run_print(run, p, s->name);
+        plan_print_progress(run, p, s->name);
         struct load before, after;
         double began = run_clock();
         const bool known = load_read(&before);
         int status = run_command(run, command, part, err, 60 + 20 * j->seconds);
         struct value *v = value_read(part);
         if (known && load_read(&after))
-            store_load(run, j, load_others(&before, &after), run_clock() - began);
+            job_store_load(run, j, load_share_of_others(&before, &after), run_clock() - began);
         p->took += run_clock() - began;
         p->expected += j->seconds;
         if (status == 0 && v && rename(part, answer) == 0)
@@ -220,9 +220,9 @@ static void do_job(struct papers_run *run, struct plan *p, struct job *j)
     p->at++;
 }
 
-/* ---- The folder of answers ---- */
+/* ---- The folder of stored answers ---- */
 
-static void remove_folder(const char *path)
+static void answers_remove_folder(const char *path)
 {
     DIR *dir = opendir(path);
     struct dirent *d;
@@ -237,8 +237,8 @@ static void remove_folder(const char *path)
     rmdir(path);
 }
 
-/* Answers of another version or another kind of run are of no use. */
-static bool open_folder(const struct papers_run *run)
+/* Removes the answers of another version or of another kind of run. */
+static bool answers_open_folder(const struct papers_run *run)
 {
     char about[256], found[256] = "", path[PATH_ROOM];
     snprintf(about, sizeof(about), "%s %s", FISHPLATE_VERSION, run->quick ? "quick" : "full");
@@ -250,7 +250,7 @@ static bool open_folder(const struct papers_run *run)
         fclose(f);
     }
     if (run->fresh || strcmp(found, about) != 0)
-        remove_folder(run->work);
+        answers_remove_folder(run->work);
     if (mkdir(run->work, 0777) != 0 && errno != EEXIST)
         return false;
     f = fopen(path, "w");
@@ -260,16 +260,16 @@ static bool open_folder(const struct papers_run *run)
     return fclose(f) == 0;
 }
 
-/* ---- Answers become tables ---- */
+/* ---- Tables from answers ---- */
 
-static struct table *table_of_round(const struct papers_run *run, const struct result *r, int round)
+static struct table *result_round_table(const struct papers_run *run, const struct result *r, int round)
 {
     struct value *documents[VARIANTS_MAX] = {NULL};
     char path[PATH_ROOM];
-    int n = variants_of(r->source), have = 0;
+    int n = source_count_variants(r->source), have = 0;
     for (int v = 0; v < n; v++) {
         struct job j = {.source = (int)(r->source - sources), .variant = v, .round = round};
-        path_of(run, &j, "json", path);
+        job_file_path(run, &j, "json", path);
         documents[v] = value_read(path);
         have += documents[v] != NULL;
     }
@@ -280,16 +280,17 @@ static struct table *table_of_round(const struct papers_run *run, const struct r
     return t;
 }
 
-/* Mean over the commands of a source, by their time; where a command's load is unknown, the load average before. */
-static double others_during(const struct papers_run *run, const struct source *s)
+/* Mean over the commands of a source, weighted by their time; the load average before the run if the load of
+ * a command is unknown. */
+static double source_load_of_others(const struct papers_run *run, const struct source *s)
 {
-    const int n = variants_of(s), rounds = s->same_always ? 1 : run->rounds;
+    const int n = source_count_variants(s), rounds = s->same_always ? 1 : run->rounds;
     double sum = 0, seconds = 0;
     for (int i = 0; i < n * rounds; i++) {
         struct job j = {.source = (int)(s - sources), .variant = i % n, .round = i / n};
         char path[PATH_ROOM];
         double others = fmin(1, run->load_before / run->cores), took = 1;
-        path_of(run, &j, "load", path);
+        job_file_path(run, &j, "load", path);
         FILE *f = fopen(path, "r");
         if (f && fscanf(f, "%lf %lf", &others, &took) != 2)
             took = 1;
@@ -301,10 +302,10 @@ static double others_during(const struct papers_run *run, const struct source *s
     return seconds > 0 ? sum / seconds : 0;
 }
 
-static void fill_result(const struct papers_run *run, struct result *r)
+static void result_fill(const struct papers_run *run, struct result *r)
 {
     for (int round = 0; round < run->rounds && !r->missing; round++) {
-        struct table *t = table_of_round(run, r, round);
+        struct table *t = result_round_table(run, r, round);
         if (!r->table) {
             r->table = t;
         } else if (t) {
@@ -316,13 +317,13 @@ static void fill_result(const struct papers_run *run, struct result *r)
         r->missing = run->quick ? "the command failed, or does not print this table with --quick"
                                 : "the command failed or did not print this table";
     if (r->table) {
-        table_settle(r->table, r->entry->better);
-        r->others = others_during(run, r->source);
+        table_compute_values(r->table, r->entry->better);
+        r->others = source_load_of_others(run, r->source);
         const struct conditions c = {.is_timed = !r->source->same_always && !r->source->untimed &&
                                                  !r->entry->is_model,
                                      .is_too_brief = run->quick && r->source->quick_too_brief,
                                      .others = r->others};
-        judge(r->entry, r->table, &c, &r->finding);
+        judge_entry(r->entry, r->table, &c, &r->finding);
     }
 }
 
@@ -330,21 +331,21 @@ bool papers_measure(struct papers_run *run)
 {
     struct plan p = {0};
     double began = run_clock();
-    if (!open_folder(run)) {
+    if (!answers_open_folder(run)) {
         fprintf(stderr, "fishplate-lab papers: cannot store results in %s: %s\n", run->work, strerror(errno));
         return false;
     }
-    make_plan(run, &p);
-    signal(SIGINT, run_interrupted);
-    signal(SIGTERM, run_interrupted);
+    plan_make(run, &p);
+    signal(SIGINT, run_handle_interrupt);
+    signal(SIGTERM, run_handle_interrupt);
     for (int i = 0; i < p.count; i++)
-        do_job(run, &p, &p.jobs[i]);
+        plan_run_job(run, &p, &p.jobs[i]);
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
     if (run->terminal)
         fputs("\r\033[K", stderr);
     for (int i = 0; i < run->results_count; i++)
-        fill_result(run, &run->results[i]);
+        result_fill(run, &run->results[i]);
     run->seconds = run_clock() - began;
     free(p.jobs);
     return true;
@@ -352,5 +353,5 @@ bool papers_measure(struct papers_run *run)
 
 void papers_remove_files(const struct papers_run *run)
 {
-    remove_folder(run->work);
+    answers_remove_folder(run->work);
 }

@@ -1,5 +1,5 @@
-/* sources.c: the commands that measure. One more benchmark that prints {"tables": [...]}, as `fishplate-lab ib` does, is one
- * line here and one line an entry.
+/* sources.c: the commands that measure. A further benchmark that prints {"tables": [...]}, like
+ * `fishplate-lab ib`, needs one line here and one line for each entry.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "papers.h"
@@ -9,7 +9,7 @@
 #define ONE_NODE "mpiexec -n 2 "
 #define KERNELS  "fishplate-lab kernels --json "
 
-/* Programs under settings: quick runs class S, a full run class W. */
+/* Programs with settings: a quick run uses class S, a full run class W. */
 #define KERNEL_VARIANT(label, settings)                             \
     {                                                               \
         label, FOUR settings KERNELS "is cg mg ft lu bt sp",        \
@@ -69,7 +69,7 @@ const struct source sources[] = {
     IB_TOPIC("rendezvous", 2, 20),
     {.name = "memory",
      .virtual_nodes = true,
-     .untimed = true, /* bytes of processes */
+     .untimed = true, /* memory of processes */
      .quick_seconds = 1,
      .full_seconds = 10,
      .variants = {{0, "fishplate-lab ib --quick --repeat 1 --json memory",
@@ -145,7 +145,7 @@ const struct source sources[] = {
                   WAITS("ft", "get"), WAITS("ft", "put"), WAITS("lu", "get"), WAITS("lu", "put"),
                   WAITS("bt", "get"), WAITS("bt", "put")}},
     {.name = "profiles",
-     .same_always = true, /* messages are counted, not timed */
+     .same_always = true, /* number of messages, no times */
      .quick_too_brief = true,
      .virtual_nodes = true,
      .quick_seconds = 6,
@@ -154,7 +154,7 @@ const struct source sources[] = {
                   PROFILE("LU", "8", "lu"), PROFILE("FT", "8", "ft"), PROFILE("BT", "4", "bt"),
                   PROFILE("SP", "4", "sp"), PROFILE("sweep", "8", "sweep"), PROFILE("vis", "8", "vis")}},
     {.name = "kernels_credits",
-     .untimed = true, /* messages are counted */
+     .untimed = true, /* number of messages, no times */
      .quick_too_brief = true,
      .virtual_nodes = true,
      .quick_seconds = 10,
@@ -231,7 +231,7 @@ const struct paper papers[PAPERS] = {
     [PAPER_HOEFLER] = {"Hoefler05", "T. Höfler: Evaluation of publicly available Barrier-Algorithms, 2005"},
 };
 
-/* Written as entries write theirs, so that a test can compare both lists with all figures of the papers. */
+/* In the spelling of the entries, so that a test can compare both lists with all figures of the papers. */
 const struct unmeasured unmeasured[] = {
     {PAPER_LIU, "Figures 2.1 to 2.3, 3.1 to 3.3, 6.3, 6.4, 6.6, 7.2 to 7.4, 8.1 to 8.3",
      "diagrams of designs, without measured values"},

@@ -40,7 +40,7 @@ void table_free(struct table *t)
 }
 
 /* Columns come before rows. Returns -1 when there are too many. */
-int table_column(struct table *t, const char *name)
+int table_add_column(struct table *t, const char *name)
 {
     if (t->columns == COLUMNS_MAX || t->rows > 0)
         return -1;
@@ -48,7 +48,7 @@ int table_column(struct table *t, const char *name)
     return t->columns++;
 }
 
-int table_row(struct table *t)
+int table_add_row(struct table *t)
 {
     size_t columns = (size_t)t->columns, rows = (size_t)t->rows;
     t->cells = table_check_memory(realloc(t->cells, sizeof(*t->cells) * columns * (rows + 1)));
@@ -63,7 +63,7 @@ struct cell *table_cell(const struct table *t, int row, int column)
     return &t->cells[row * t->columns + column];
 }
 
-void table_set(struct table *t, int row, int column, double value)
+void table_set_number(struct table *t, int row, int column, double value)
 {
     struct cell *c = table_cell(t, row, column);
     c->value = value;
@@ -79,22 +79,22 @@ void table_set_text(struct table *t, int row, int column, const char *text)
     c->text = table_check_memory(strdup(text));
 }
 
-int table_row_of(struct table *t, const char *text, double number)
+int table_find_row(struct table *t, const char *text, double number)
 {
     for (int r = 0; r < t->rows; r++) {
         const struct cell *c = table_cell(t, r, 0);
         if (text ? c->text && strcmp(c->text, text) == 0 : !c->text && c->value == number)
             return r;
     }
-    int row = table_row(t);
+    int row = table_add_row(t);
     if (text)
         table_set_text(t, row, 0, text);
     else
-        table_set(t, row, 0, number);
+        table_set_number(t, row, 0, number);
     return row;
 }
 
-int table_find(const struct table *t, const char *name)
+int table_find_column(const struct table *t, const char *name)
 {
     for (int c = 0; c < t->columns; c++)
         if (strcmp(t->names[c], name) == 0)
@@ -132,7 +132,7 @@ static int compare_by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-void table_settle(struct table *t, enum better better)
+void table_compute_values(struct table *t, enum better better)
 {
     for (int r = 0; r < t->rows; r++)
         for (int c = 1; c < t->columns; c++) {

@@ -10,7 +10,7 @@
 static void set_value(struct table *t, int row, int column, const struct value *v)
 {
     if (v->kind == VALUE_NUMBER)
-        table_set(t, row, column, v->number);
+        table_set_number(t, row, column, v->number);
     else if (v->kind == VALUE_STRING && strcmp(v->text, "-") != 0)
         table_set_text(t, row, column, v->text);
 }
@@ -40,9 +40,9 @@ static struct table *take_table(const struct entry *e, const struct value *docum
     struct table *t =
         table_new(value_text(v, "title"), adapter[0] ? adapter : value_text(document, "transport"));
     for (const struct value *c = value_first_element(v, "columns"); c; c = c->next)
-        table_column(t, c->kind == VALUE_STRING ? c->text : "");
+        table_add_column(t, c->kind == VALUE_STRING ? c->text : "");
     for (const struct value *r = value_first_element(v, "rows"); r && t->columns > 0; r = r->next) {
-        int row = table_row(t), column = 0;
+        int row = table_add_row(t), column = 0;
         for (const struct value *c = r->first; c && column < t->columns; c = c->next)
             set_value(t, row, column++, c);
     }
@@ -66,20 +66,20 @@ static struct table *take_tests(const struct entry *e, const struct source *s,
     struct table *t = table_new(e->title, value_text(documents[0], "transport"));
     bool by_variant = s->variants[1].label != NULL;
     char words[256];
-    table_column(t, "bytes");
+    table_add_column(t, "bytes");
     snprintf(words, sizeof(words), "%s", e->what);
     for (int i = 0; by_variant && s->variants[i].label; i++)
-        table_column(t, s->variants[i].label);
+        table_add_column(t, s->variants[i].label);
     for (char *save, *w = by_variant ? NULL : strtok_r(words, " ", &save); w; w = strtok_r(NULL, " ", &save))
-        table_column(t, w);
+        table_add_column(t, w);
     for (int i = 0; i == 0 || (by_variant && s->variants[i].label); i++)
         for (const struct value *r = value_first_element(documents[i], "results"); r; r = r->next) {
             const char *test = value_text(r, "test");
             if (!word_in(e->what, test))
                 continue;
-            int column = by_variant ? i + 1 : table_find(t, test);
-            table_set(t, table_row_of(t, NULL, value_number(r, "bytes", 0)), column,
-                      value_number(r, e->better == BETTER_NEITHER ? "median" : "best", NAN));
+            int column = by_variant ? i + 1 : table_find_column(t, test);
+            table_set_number(t, table_find_row(t, NULL, value_number(r, "bytes", 0)), column,
+                             value_number(r, e->better == BETTER_NEITHER ? "median" : "best", NAN));
         }
     return t;
 }
@@ -89,13 +89,13 @@ static struct table *take_kernels(const struct entry *e, const struct source *s,
 {
     struct table *t = table_new(e->title, value_text(documents[0], "transport"));
     char name[64];
-    table_column(t, "kernel, class");
+    table_add_column(t, "kernel, class");
     for (int i = 0; s->variants[i].quick; i++)
-        table_column(t, s->variants[i].label ? s->variants[i].label : "seconds");
+        table_add_column(t, s->variants[i].label ? s->variants[i].label : "seconds");
     for (int i = 0; s->variants[i].quick; i++)
         for (const struct value *r = value_first_element(documents[i], "results"); r; r = r->next) {
             snprintf(name, sizeof(name), "%s %s", value_text(r, "kernel"), value_text(r, "class"));
-            table_set(t, table_row_of(t, name, 0), i + 1, value_number(r, "seconds", NAN));
+            table_set_number(t, table_find_row(t, name, 0), i + 1, value_number(r, "seconds", NAN));
         }
     return t;
 }
@@ -110,13 +110,14 @@ static struct table *take_figure(const struct entry *e, const struct value *docu
     const char *adapter = value_text(document, "adapter");
     struct table *t = table_new(value_text(f, "title"), adapter[0] ? adapter : "simulated");
     int column = 1;
-    table_column(t, value_text(f, "x"));
+    table_add_column(t, value_text(f, "x"));
     for (const struct value *l = value_first_element(f, "lines"); l; l = l->next)
-        table_column(t, value_text(l, "name"));
+        table_add_column(t, value_text(l, "name"));
     for (const struct value *l = value_first_element(f, "lines"); l && column < t->columns;
          l = l->next, column++)
         for (const struct value *p = value_first_element(l, "points"); p; p = p->next)
-            table_set(t, table_row_of(t, NULL, value_number(p, "x", 0)), column, value_number(p, "y", NAN));
+            table_set_number(t, table_find_row(t, NULL, value_number(p, "x", 0)), column,
+                             value_number(p, "y", NAN));
     return t;
 }
 
@@ -125,11 +126,11 @@ static struct table *take_statements(const struct entry *e, const struct value *
     struct table *t = table_new(e->title, "simulated");
     static const char *const names[] = {"where", "statement of the paper", "found here", "agrees"};
     for (int i = 0; i < 4; i++)
-        table_column(t, names[i]);
+        table_add_column(t, names[i]);
     for (const struct value *v = value_first_element(document, "statements"); v; v = v->next) {
         if (strncmp(value_text(v, "where"), e->what, strlen(e->what)) != 0)
             continue;
-        int row = table_row(t);
+        int row = table_add_row(t);
         table_set_text(t, row, 0, value_text(v, "where"));
         table_set_text(t, row, 1, value_text(v, "claim"));
         table_set_text(t, row, 2, value_text(v, "found"));
@@ -141,15 +142,15 @@ static struct table *take_statements(const struct entry *e, const struct value *
 static struct table *take_sim(const struct entry *e, const struct value *document)
 {
     struct table *t = table_new(e->title, "simulated");
-    table_column(t, "nodes");
+    table_add_column(t, "nodes");
     for (const struct value *r = value_first_element(document, "results"); r; r = r->next)
-        if (table_find(t, value_text(r, "algorithm")) < 0)
-            table_column(t, value_text(r, "algorithm"));
+        if (table_find_column(t, value_text(r, "algorithm")) < 0)
+            table_add_column(t, value_text(r, "algorithm"));
     for (const struct value *r = value_first_element(document, "results"); r; r = r->next) {
-        int column = table_find(t, value_text(r, "algorithm"));
+        int column = table_find_column(t, value_text(r, "algorithm"));
         if (column > 0)
-            table_set(t, table_row_of(t, NULL, value_number(r, "nodes", 0)), column,
-                      value_number(r, "us", NAN));
+            table_set_number(t, table_find_row(t, NULL, value_number(r, "nodes", 0)), column,
+                             value_number(r, "us", NAN));
     }
     return t;
 }
@@ -190,13 +191,13 @@ static struct table *take_profile(const struct entry *e, const struct source *s,
     size_t k = 0;
     while (k < 2 && strcmp(kinds[k].what, e->what) != 0)
         k++;
-    table_column(t, "program"); /* all columns are there before the first row */
+    table_add_column(t, "program"); /* all columns are there before the first row */
     for (int c = 0; c < 4 && kinds[k].columns[c]; c++)
-        table_column(t, kinds[k].columns[c]);
+        table_add_column(t, kinds[k].columns[c]);
     for (int i = 0; i < VARIANTS_MAX && s->variants[i].label; i++)
         for (int c = 1; c < t->columns; c++)
-            table_set(t, table_row_of(t, s->variants[i].label, 0), c,
-                      profile_figure(documents[i], kinds[k].columns[c - 1]));
+            table_set_number(t, table_find_row(t, s->variants[i].label, 0), c,
+                             profile_figure(documents[i], kinds[k].columns[c - 1]));
     return t;
 }
 
@@ -214,18 +215,19 @@ static struct table *take_waits(const struct entry *e, const struct source *s,
                                 const struct value *const *documents)
 {
     struct table *t = table_new(e->title, value_text(documents[0], "adapter"));
-    table_column(t, "program");
+    table_add_column(t, "program");
     for (int i = 0; i < VARIANTS_MAX && s->variants[i].label; i++) {
         const char *column = strchr(s->variants[i].label, ' ') + 1;
-        if (table_find(t, column) < 0)
-            table_column(t, column);
+        if (table_find_column(t, column) < 0)
+            table_add_column(t, column);
     }
     for (int i = 0; i < VARIANTS_MAX && s->variants[i].label; i++) {
         char program[32];
         const char *column = strchr(s->variants[i].label, ' ') + 1;
         snprintf(program, sizeof(program), "%.*s", (int)(column - 1 - s->variants[i].label),
                  s->variants[i].label);
-        table_set(t, table_row_of(t, program, 0), table_find(t, column), waiting_seconds(documents[i]));
+        table_set_number(t, table_find_row(t, program, 0), table_find_column(t, column),
+                         waiting_seconds(documents[i]));
     }
     return t;
 }
@@ -238,19 +240,19 @@ static struct table *take_flow(const struct entry *e, const struct source *s,
     static const char *const names[] = {"program", "messages", "credit messages", "% credit messages",
                                         "buffers"};
     for (int i = 0; i < 5; i++)
-        table_column(t, names[i]);
+        table_add_column(t, names[i]);
     for (int i = 0; i < VARIANTS_MAX && s->variants[i].label; i++) {
         const struct value *r = value_first_element(documents[i], "results");
-        const int row = table_row_of(t, value_text(r, "kernel"), 0);
+        const int row = table_find_row(t, value_text(r, "kernel"), 0);
         if (strstr(s->variants[i].label, "dynamic")) {
-            table_set(t, row, 4, value_number(r, "posted_most", NAN));
+            table_set_number(t, row, 4, value_number(r, "posted_most", NAN));
             continue;
         }
         const double credits = value_number(r, "credit_messages", NAN),
                      all = value_number(r, "frames", NAN) + credits;
-        table_set(t, row, 1, all);
-        table_set(t, row, 2, credits);
-        table_set(t, row, 3, 100 * credits / all);
+        table_set_number(t, row, 1, all);
+        table_set_number(t, row, 2, credits);
+        table_set_number(t, row, 3, 100 * credits / all);
     }
     return t;
 }

@@ -227,7 +227,7 @@ static void give_back(struct traffic *t, uint32_t p, uint32_t set, uint32_t numb
 
 static void process_decide(struct traffic *t, uint32_t p, const struct request_out *out, uint32_t number)
 {
-    if (out->verdict == REQUEST_STRAY)
+    if (out->verdict == REQUEST_IGNORED)
         t->report->strays++;
     if (out->verdict == REQUEST_SEND) {
         /* A message too short for that many stripes needs fewer rails than were granted. */

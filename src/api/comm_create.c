@@ -10,8 +10,8 @@
 /* Returns a communicator's handle; NULL becomes MPI_COMM_NULL. Called by blocking functions only: the laboratory may run barriers. */
 static int comm_return_handle(int rc, struct comm *made, MPI_Comm *newcomm)
 {
-    if (!rc && made && coll_laboratory_created)
-        rc = coll_laboratory_created(made);
+    if (!rc && made && coll_laboratory_select_barrier)
+        rc = coll_laboratory_select_barrier(made);
     *newcomm = !rc && made ? comm_handle(made) : MPI_COMM_NULL;
     return rc;
 }

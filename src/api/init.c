@@ -156,7 +156,7 @@ static int world_open(const char *function, int thread_level, int *provided)
     *provided = p->thread_level;
     atomic_store(&world, WORLD_RUNNING);
     rc = boot_report_initialized(p->boot);
-    return !rc && coll_laboratory_created ? coll_laboratory_created(p->world) : rc;
+    return !rc && coll_laboratory_select_barrier ? coll_laboratory_select_barrier(p->world) : rc;
 }
 
 int impl_Init(int *argc, char ***argv)

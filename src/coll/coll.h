@@ -50,7 +50,7 @@ int coll_open(struct proc *p);
 
 /* NULL without the laboratory, which may select the barrier of a communicator that was just created
  * (lab/mechanisms/selection). Collective. */
-int coll_laboratory_created(struct comm *c) __attribute__((weak));
+int coll_laboratory_select_barrier(struct comm *c) __attribute__((weak));
 
 /* Called when FISHPLATE_COLL has changed at every rank while the program runs: communicators drop their
  * cached choices. p may be NULL. */

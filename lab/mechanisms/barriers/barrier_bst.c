@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"
 
-/* The smallest power of two above rank: the distance to its first child; half of it is that to its parent. */
+/* The smallest power of two above rank: distance to the first child; the parent is at half of it. */
 static int64_t first_child(int rank)
 {
     int64_t power = 1;

@@ -1,11 +1,12 @@
-/* barrier_combining.c: ranks synchronise in groups of n at a counter of the group's first rank, the first ranks again in
- * groups of n, and so on [Hoefler05 2.2.1.2]. Each group's first rank releases its group, so that the release takes the same tree down
- * that the check-in took up and no rank sends to more than n - 1 others in a round.
+/* barrier_combining.c: ranks synchronise in groups of n at a counter of the group's first rank, the first
+ * ranks again in groups of n, and so on [Hoefler05 2.2.1.2]. Each group's first rank releases its group:
+ * the release follows the tree of the check-in downwards, and no rank sends to more than n - 1 others in a
+ * round.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "lab/mechanisms/barriers/signal_tree.h"
 
-/* The rounds that this rank led, the last one first. */
+/* Releases the groups that this rank led, in the reverse order of the rounds. */
 static void combining_release(const struct coll_shape *shape, struct sched *s, int64_t step)
 {
     const int n = shape->parameter[0], rank = shape->rank, size = shape->size;
@@ -17,8 +18,9 @@ static void combining_release(const struct coll_shape *shape, struct sched *s, i
 static void barrier_combining_generate(const struct coll_shape *shape, struct sched *s)
 {
     const int n = shape->parameter[0], rank = shape->rank;
-    int64_t step = 1; /* between members of a group in the round in which this rank is not first */
-    barrier_games(s, rank, shape->size, n);
+    /* distance between members of a group in the round in which this rank is not the first of its group */
+    int64_t step = 1;
+    barrier_add_games(s, rank, shape->size, n);
     while (step < shape->size && rank % (step * n) == 0)
         step *= n;
     if (rank > 0) {

@@ -7,7 +7,7 @@
 static void barrier_fway_generate(const struct coll_shape *shape, struct sched *s)
 {
     struct tree t = tree_binomial(shape->rank, shape->size, 0);
-    barrier_games(s, shape->rank, shape->size, shape->parameter[0]);
+    barrier_add_games(s, shape->rank, shape->size, shape->parameter[0]);
     tree_signal_down(s, &t);
 }
 

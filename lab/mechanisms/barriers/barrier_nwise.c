@@ -1,6 +1,7 @@
-/* barrier_nwise.c: n-wise exchange: the pairwise exchange with groups of n + 1 ranks in each round, among the largest power
- * of n + 1 ranks; the other ranks signal a partner first and receive its signal at the end [Hoefler05 2.2.6.2]. There may be more of
- * them than of the main group, which the printed bound overlooks; then a partner has several.
+/* barrier_nwise.c: n-wise exchange: the pairwise exchange with groups of n + 1 ranks in each round, among the
+ * largest power of n + 1 ranks; the other ranks signal a partner first and receive its signal at the end
+ * [Hoefler05 2.2.6.2]. The other ranks may outnumber the main group, which the printed bound overlooks; a
+ * partner then has several of them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "lab/mechanisms/barriers/signal_tree.h"

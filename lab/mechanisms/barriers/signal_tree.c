@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "lab/mechanisms/barriers/signal_tree.h"
 
-void barrier_games(struct sched *s, int rank, int size, int players)
+void barrier_add_games(struct sched *s, int rank, int size, int players)
 {
     for (int64_t step = 1; step < size; step *= players) {
         const int64_t group = step * players;
@@ -17,7 +17,7 @@ void barrier_games(struct sched *s, int rank, int size, int players)
     }
 }
 
-void barrier_tree_up(struct sched *s, int rank, int size, int fan)
+void barrier_add_tree_up(struct sched *s, int rank, int size, int fan)
 {
     for (int64_t child = (int64_t)rank * fan + 1; child <= (int64_t)rank * fan + fan && child < size; child++)
         sched_await(s, (int)child);
@@ -26,7 +26,7 @@ void barrier_tree_up(struct sched *s, int rank, int size, int fan)
         sched_signal(s, (rank - 1) / fan);
 }
 
-void barrier_tree_down(struct sched *s, int rank, int size, int fan)
+void barrier_add_tree_down(struct sched *s, int rank, int size, int fan)
 {
     if (rank > 0)
         sched_await(s, (rank - 1) / fan);

@@ -31,18 +31,18 @@ struct pipe_piece {
     struct net_mem mem;
     uint64_t remote, from, bytes;
     struct net_key key;
-    bool registered;  /* `mem` is its own */
-    bool unreachable; /* the receiver could not register it */
+    bool registered;  /* `mem` is a registration of this piece */
+    bool unreachable; /* the receiver could not register the piece */
 };
 
-/* The state of the pieces; started ones precede those not started. */
+/* Pieces in order: those that were started precede those that were not. */
 struct pipe {
     struct p2p_request *r;
     struct pipe_piece pieces[PIPE_PIECES];
     uint32_t requested, started, under_way;
     int status;
-    bool queued; /* the next one waits for room: on peer->pending */
-    bool going;  /* the loop that starts them is running */
+    bool queued;   /* on peer->pending because the transport was out of resources */
+    bool starting; /* the loop that starts pieces is running */
 };
 
 static struct pipe *pipe_new(struct p2p *p, struct p2p_request *r)
@@ -55,7 +55,7 @@ static struct pipe *pipe_new(struct p2p *p, struct p2p_request *r)
     pipe->r = r;
     pipe->requested = pipe->started = pipe->under_way = 0;
     pipe->status = 0;
-    pipe->queued = pipe->going = false;
+    pipe->queued = pipe->starting = false;
     return pipe;
 }
 
@@ -74,7 +74,7 @@ static void piece_release(const struct p2p_request *r, struct pipe_piece *piece)
     piece->registered = false;
 }
 
-static void pipe_drop(struct p2p_request *r)
+static void pipe_free(struct p2p_request *r)
 {
     struct pipe *pipe = r->pipe.pipe;
     for (uint32_t i = 0; pipe && i < pipe->requested; i++)
@@ -86,8 +86,8 @@ static void pipe_drop(struct p2p_request *r)
 
 /* ---- the receiver registers pieces and sends their addresses ---- */
 
-static void piece_ask(struct p2p *p, struct p2p_request *r, const struct pipe_piece *piece,
-                      struct net_key key)
+static void piece_send_request(struct p2p *p, struct p2p_request *r, const struct pipe_piece *piece,
+                               struct net_key key)
 {
     const bool last = piece->from + piece->bytes == r->pipe.bytes;
     struct frame_header header = {
@@ -101,7 +101,8 @@ static void piece_ask(struct p2p *p, struct p2p_request *r, const struct pipe_pi
     control_send(p, r->peer, &header, &cts, sizeof(cts));
 }
 
-/* The next piece of the receive, registered unless all of it is; one that cannot be stands for all that follow. */
+/* Next piece of the receive, registered unless the whole receive is. A piece that cannot be registered is the
+ * last: it stands for the rest of the message. */
 static struct pipe_piece *piece_next(struct p2p_request *r, uint64_t from, uint64_t bytes,
                                      struct net_key *key)
 {
@@ -124,7 +125,7 @@ static uint64_t pipe_propose(const struct p2p_request *r, uint64_t bytes)
     return best ? best : pipe_piece_forced(bytes);
 }
 
-/* As the sender proposes. A message has at most PIPE_PIECES. */
+/* Uses the sender's proposal, limited to PIPE_PIECES pieces. */
 static uint64_t pipe_choose_piece(const struct p2p_request *r, const struct rts *rts, uint64_t bytes)
 {
     const uint64_t wanted = rts->address == 0 || rts->address > bytes ? pipe_propose(r, bytes) : rts->address;
@@ -143,7 +144,7 @@ static void pipe_start(struct p2p *p, struct p2p_request *r, const struct rts *r
     struct pipe_piece *piece = piece_next(r, 0, size, &key);
     if (piece->unreachable || !request_publish(r)) {
         const bool refuse = !piece->unreachable;
-        pipe_drop(r);
+        pipe_free(r);
         if (refuse) {
             rendezvous_refuse(r, err_set(MPI_ERR_NO_MEM, "out of memory for a large receive"));
         } else {
@@ -154,19 +155,19 @@ static void pipe_start(struct p2p *p, struct p2p_request *r, const struct rts *r
     }
     counter_add(&pipes, 1);
     request_change_state(r, STATE_RECV_PIPE);
-    piece_ask(p, r, piece, key);
+    piece_send_request(p, r, piece, key);
     for (uint64_t at = piece->bytes; at < bytes; at += piece->bytes) {
         piece = piece_next(r, at, size, &key);
-        piece_ask(p, r, piece, key);
+        piece_send_request(p, r, piece, key);
     }
 }
 
-/* The sender has written the first bytes; a rest follows in frames. */
-static void pipe_written(struct p2p_request *r, uint64_t length, int error)
+/* The sender has written the first `length` bytes; frames deliver the rest. */
+static void pipe_on_written(struct p2p_request *r, uint64_t length, int error)
 {
     const uint64_t bytes = r->pipe.bytes;
     CHECK(error != 0 || length <= bytes, "more of a message was written than was requested");
-    pipe_drop(r);
+    pipe_free(r);
     request_unregister(r);
     if (error == 0 && length < bytes) {
         r3_receive_rest(r, length, bytes);
@@ -185,34 +186,34 @@ static void pipe_send_end(struct p2p_request *r, uint64_t length, int status)
     control_send_first(r->base.p2p, r->peer, &h, &length, sizeof(length));
 }
 
-static void sender_end(struct p2p_request *r, int status)
+static void sender_complete(struct p2p_request *r, int status)
 {
-    pipe_drop(r);
+    pipe_free(r);
     request_unregister(r);
     request_end(r, status);
 }
 
-/* All that could be written has been. */
-static void sender_over(struct p2p_request *r, uint64_t written, int status)
+/* Ends the pipeline after its last write: completes the send or sends the rest in frames. */
+static void sender_end_pipeline(struct p2p_request *r, uint64_t written, int status)
 {
     if (status != 0 || (written == r->pipe.bytes && !r->pipe.notified))
         pipe_send_end(r, written, status);
     if (status != 0 || written == r->pipe.bytes) {
-        sender_end(r, status);
+        sender_complete(r, status);
         return;
     }
     const uint64_t bytes = r->pipe.bytes;
     counter_add(&cut, 1);
     pipe_send_end(r, written, 0);
-    pipe_drop(r);
+    pipe_free(r);
     request_unregister(r);
     r3_send_rest(r, r->peer_cookie, written, bytes);
 }
 
-static void sender_settle(struct p2p_request *r)
+static void sender_check_end(struct p2p_request *r)
 {
     struct pipe *pipe = r->pipe.pipe;
-    if (!r->pipe.last || (pipe && (pipe->queued || pipe->going)))
+    if (!r->pipe.last || (pipe && (pipe->queued || pipe->starting)))
         return;
     const int status = pipe ? pipe->status : 0;
     const uint64_t written = !pipe                             ? 0
@@ -220,11 +221,11 @@ static void sender_settle(struct p2p_request *r)
                                                                : r->pipe.bytes;
     request_unpublish(r);
     if (status == 0 && written == r->pipe.bytes && r->peer->caps.put_ordered && !r->pipe.notified) {
-        r->pipe.notified = true; /* WRITTEN arrives behind the data */
+        r->pipe.notified = true; /* WRITTEN arrives after the data */
         pipe_send_end(r, written, 0);
     }
     if (!pipe || pipe->under_way == 0)
-        sender_over(r, written, status);
+        sender_end_pipeline(r, written, status);
 }
 
 static void piece_written(struct net_op *op, int status)
@@ -236,11 +237,11 @@ static void piece_written(struct net_op *op, int status)
     pipe->under_way--;
     if (status != 0 && pipe->status == 0)
         pipe->status = status;
-    if (!pipe->going)
-        sender_settle(r);
+    if (!pipe->starting)
+        sender_check_end(r);
 }
 
-static int piece_start(struct p2p_request *r, struct pipe_piece *piece)
+static int piece_write(struct p2p_request *r, struct pipe_piece *piece)
 {
     struct net_key mine;
     struct pipe *pipe = piece->pipe;
@@ -261,35 +262,36 @@ static int piece_start(struct p2p_request *r, struct pipe_piece *piece)
 }
 
 /* Starts as many pieces as possible; ERR_AGAIN: the transport is out of resources. */
-static int pipe_go(struct p2p_request *r)
+static int pipe_write_pieces(struct p2p_request *r)
 {
     struct pipe *pipe = r->pipe.pipe;
     int rc = 0;
     if (pipe) {
-        pipe->going = true;
+        pipe->starting = true;
         while (rc == 0 && pipe->status == 0 && pipe->started < pipe->requested)
-            rc = piece_start(r, &pipe->pieces[pipe->started]);
-        pipe->going = false;
+            rc = piece_write(r, &pipe->pieces[pipe->started]);
+        pipe->starting = false;
         pipe->queued = rc == ERR_AGAIN;
     }
     if (rc != ERR_AGAIN) {
-        err_clear(); /* what cannot be registered is copied */
-        sender_settle(r);
+        err_clear(); /* pieces that cannot be registered are copied */
+        sender_check_end(r);
     }
     return rc;
 }
 
 static int pipe_resume(struct net_pending *item)
 {
-    return pipe_go(container_of(item, struct p2p_request, pending)) == ERR_AGAIN ? ERR_AGAIN : 0;
+    return pipe_write_pieces(container_of(item, struct p2p_request, pending)) == ERR_AGAIN ? ERR_AGAIN : 0;
 }
 
-static void pipe_requested(struct p2p_request *r, const struct cts_write *cts, uint8_t flags)
+static void pipe_on_request(struct p2p_request *r, const struct cts_write *cts, uint8_t flags)
 {
     struct p2p *p = r->base.p2p;
     if (r->state == STATE_SEND_ANNOUNCED) {
         request_change_state(r, STATE_SEND_PIPE);
-        r->pipe = (struct pipe_part){.pipe = pipe_new(p, r)}; /* without memory for it everything is copied */
+        /* without memory for the pieces the whole message is copied */
+        r->pipe = (struct pipe_part){.pipe = pipe_new(p, r)};
         r->peer_cookie = cts->cts.cookie;
     }
     struct pipe *pipe = r->pipe.pipe;
@@ -304,7 +306,7 @@ static void pipe_requested(struct p2p_request *r, const struct cts_write *cts, u
                                                               .from = cts->offset,
                                                               .bytes = cts->cts.bytes,
                                                               .unreachable = flags & CTS_UNREACHABLE};
-    if ((pipe && pipe->queued) || pipe_go(r) != ERR_AGAIN)
+    if ((pipe && pipe->queued) || pipe_write_pieces(r) != ERR_AGAIN)
         return;
     r->pending.resume = pipe_resume;
     peer_queue(r->peer, &r->pending);
@@ -312,6 +314,6 @@ static void pipe_requested(struct p2p_request *r, const struct cts_write *cts, u
 
 const struct pipe_protocol laboratory_pipe = {.propose = pipe_propose,
                                               .start = pipe_start,
-                                              .requested = pipe_requested,
-                                              .written = pipe_written,
-                                              .drop = pipe_drop};
+                                              .requested = pipe_on_request,
+                                              .written = pipe_on_written,
+                                              .drop = pipe_free};

@@ -9,7 +9,7 @@ void alloc_open(struct alloc *a, enum alloc_policy policy, unsigned rails, doubl
         .policy = policy, .rails = (uint8_t)rails, .last = RAIL_NONE, .ratio = ratio, .shortest = shortest};
 }
 
-/* Number of n rails that the ratio gives. */
+/* Number of rails out of n for the striping ratio. */
 static unsigned alloc_count_share(const struct alloc *a, unsigned n)
 {
     unsigned more = (unsigned)(a->ratio * (n - 1) + 0.5);
@@ -28,13 +28,13 @@ uint32_t alloc_select(struct alloc *a, uint32_t available)
     return set;
 }
 
-static uint32_t one_in_turn(struct alloc *a, uint32_t set)
+static uint32_t alloc_next_rail(struct alloc *a, uint32_t set)
 {
     a->last = (uint8_t)rail_after(set, a->last);
     return rail_bit(a->last);
 }
 
-static uint32_t alloc_choose(unsigned n, unsigned k)
+static uint32_t alloc_binomial(unsigned n, unsigned k)
 {
     uint64_t choices = 1;
     for (unsigned i = 1; i <= k; i++)
@@ -44,10 +44,10 @@ static uint32_t alloc_choose(unsigned n, unsigned k)
 
 uint32_t alloc_static_nodes(unsigned rails)
 {
-    return alloc_choose(rails, rails / 2);
+    return alloc_binomial(rails, rails / 2);
 }
 
-/* The node-th choice of half of the rails: with or without the last rail, and so on. */
+/* The node-th subset of half of the rails, enumerated by including or excluding one rail after the other. */
 uint32_t alloc_static_rails(unsigned rails, uint32_t node)
 {
     uint32_t set = 0;
@@ -55,7 +55,7 @@ uint32_t alloc_static_rails(unsigned rails, uint32_t node)
     if (node >= alloc_static_nodes(rails))
         return 0;
     for (unsigned k = rails; k-- > 0 && left > 0;) {
-        const uint32_t without = k >= left ? alloc_choose(k, left) : 0;
+        const uint32_t without = k >= left ? alloc_binomial(k, left) : 0;
         if (node < without)
             continue;
         node -= without;
@@ -70,15 +70,15 @@ enum alloc_verdict alloc_message(struct alloc *a, uint64_t bytes, uint32_t free,
     uint32_t all = rails_all(a->rails);
     switch (a->policy) {
     case ALLOC_BASIC:
-        *set = one_in_turn(a, all);
+        *set = alloc_next_rail(a, all);
         return ALLOC_SEND;
     case ALLOC_LOCAL:
-    case ALLOC_STATIC: /* of the rails towards the peer */
+    case ALLOC_STATIC: /* choose among the rails towards the peer */
         *set = alloc_select(a, free);
         return free ? ALLOC_SEND : ALLOC_WAIT;
     case ALLOC_HYBRID:
         if (bytes <= a->shortest) {
-            *set = one_in_turn(a, free ? free : all); /* a short message never waits */
+            *set = alloc_next_rail(a, free ? free : all); /* a short message never waits */
             return ALLOC_SEND;
         }
         /* fall through */

@@ -22,29 +22,30 @@ enum alloc_policy { ALLOC_BASIC, ALLOC_LOCAL, ALLOC_DYNAMIC, ALLOC_HYBRID, ALLOC
 struct alloc {
     enum alloc_policy policy;
     uint8_t rails;
-    uint8_t last;      /* rail that was given last; RAIL_NONE before the first */
+    uint8_t last;      /* last rail that was selected; RAIL_NONE before the first */
     double ratio;      /* striping ratio, 0 to 1 */
     uint64_t shortest; /* hybrid: longer messages reserve */
 };
 
 enum alloc_verdict {
-    ALLOC_SEND,   /* over the rails in *set */
-    ALLOC_WAIT,   /* until a rail is free; then ask again */
-    ALLOC_RESERVE /* the rails in *set, at both ends; then alloc_select among those that were granted */
+    ALLOC_SEND,   /* send over the rails in *set */
+    ALLOC_WAIT,   /* wait until a rail is free, then call alloc_message again */
+    ALLOC_RESERVE /* reserve the rails in *set at both ends, then call alloc_select with the granted ones */
 };
 
 void alloc_open(struct alloc *a, enum alloc_policy policy, unsigned rails, double ratio, uint64_t shortest);
 
-/* For a message of `bytes` bytes; `free` are the rails that neither send nor receive here nor are reserved. */
+/* Decides about a message of `bytes` bytes; `free`: rails that neither send nor receive here and are not
+ * reserved. */
 enum alloc_verdict alloc_message(struct alloc *a, uint64_t bytes, uint32_t free, uint32_t *set);
 
-/* static: the rails that a node sends over; 0 if there are more nodes than alloc_static_nodes, n choose n / 2. A message takes a rail
- * that its sender sends over and its receiver does not. */
+/* static: rails over which a node sends; 0 if there are more nodes than alloc_static_nodes (n choose n / 2).
+ * A message uses a rail over which its sender sends and its receiver does not. */
 uint32_t alloc_static_nodes(unsigned rails);
 uint32_t alloc_static_rails(unsigned rails, uint32_t node);
 
-/* Select_Tx_NICs of the paper: as many rails of the set as the striping ratio gives, beginning just behind the one that was
- * given last. */
+/* Select_Tx_NICs of the paper: as many rails of the set as the striping ratio gives, beginning after the rail
+ * that was selected last. */
 uint32_t alloc_select(struct alloc *a, uint32_t available);
 
 #endif

@@ -6,20 +6,20 @@
 
 #include "lab/mechanisms/rails/allotments.h"
 
-#define SHORTEST        257 /* bytes: shorter requests are done in the order of the calls, by one queue pair */
+#define SHORTEST        257 /* bytes; one queue pair performs shorter requests in the order of the calls */
 #define WINDOW_MESSAGES 16
 #define WINDOW_BYTES    (256 * 1024)
 
-static enum mux_policy mux_policy_of(const struct ib *ib)
+static enum mux_policy multiplex_policy(const struct ib *ib)
 {
     return (enum mux_policy)((uintptr_t)ib->allot_state + MUX_TURNS);
 }
 
 /* NULL: out of memory. */
-static struct mux *mux_of(struct ib_endpoint *ep)
+static struct mux *multiplex_endpoint_state(struct ib_endpoint *ep)
 {
     struct ib_pairs *j = ep->pairs;
-    const enum mux_policy policy = mux_policy_of(ep->ib);
+    const enum mux_policy policy = multiplex_policy(ep->ib);
     if (j->allot_peer)
         return j->allot_peer;
     struct mux *m = calloc(1, sizeof(*m));
@@ -33,7 +33,7 @@ static struct mux *mux_of(struct ib_endpoint *ep)
 
 static int multiplex_choose(struct ib_endpoint *ep, uint64_t bytes, uint32_t *set)
 {
-    struct mux *m = mux_of(ep);
+    struct mux *m = multiplex_endpoint_state(ep);
     const uint32_t up = ep->pairs->up;
     if (!m)
         return err_set(MPI_ERR_NO_MEM, "out of memory for the choice of a rail");
@@ -51,7 +51,7 @@ static void multiplex_decline(struct ib_endpoint *ep, uint32_t set, uint64_t byt
 {
     for (unsigned k = 0; k < RAILS_MAX; k++)
         if (rail_set_contains(set, k))
-            mux_done(mux_of(ep), k, bytes);
+            mux_done(multiplex_endpoint_state(ep), k, bytes);
 }
 
 static uint32_t multiplex_start(struct ib_endpoint *ep, uint32_t set)
@@ -83,7 +83,7 @@ static void multiplex_ignore_peer(struct ib_endpoint *ep)
     (void)ep;
 }
 
-static bool multiplex_has_none(const struct ib_endpoint *ep)
+static bool multiplex_is_never_busy(const struct ib_endpoint *ep)
 {
     (void)ep;
     return false;
@@ -104,8 +104,8 @@ static const struct ib_allotment multiplexing = {
     .cancel = multiplex_ignore_peer,
     .release = multiplex_release,
     .take_message = multiplex_refuse_message,
-    .has_messages = multiplex_has_none,
-    .is_busy = multiplex_has_none,
+    .has_messages = multiplex_is_never_busy,
+    .is_busy = multiplex_is_never_busy,
     .forget_peer = multiplex_ignore_peer,
     .close_peer = multiplex_close_peer,
 };

@@ -8,7 +8,7 @@ void request_begin(struct request *r, uint32_t number, uint32_t rails)
     *r = (struct request){.number = number, .waiting = rails};
 }
 
-/* All rails have answered, or the request no longer waits for the rest: decides. */
+/* Decides when all rails have answered or the request stops waiting for them. */
 static struct request_out request_decide(struct request *r, struct alloc *a)
 {
     struct request_out out = {.verdict = REQUEST_RETRY, .abort = r->waiting};
@@ -25,7 +25,7 @@ struct request_out request_answer(struct request *r, struct alloc *a, uint32_t n
                                   bool granted)
 {
     if (r->number == 0 || r->number != number || !rail_set_contains(r->waiting, rail))
-        return (struct request_out){.verdict = REQUEST_STRAY};
+        return (struct request_out){.verdict = REQUEST_IGNORED};
     r->waiting &= ~rail_bit(rail);
     if (granted)
         r->granted |= rail_bit(rail);
@@ -37,6 +37,6 @@ struct request_out request_answer(struct request *r, struct alloc *a, uint32_t n
 struct request_out request_timeout(struct request *r, struct alloc *a)
 {
     if (r->number == 0)
-        return (struct request_out){.verdict = REQUEST_STRAY};
+        return (struct request_out){.verdict = REQUEST_IGNORED};
     return request_decide(r, a);
 }

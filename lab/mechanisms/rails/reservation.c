@@ -250,7 +250,7 @@ static void check_time(struct ib_endpoint *ep)
     if (r.verdict == REQUEST_RETRY) {
         counter_add(&overdue, 1);
         al->alone = true;
-        r.verdict = REQUEST_STRAY; /* it stays the requester */
+        r.verdict = REQUEST_IGNORED; /* it stays the requester */
         give_back(ep->ib, r.abort, number);
     }
     allot_send_decision(ep->ib, &r, number);
@@ -314,7 +314,7 @@ static void allot_cancel(struct ib_endpoint *ep)
     if (al->asking != ep)
         return;
     struct request_out r = request_timeout(&al->request, &al->alloc);
-    uint32_t rails = al->given | (r.verdict == REQUEST_STRAY ? 0 : r.send | r.abort);
+    uint32_t rails = al->given | (r.verdict == REQUEST_IGNORED ? 0 : r.send | r.abort);
     al->asking = NULL;
     al->given = 0;
     al->alone = false;

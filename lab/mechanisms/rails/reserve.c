@@ -3,7 +3,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "lab/mechanisms/rails/reserve.h"
 
-/* A test puts the printed tie-break here, and the running counter, to see that it finds what is wrong with them. */
+/* Tests replace this comparison by the printed tie-break and by the running counter, and show that the search
+ * finds their errors. */
 #ifndef RESERVE_TIE
 #define RESERVE_TIE(local, remote) ((local) > (remote))
 #endif
@@ -17,8 +18,8 @@ void reserve_open(struct reserve *n, uint32_t node, unsigned rail, unsigned boun
         .node = node, .rail = (uint8_t)rail, .bound = (int16_t)MIN(bound, FRAME_PRIORITY_MAX)};
 }
 
-static void add_frame(const struct reserve *n, struct reserve_out *out, enum frame_kind kind, uint32_t to,
-                      uint32_t request)
+static void reserve_add_frame(const struct reserve *n, struct reserve_out *out, enum frame_kind kind,
+                              uint32_t to, uint32_t request)
 {
     out->frame[out->frames++] = (struct frame){.kind = (uint8_t)kind,
                                                .rail = n->rail,
@@ -36,19 +37,19 @@ static void reserve_send(const struct reserve *n, struct reserve_out *out, enum 
     out->request = n->request;
 }
 
-/* Our request has been answered, or will not be. */
-static void forget_request(struct reserve *n)
+/* The request of this adapter was answered or withdrawn. */
+static void reserve_clear_request(struct reserve *n)
 {
     n->request = n->requested_from = 0;
     n->given_up = false;
 }
 
-static void forget_grant(struct reserve *n)
+static void reserve_clear_grant(struct reserve *n)
 {
     n->grant = n->granted_to = 0;
 }
 
-static bool rts_out(const struct reserve *n)
+static bool reserve_awaits_answer(const struct reserve *n)
 {
     return n->state == RESERVE_RESERVED || n->state == RESERVE_RECEIVING_OUT;
 }
@@ -58,11 +59,11 @@ static bool reserve_is_receiving(const struct reserve *n)
     return n->state == RESERVE_RECEIVING || n->state == RESERVE_RECEIVING_OUT;
 }
 
-/* The sender we were kept for is done with us. */
-static void end_receiving(struct reserve *n)
+/* The transfer of the sender that holds the grant is complete or withdrawn. */
+static void reserve_end_receiving(struct reserve *n)
 {
     n->state = n->state == RESERVE_RECEIVING_OUT ? RESERVE_RESERVED : RESERVE_FREE;
-    forget_grant(n);
+    reserve_clear_grant(n);
 }
 
 struct reserve_out reserve_local_rts(struct reserve *n, uint32_t request, uint32_t to)
@@ -77,7 +78,7 @@ struct reserve_out reserve_local_rts(struct reserve *n, uint32_t request, uint32
     n->request = request;
     n->requested_from = to;
     n->request_priority = n->priority;
-    add_frame(n, &out, FRAME_RTS, to, request);
+    reserve_add_frame(n, &out, FRAME_RTS, to, request);
     return out;
 }
 
@@ -87,9 +88,9 @@ struct reserve_out reserve_local_abort(struct reserve *n, uint32_t request)
     if (request == 0 || n->request != request) {
         out.stray = true;
     } else if (n->state == RESERVE_SENDING) {
-        add_frame(n, &out, FRAME_ABORT, n->requested_from, request);
+        reserve_add_frame(n, &out, FRAME_ABORT, n->requested_from, request);
         n->state = RESERVE_FREE;
-        forget_request(n);
+        reserve_clear_request(n);
     } else {
         n->given_up = true;
     }
@@ -103,8 +104,8 @@ struct reserve_out reserve_local_ack(struct reserve *n)
         out.stray = true;
         return out;
     }
-    add_frame(n, &out, FRAME_ACK, n->granted_to, n->grant);
-    end_receiving(n);
+    reserve_add_frame(n, &out, FRAME_ACK, n->granted_to, n->grant);
+    reserve_end_receiving(n);
     return out;
 }
 
@@ -114,11 +115,11 @@ static void reserve_grant(struct reserve *n, const struct frame *f, enum reserve
     n->state = next;
     n->grant = f->request;
     n->granted_to = f->from;
-    add_frame(n, out, FRAME_CTS, f->from, f->request);
+    reserve_add_frame(n, out, FRAME_CTS, f->from, f->request);
 }
 
-/* Algorithm 4: of two requests that are both under way, which is the stronger one? */
-static bool local_wins(const struct reserve *n, const struct frame *f)
+/* Algorithm 4: whether the request of this adapter is stronger than the request that arrives. */
+static bool reserve_local_wins(const struct reserve *n, const struct frame *f)
 {
     if (n->given_up)
         return false;
@@ -126,47 +127,47 @@ static bool local_wins(const struct reserve *n, const struct frame *f)
            (RESERVE_COMPARED(n) == f->priority && RESERVE_TIE(n->node, f->from));
 }
 
-static void on_rts(struct reserve *n, const struct frame *f, struct reserve_out *out)
+static void reserve_on_rts(struct reserve *n, const struct frame *f, struct reserve_out *out)
 {
     if (n->state == RESERVE_FREE) {
         reserve_grant(n, f, RESERVE_RECEIVING, out);
     } else if (n->state != RESERVE_RESERVED) {
-        add_frame(n, out, FRAME_NACK, f->from, f->request);
-    } else if (local_wins(n, f)) {
+        reserve_add_frame(n, out, FRAME_NACK, f->from, f->request);
+    } else if (reserve_local_wins(n, f)) {
         n->priority = (int16_t)MAX(n->priority - 1, -n->bound);
-        add_frame(n, out, FRAME_NACK, f->from, f->request);
+        reserve_add_frame(n, out, FRAME_NACK, f->from, f->request);
     } else {
         n->priority = (int16_t)MIN(n->priority + 1, n->bound);
         reserve_grant(n, f, RESERVE_RECEIVING_OUT, out);
     }
 }
 
-static void on_cts(struct reserve *n, const struct frame *f, struct reserve_out *out)
+static void reserve_on_cts(struct reserve *n, const struct frame *f, struct reserve_out *out)
 {
-    bool ours = rts_out(n) && n->request == f->request && n->requested_from == f->from;
+    bool ours = reserve_awaits_answer(n) && n->request == f->request && n->requested_from == f->from;
     if (ours && n->state == RESERVE_RESERVED && !n->given_up) {
         n->state = RESERVE_SENDING;
         reserve_send(n, out, RESERVE_ANSWER_CTS);
         return;
     }
-    add_frame(n, out, FRAME_ABORT, f->from, f->request);
+    reserve_add_frame(n, out, FRAME_ABORT, f->from, f->request);
     out->stray = !ours;
     if (!ours)
         return;
     reserve_send(n, out, RESERVE_ANSWER_NACK);
     n->state = n->state == RESERVE_RESERVED ? RESERVE_FREE : RESERVE_RECEIVING;
-    forget_request(n);
+    reserve_clear_request(n);
 }
 
-static void on_nack(struct reserve *n, const struct frame *f, struct reserve_out *out)
+static void reserve_on_nack(struct reserve *n, const struct frame *f, struct reserve_out *out)
 {
-    if (!rts_out(n) || n->request != f->request || n->requested_from != f->from) {
+    if (!reserve_awaits_answer(n) || n->request != f->request || n->requested_from != f->from) {
         out->stray = true;
         return;
     }
     reserve_send(n, out, RESERVE_ANSWER_NACK);
     n->state = n->state == RESERVE_RESERVED ? RESERVE_FREE : RESERVE_RECEIVING;
-    forget_request(n);
+    reserve_clear_request(n);
 }
 
 struct reserve_out reserve_frame(struct reserve *n, const struct frame *f)
@@ -174,17 +175,17 @@ struct reserve_out reserve_frame(struct reserve *n, const struct frame *f)
     struct reserve_out out = {0};
     switch (f->kind) {
     case FRAME_RTS:
-        on_rts(n, f, &out);
+        reserve_on_rts(n, f, &out);
         break;
     case FRAME_CTS:
-        on_cts(n, f, &out);
+        reserve_on_cts(n, f, &out);
         break;
     case FRAME_NACK:
-        on_nack(n, f, &out);
+        reserve_on_nack(n, f, &out);
         break;
     case FRAME_ABORT:
         if (reserve_is_receiving(n) && n->grant == f->request && n->granted_to == f->from)
-            end_receiving(n);
+            reserve_end_receiving(n);
         else
             out.stray = true;
         break;
@@ -199,7 +200,7 @@ struct reserve_out reserve_frame(struct reserve *n, const struct frame *f)
         if (out.stray)
             break;
         n->state = RESERVE_FREE;
-        forget_request(n);
+        reserve_clear_request(n);
     }
     return out;
 }
@@ -208,11 +209,11 @@ struct reserve_out reserve_peer_gone(struct reserve *n, uint32_t peer)
 {
     struct reserve_out out = {0};
     if (reserve_is_receiving(n) && n->granted_to == peer)
-        end_receiving(n);
+        reserve_end_receiving(n);
     if (n->request == 0 || n->requested_from != peer)
         return out;
     reserve_send(n, &out, RESERVE_ANSWER_NACK);
     n->state = n->state == RESERVE_RECEIVING_OUT ? RESERVE_RECEIVING : RESERVE_FREE;
-    forget_request(n);
+    reserve_clear_request(n);
     return out;
 }

@@ -46,44 +46,45 @@
 
 enum reserve_state {
     RESERVE_FREE,
-    RESERVE_RESERVED,      /* our RTS is out */
-    RESERVE_RECEIVING,     /* kept for `granted_to` */
-    RESERVE_RECEIVING_OUT, /* likewise, and our RTS is out */
-    RESERVE_SENDING        /* kept for our process */
+    RESERVE_RESERVED,      /* the RTS of this adapter awaits its answer */
+    RESERVE_RECEIVING,     /* granted to `granted_to` */
+    RESERVE_RECEIVING_OUT, /* likewise, and the RTS of this adapter awaits its answer */
+    RESERVE_SENDING        /* granted to a process of this node */
 };
 
-/* The answer to the requester. */
+/* Answer to the local requester. */
 enum reserve_local { RESERVE_NO_ANSWER, RESERVE_ANSWER_CTS, RESERVE_ANSWER_NACK };
 
 struct reserve {
     enum reserve_state state;
     uint8_t rail;
-    bool given_up;            /* nobody wants the answer to our RTS */
+    bool given_up;            /* the requester no longer needs the answer to the RTS */
     int16_t priority, bound;  /* within -bound..bound */
-    int16_t request_priority; /* the priority that our RTS carries */
+    int16_t request_priority; /* priority in the RTS that was sent */
     uint32_t node;
-    uint32_t request, requested_from; /* ours: its number and the node that it was sent to; 0: none */
-    uint32_t grant, granted_to;       /* theirs: its number and the node */
+    /* request of this adapter: its number and the destination of its RTS; 0: none */
+    uint32_t request, requested_from;
+    uint32_t grant, granted_to; /* request that this adapter granted: its number and its node */
 };
 
 struct reserve_out {
     unsigned frames;
     struct frame frame[2];
     enum reserve_local answer;
-    uint32_t request; /* that `answer` belongs to */
-    bool stray;       /* the event meant nothing here: an old frame, or a mistake of the peer's */
+    uint32_t request; /* request that `answer` belongs to */
+    bool stray;       /* the event is out of order: an outdated frame, or an error of the peer */
 };
 
 void reserve_open(struct reserve *n, uint32_t node, unsigned rail, unsigned bound);
 
-/* Events. The number of a request is not 0, and another one for each request of this node. */
+/* Events. The number of a request is not 0 and differs between consecutive requests of a node. */
 struct reserve_out reserve_local_rts(struct reserve *n, uint32_t request, uint32_t to);
 struct reserve_out reserve_local_abort(struct reserve *n, uint32_t request);
 struct reserve_out
-reserve_local_ack(struct reserve *n); /* the message that the adapter was kept for is in memory */
+reserve_local_ack(struct reserve *n); /* the message for which the adapter was granted is in memory */
 struct reserve_out reserve_frame(struct reserve *n, const struct frame *f);
 
-/* The peer, or the rail to it, is gone: nothing more will come from there, and nothing is kept for it. */
+/* The peer, or the rail to the peer, is gone: releases what is reserved for the peer. */
 struct reserve_out reserve_peer_gone(struct reserve *n, uint32_t peer);
 
 static inline bool reserve_is_free(const struct reserve *n)

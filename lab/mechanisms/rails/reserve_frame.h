@@ -29,14 +29,15 @@ enum frame_kind { FRAME_RTS = 1, FRAME_CTS, FRAME_NACK, FRAME_ABORT, FRAME_ACK, 
 
 struct frame {
     uint8_t kind, rail;
-    int16_t priority; /* of the requester's adapter at the request; 0 in frames other than RTS */
+    /* priority of the requester's adapter at the time of the request; 0 in frames other than RTS */
+    int16_t priority;
     uint32_t from, to, request;
 };
 
 void frame_encode(const struct frame *f, uint8_t out[FRAME_BYTES]);
 
-/* NULL, or what is wrong with these bytes; *out is set only when nothing is. `rails` is how many there are, `here` the node
- * that reads. */
+/* NULL, or the reason why the bytes are no valid frame; *out is set only for a valid frame. `rails` is the
+ * number of rails, `here` the receiving node. */
 const char *frame_decode(const uint8_t *bytes, size_t size, unsigned rails, uint32_t here, struct frame *out);
 
 #endif

@@ -9,7 +9,8 @@
 #include "base/tunable.h"
 #include "coll/executor.h"
 
-#define WARM 3 /* the first barriers of an algorithm open connections and register memory */
+#define WARM_UP_BARRIERS \
+    3 /* the first barriers of an algorithm open connections and register memory and are not timed */
 
 static LABORATORY_INT(select_runs, "BARRIER_SELECT", 0, 0, 100000,
                       "Barriers of every algorithm that are measured when a communicator is created by a "
@@ -19,7 +20,7 @@ static LABORATORY_INT(select_runs, "BARRIER_SELECT", 0, 0, 100000,
 static COUNTER(selected, "coll_barrier_selected",
                "Communicators whose barrier was selected by measuring all algorithms at their creation.");
 
-/* Runs `times` barriers of an algorithm. False: no executor accepts it here. */
+/* Runs `times` barriers of an algorithm. False: no executor accepts the algorithm here. */
 static bool selection_run_barriers(const struct coll_args *args, struct coll_state *state,
                                    const struct coll_choice *choice, int times, int *rc)
 {
@@ -38,7 +39,7 @@ static bool selection_run_barriers(const struct coll_args *args, struct coll_sta
     return accepted && !*rc;
 }
 
-/* The greatest time of all ranks, so that all select the same. */
+/* The maximum over all ranks, so that all ranks select the same algorithm. */
 static int selection_measure(struct comm *c, struct coll_state *state, const struct coll_choice *choice,
                              uint64_t *ns)
 {
@@ -53,7 +54,7 @@ static int selection_measure(struct comm *c, struct coll_state *state, const str
                                    .in_place = true};
     int rc = 0;
     *ns = UINT64_MAX;
-    if (selection_run_barriers(&args, state, choice, WARM, &rc)) {
+    if (selection_run_barriers(&args, state, choice, WARM_UP_BARRIERS, &rc)) {
         const uint64_t start = clock_ns();
         selection_run_barriers(&args, state, choice, (int)select_runs.value, &rc);
         *ns = clock_ns() - start;
@@ -61,7 +62,7 @@ static int selection_measure(struct comm *c, struct coll_state *state, const str
     return rc ? rc : coll_run(&most);
 }
 
-int coll_laboratory_created(struct comm *c)
+int coll_laboratory_select_barrier(struct comm *c)
 {
     struct coll_state *state;
     uint64_t ns, least = UINT64_MAX;

@@ -153,7 +153,7 @@ static inline void world_answer(struct world *w, unsigned node, unsigned rail, u
     struct request r = {p->number, p->waiting, p->granted};
     struct alloc a = alloc_of(p);
     struct request_out out = request_answer(&r, &a, number, rail, granted);
-    EXPECT(out.verdict != REQUEST_STRAY);
+    EXPECT(out.verdict != REQUEST_IGNORED);
     request_keep(p, &r, &a);
     world_act(w, node, &out, number);
 }

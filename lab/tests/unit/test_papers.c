@@ -54,10 +54,10 @@ static void test_student(void)
 static void test_welch(void)
 {
     double a[] = {1, 1.1, 0.9}, b[] = {1.02, 0.95, 1.06}, c[] = {2, 2.1, 1.9}, ratio, p;
-    EXPECT(welch(a, 3, b, 3, &ratio, &p) && p > 0.5);
-    EXPECT(welch(a, 3, c, 3, &ratio, &p) && p < 0.001 && fabs(ratio - exp(1)) < 1e-9);
-    EXPECT(!welch(a, 1, c, 3, &ratio, &p));
-    EXPECT(welch(a, 1 + 1, a, 2, &ratio, &p) && fabs(p - 1) < 1e-9);
+    EXPECT(welch_test(a, 3, b, 3, &ratio, &p) && p > 0.5);
+    EXPECT(welch_test(a, 3, c, 3, &ratio, &p) && p < 0.001 && fabs(ratio - exp(1)) < 1e-9);
+    EXPECT(!welch_test(a, 1, c, 3, &ratio, &p));
+    EXPECT(welch_test(a, 1 + 1, a, 2, &ratio, &p) && fabs(p - 1) < 1e-9);
 }
 
 static const char document[] = "{\"tables\": [{\"title\": \"Other\", \"columns\": [\"x\"], \"rows\": [[1]]},"
@@ -89,33 +89,33 @@ static void test_judge(void)
     struct table *t = table_of(&e);
     EXPECT(t && t->rows == 3 && t->columns == 3 && strcmp(t->over, "hca0") == 0);
     EXPECT(isnan(table_cell(t, 1, 2)->value) && table_cell(t, 1, 2)->samples == 0);
-    judge(&e, t, &idle, &f);
+    judge_entry(&e, t, &idle, &f);
     EXPECT(f.verdict == VERDICT_AGREES && strstr(f.text, "25 %") && strstr(f.text, "(4: 25;"));
     /* All rows: the ring is slower at 256, and the median of 25 % less and 20 % more is nothing. */
     e.checks[0].to = 0;
-    judge(&e, t, &idle, &f);
+    judge_entry(&e, t, &idle, &f);
     EXPECT(f.verdict == VERDICT_DIFFERS && strstr(f.text, "256: -20"));
     e.checks[0] = (struct check){CHECK_GAIN, "ring", "send", 60, 0, 0, 64}; /* less than half of it */
-    judge(&e, t, &idle, &f);
+    judge_entry(&e, t, &idle, &f);
     EXPECT(f.verdict == VERDICT_DIFFERS && strstr(f.text, "Because."));
     e.checks[0].want = 10; /* more than twice as much */
-    judge(&e, t, &idle, &f);
+    judge_entry(&e, t, &idle, &f);
     EXPECT(f.verdict == VERDICT_DIFFERS && strstr(f.text, "more than the paper's effect"));
     e.checks[0].kind = CHECK_BETTER; /* no number to exceed */
-    judge(&e, t, &idle, &f);
+    judge_entry(&e, t, &idle, &f);
     EXPECT(f.verdict == VERDICT_AGREES);
     e.checks[1] = (struct check){CHECK_GROWS, "ring", 0, 3, 0};
-    judge(&e, t, &idle, &f);
+    judge_entry(&e, t, &idle, &f);
     EXPECT(f.verdict == VERDICT_PARTLY);
     e.checks[0] = (struct check){CHECK_BESIDE, "ring", 0, 6.8, "us"};
     e.checks[1] = (struct check){CHECK_NONE, 0, 0, 0, 0};
-    judge(&e, t, &idle, &f);
+    judge_entry(&e, t, &idle, &f);
     EXPECT(f.verdict == VERDICT_BESIDE && strstr(f.text, "3 us here, 6.8 us in the paper"));
     e.checks[0] = (struct check){CHECK_ALIKE, "nothing", "ring", 10, 0};
-    judge(&e, t, &idle, &f);
+    judge_entry(&e, t, &idle, &f);
     EXPECT(f.verdict == VERDICT_DIFFERS && strstr(f.text, "no column \"nothing\""));
     e.checks[0] = (struct check){CHECK_GAIN, "ring", "send", 24, 0, 512, 0}; /* no such rows */
-    judge(&e, t, &idle, &f);
+    judge_entry(&e, t, &idle, &f);
     EXPECT(f.verdict == VERDICT_UNJUDGED);
     table_free(t);
 }
@@ -127,28 +127,28 @@ static void test_best_and_constant(void)
     struct finding f;
     struct table *t = table_of(&e);
     e.checks[0] = (struct check){CHECK_BEST, "ring", 0, 0, 0, 256, 0};
-    judge(&e, t, &idle, &f);
+    judge_entry(&e, t, &idle, &f);
     EXPECT(f.verdict == VERDICT_DIFFERS && strstr(f.text, "send, us is the best at 256"));
     /* 2 % slower is not the best: figure 5.3 once said so of the second best column. */
-    table_set(t, 2, 1, 5.1);
-    judge(&e, t, &idle, &f);
+    table_set_number(t, 2, 1, 5.1);
+    judge_entry(&e, t, &idle, &f);
     EXPECT(f.verdict == VERDICT_DIFFERS && strstr(f.text, "send, us is the best at 256"));
     e.checks[0].kind = CHECK_WORST;
-    judge(&e, t, &idle, &f);
+    judge_entry(&e, t, &idle, &f);
     EXPECT(f.verdict == VERDICT_AGREES);
     static const double values[][3] = {{4, 4.1, 4.2}, {4, 4.1, 6}, {4, 4.1, 2}, {4, 2, 4}};
     for (int i = 0; i < 4; i++) {
         for (int r = 0; r < 3; r++)
-            table_set(t, r, 1, values[i][r]);
+            table_set_number(t, r, 1, values[i][r]);
         e.checks[0] = (struct check){CHECK_STAYS, "ring", 0, 10, 0};
-        judge(&e, t, &idle, &f);
+        judge_entry(&e, t, &idle, &f);
         EXPECT(f.verdict == (i == 0 ? VERDICT_AGREES : VERDICT_DIFFERS));
     }
     e.checks[0] = (struct check){CHECK_PEAK, "ring", 0, 64, 0};
-    judge(&e, t, &idle, &f);
+    judge_entry(&e, t, &idle, &f);
     EXPECT(f.verdict == VERDICT_AGREES);
     e.checks[0].want = 256;
-    judge(&e, t, &idle, &f);
+    judge_entry(&e, t, &idle, &f);
     EXPECT(f.verdict == VERDICT_DIFFERS && strstr(f.text, "best at 64 (paper: 256)"));
     table_free(t);
 }
@@ -164,23 +164,23 @@ static void test_never_agrees(void)
     struct conditions c = {.is_timed = true, .others = 0.3};
     struct finding f;
     struct table *t = table_of(&e), *more = table_of(&e);
-    judge(&e, t, &c, &f);
+    judge_entry(&e, t, &c, &f);
     EXPECT(f.verdict == VERDICT_UNRELIABLE && strstr(f.text, "30 %") && strstr(f.text, "25 %"));
     c.is_timed = false; /* bytes do not depend on it */
-    judge(&e, t, &c, &f);
+    judge_entry(&e, t, &c, &f);
     EXPECT(f.verdict == VERDICT_AGREES);
     c = (struct conditions){.is_timed = true, .is_too_brief = true};
-    judge(&e, t, &c, &f);
+    judge_entry(&e, t, &c, &f);
     EXPECT(f.verdict == VERDICT_UNJUDGED && strstr(f.text, "--quick"));
     e.fitted = "a was fitted.";
-    judge(&e, t, &idle, &f);
+    judge_entry(&e, t, &idle, &f);
     EXPECT(f.verdict == VERDICT_FITTED && strstr(f.text, "a was fitted."));
     e.fitted = NULL;
     /* A second round in which the ring is slower. */
-    table_set(more, 0, 1, 4.4);
+    table_set_number(more, 0, 1, 4.4);
     table_merge(t, more);
-    table_settle(t, BETTER_LOWER);
-    judge(&e, t, &idle, &f);
+    table_compute_values(t, BETTER_LOWER);
+    judge_entry(&e, t, &idle, &f);
     EXPECT(f.verdict == VERDICT_UNRELIABLE && strstr(f.text, "contradict"));
     table_free(t);
     table_free(more);
@@ -194,9 +194,9 @@ static void test_load(void)
     EXPECT(!load_parse("cpu\n", 100, &a) && !load_parse("intr 1 2 3 4", 100, &a));
     a = (struct load){.busy = 10, .all = 100, .own = 5};
     b = (struct load){.busy = 17, .all = 110, .own = 9};
-    EXPECT(fabs(load_others(&a, &b) - 0.3) < 1e-9);
+    EXPECT(fabs(load_share_of_others(&a, &b) - 0.3) < 1e-9);
     b.own = 15; /* our own time is counted later than the system's */
-    EXPECT(load_others(&a, &b) == 0 && load_others(&a, &a) == 0);
+    EXPECT(load_share_of_others(&a, &b) == 0 && load_share_of_others(&a, &a) == 0);
 }
 
 /* ---- Every figure and table of the papers has an entry, or a reason why it has none ---- */
@@ -283,13 +283,13 @@ static void test_rounds(void)
 {
     struct entry e = {.take = TAKE_TABLE, .what = "Latency", .title = "t"};
     struct table *t = table_of(&e), *more = table_of(&e);
-    table_set(more, 0, 1, 2);
+    table_set_number(more, 0, 1, 2);
     table_merge(t, more);
-    table_settle(t, BETTER_LOWER);
+    table_compute_values(t, BETTER_LOWER);
     EXPECT(table_cell(t, 0, 1)->samples == 2 && table_cell(t, 0, 1)->value == 2);
-    table_settle(t, BETTER_HIGHER);
+    table_compute_values(t, BETTER_HIGHER);
     EXPECT(table_cell(t, 0, 1)->value == 3);
-    table_settle(t, BETTER_NEITHER);
+    table_compute_values(t, BETTER_NEITHER);
     EXPECT(table_cell(t, 0, 1)->value == 2.5);
     table_free(t);
     table_free(more);

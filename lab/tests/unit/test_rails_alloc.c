@@ -80,15 +80,15 @@ static void requests_collect_answers(void)
     alloc_open(&a, ALLOC_DYNAMIC, 4, 0, 0);
     request_begin(&r, 7, 0xf);
     EXPECT_EQ(request_answer(&r, &a, 7, 2, true).verdict, REQUEST_WAIT);
-    EXPECT_EQ(request_answer(&r, &a, 7, 2, true).verdict, REQUEST_STRAY);
-    EXPECT_EQ(request_answer(&r, &a, 6, 0, true).verdict, REQUEST_STRAY);
+    EXPECT_EQ(request_answer(&r, &a, 7, 2, true).verdict, REQUEST_IGNORED);
+    EXPECT_EQ(request_answer(&r, &a, 6, 0, true).verdict, REQUEST_IGNORED);
     EXPECT_EQ(request_answer(&r, &a, 7, 0, false).verdict, REQUEST_WAIT);
     EXPECT_EQ(request_answer(&r, &a, 7, 3, true).verdict, REQUEST_WAIT);
     struct request_out out = request_answer(&r, &a, 7, 1, true);
     EXPECT_EQ(out.verdict, REQUEST_SEND);
     EXPECT_EQ(out.send, 2);
     EXPECT_EQ(out.abort, 0xc);
-    EXPECT_EQ(request_answer(&r, &a, 7, 1, true).verdict, REQUEST_STRAY);
+    EXPECT_EQ(request_answer(&r, &a, 7, 1, true).verdict, REQUEST_IGNORED);
     request_begin(&r, 8, 3);
     request_answer(&r, &a, 8, 0, false);
     EXPECT_EQ(request_answer(&r, &a, 8, 1, false).verdict, REQUEST_RETRY);
@@ -106,7 +106,7 @@ static void requests_give_up(void)
     EXPECT_EQ(out.verdict, REQUEST_SEND);
     EXPECT_EQ(out.send, 4);
     EXPECT_EQ(out.abort, 3);
-    EXPECT_EQ(request_timeout(&r, &a).verdict, REQUEST_STRAY);
+    EXPECT_EQ(request_timeout(&r, &a).verdict, REQUEST_IGNORED);
     request_begin(&r, 9, 1);
     out = request_timeout(&r, &a);
     EXPECT_EQ(out.verdict, REQUEST_RETRY);
