@@ -39,7 +39,7 @@ void table_free(struct table *t)
     free(t);
 }
 
-/* Columns come before rows. Returns -1 when there are too many. */
+/* Columns are added before rows. Returns -1 if there are too many. */
 int table_add_column(struct table *t, const char *name)
 {
     if (t->columns == COLUMNS_MAX || t->rows > 0)
@@ -105,7 +105,7 @@ int table_find_column(const struct table *t, const char *name)
     return -1;
 }
 
-static bool same_name(const struct cell *a, const struct cell *b)
+static bool cells_have_same_name(const struct cell *a, const struct cell *b)
 {
     if (a->text || b->text)
         return a->text && b->text && strcmp(a->text, b->text) == 0;
@@ -115,7 +115,7 @@ static bool same_name(const struct cell *a, const struct cell *b)
 void table_merge(struct table *t, const struct table *more)
 {
     for (int r = 0; r < t->rows && r < more->rows; r++) {
-        if (!same_name(table_cell(t, r, 0), table_cell(more, r, 0)))
+        if (!cells_have_same_name(table_cell(t, r, 0), table_cell(more, r, 0)))
             continue;
         for (int c = 1; c < t->columns && c < more->columns; c++) {
             struct cell *to = table_cell(t, r, c);

@@ -50,7 +50,7 @@ static struct table *take_table(const struct entry *e, const struct value *docum
     return t;
 }
 
-static bool word_in(const char *list, const char *word)
+static bool list_has_word(const char *list, const char *word)
 {
     size_t len = strlen(word);
     for (const char *at = list; (at = strstr(at, word)); at += len)
@@ -59,7 +59,7 @@ static bool word_in(const char *list, const char *word)
     return false;
 }
 
-/* Where a source has several variants, they are the columns; else the tests are. */
+/* The columns are the variants if the source has several, otherwise the tests. */
 static struct table *take_tests(const struct entry *e, const struct source *s,
                                 const struct value *const *documents)
 {
@@ -75,7 +75,7 @@ static struct table *take_tests(const struct entry *e, const struct source *s,
     for (int i = 0; i == 0 || (by_variant && s->variants[i].label); i++)
         for (const struct value *r = value_first_element(documents[i], "results"); r; r = r->next) {
             const char *test = value_text(r, "test");
-            if (!word_in(e->what, test))
+            if (!list_has_word(e->what, test))
                 continue;
             int column = by_variant ? i + 1 : table_find_column(t, test);
             table_set_number(t, table_find_row(t, NULL, value_number(r, "bytes", 0)), column,
@@ -191,7 +191,7 @@ static struct table *take_profile(const struct entry *e, const struct source *s,
     size_t k = 0;
     while (k < 2 && strcmp(kinds[k].what, e->what) != 0)
         k++;
-    table_add_column(t, "program"); /* all columns are there before the first row */
+    table_add_column(t, "program"); /* all columns must be added before the first row */
     for (int c = 0; c < 4 && kinds[k].columns[c]; c++)
         table_add_column(t, kinds[k].columns[c]);
     for (int i = 0; i < VARIANTS_MAX && s->variants[i].label; i++)
@@ -201,7 +201,7 @@ static struct table *take_profile(const struct entry *e, const struct source *s,
     return t;
 }
 
-/* Mean seconds of a rank in calls that send, receive or wait. */
+/* Mean seconds that a rank spends in calls that send, receive or wait. */
 static double waiting_seconds(const struct value *document)
 {
     double sum = 0;

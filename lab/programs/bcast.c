@@ -1,4 +1,4 @@
-/* bcast.c: the ranks of `fishplate-lab bcast` as a program of its own, for other MPI libraries.
+/* bcast.c: the ranks' part of `fishplate-lab bcast` as a program for other MPI libraries.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "lab/bcast/bcast.h"

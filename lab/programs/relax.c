@@ -1,6 +1,7 @@
-/* relax.c: a program with many barriers, for lab/barriers: red-black relaxation of a row of cells that the ranks share. Halos are put
- * into the neighbours' memory, and a barrier after each colour orders them. Prints the seconds of all sweeps
- * and a checksum, which does not depend on the number of ranks nor on the barrier.
+/* relax.c: a program with many barriers, for lab/barriers: red-black relaxation of a row of cells distributed
+ * over the ranks. Ranks put their edge cells into the neighbours' memory, and a barrier after each colour
+ * orders the puts. Prints the seconds of all sweeps and a checksum, which depends neither on the number of
+ * ranks nor on the barrier.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>
@@ -9,18 +10,18 @@
 
 struct row {
     int rank, ranks;
-    long cells, first; /* mine; the number of my first one */
-    double *cell;      /* cell[0] and cell[cells + 1] are the neighbours' */
+    long cells, first; /* cells of this rank; number of its first cell */
+    double *cell;      /* cell[0] and cell[cells + 1] are copies of the neighbours' cells */
     MPI_Win win;
 };
 
-static long first_of(long all, int ranks, int rank)
+static long relax_first_cell(long all, int ranks, int rank)
 {
     return all * rank / ranks;
 }
 
-/* My edges become the halos of the neighbours. */
-static void relax_report(struct row *r, long cells_before)
+/* Puts the edge cells of this rank into the neighbours' copies. */
+static void relax_put_edges(struct row *r, long cells_before)
 {
     if (r->rank > 0)
         MPI_Put(&r->cell[1], 1, MPI_DOUBLE, r->rank - 1, cells_before + 1, 1, MPI_DOUBLE, r->win);
@@ -30,7 +31,7 @@ static void relax_report(struct row *r, long cells_before)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* Cells of one colour; both ends of the row stay as they are. */
+/* Relaxes the cells of one colour; both ends of the row are fixed. */
 static void relax_cells(struct row *r, long all, long colour)
 {
     for (long i = 1 + (r->first + colour) % 2; i <= r->cells; i += 2)
@@ -45,9 +46,9 @@ int main(int argc, char **argv)
     struct row r;
     MPI_Comm_rank(MPI_COMM_WORLD, &r.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &r.ranks);
-    r.first = first_of(all, r.ranks, r.rank);
-    r.cells = first_of(all, r.ranks, r.rank + 1) - r.first;
-    const long before = r.rank > 0 ? r.first - first_of(all, r.ranks, r.rank - 1) : 0;
+    r.first = relax_first_cell(all, r.ranks, r.rank);
+    r.cells = relax_first_cell(all, r.ranks, r.rank + 1) - r.first;
+    const long before = r.rank > 0 ? r.first - relax_first_cell(all, r.ranks, r.rank - 1) : 0;
     MPI_Win_allocate((MPI_Aint)sizeof(double) * (r.cells + 2), sizeof(double), MPI_INFO_NULL, MPI_COMM_WORLD,
                      &r.cell, &r.win);
     for (long i = 0; i < r.cells + 2; i++)
@@ -58,7 +59,7 @@ int main(int argc, char **argv)
     for (long s = 0; s < sweeps; s++)
         for (long colour = 0; colour < 2; colour++) {
             relax_cells(&r, all, colour);
-            relax_report(&r, before);
+            relax_put_edges(&r, before);
         }
     const double took = MPI_Wtime() - start;
     MPI_Win_unlock_all(r.win);

@@ -1,5 +1,6 @@
-/* coll.c: broadcast and all-to-all over one and two rails [Liu04 figs. 8.10-8.13], and the kernels IS and FT, whose time is
- * mostly all-to-all [Liu04 figs. 8.14-8.15]. The paper has 8 nodes; 4 here, so that a small machine can follow.
+/* coll.c: broadcast and all-to-all over one and two rails [Liu04 figs. 8.10-8.13], and the kernels IS and FT,
+ * whose time is mostly all-to-all [Liu04 figs. 8.14-8.15]. The paper uses 8 nodes, this benchmark 4 so that a
+ * small machine suffices.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "rails.h"
@@ -10,7 +11,8 @@
 
 #include "lab/kernels/kernels.h"
 
-/* Slower rails than the paper's: several processes share a core here, and the rails must be the bottleneck all the same. */
+/* The rails are slower than the paper's so that they stay the bottleneck although several processes share a
+ * core. */
 #define SLOW_ONE "250MB/s"
 #define SLOW_TWO "2x250MB/s"
 
@@ -24,30 +26,31 @@ static void coll_broadcast(void *arg, int n)
     struct operation *o = arg;
     for (int i = 0; i < n; i++) {
         MPI_Bcast(o->out, o->bytes, MPI_BYTE, o->root, MPI_COMM_WORLD);
-        o->root = (o->root + 1) % o->size; /* so that no rank runs ahead of the others */
+        o->root = (o->root + 1) % o->size; /* prevents the root from running ahead of the other ranks */
     }
 }
 
-static void all_to_all(void *arg, int n)
+static void coll_all_to_all(void *arg, int n)
 {
     struct operation *o = arg;
     for (int i = 0; i < n; i++)
         MPI_Alltoall(o->out, o->bytes, MPI_BYTE, o->in, o->bytes, MPI_BYTE, MPI_COMM_WORLD);
 }
 
-/* Everybody has the same bytes for a broadcast; for all-to-all each block is of its sender and its receiver. */
-static void check_all_to_all(struct ib_rank *r, struct operation *o)
+/* Checks the received bytes: a broadcast is the same on all ranks; a block of all-to-all depends on its
+ * sender and receiver. */
+static void coll_check_all_to_all(struct ib_rank *r, struct operation *o)
 {
     size_t block = (size_t)o->bytes;
     for (int i = 0; i < o->size; i++)
         bench_fill(o->out + (size_t)i * block, block, (unsigned)(r->bench.rank * o->size + i));
-    all_to_all(o, 1);
+    coll_all_to_all(o, 1);
     for (int i = 0; i < o->size; i++)
         r->bench.errors +=
             bench_check(o->in + (size_t)i * block, block, (unsigned)(i * o->size + r->bench.rank));
 }
 
-static void coll_rank(struct ib_rank *r)
+static void coll_run_rank(struct ib_rank *r)
 {
     long from = ib_read_argument(r, "from", 1 << 14), to = ib_read_argument(r, "to", 1 << 20);
     struct operation o = {.size = r->bench.size};
@@ -62,17 +65,17 @@ static void coll_rank(struct ib_rank *r)
         r->bench.errors += bench_check(o.out, (size_t)bytes, 77);
         bench_measure(&r->bench, MPI_COMM_WORLD, true, coll_broadcast, &o, &s);
         ib_report_figure(r, IB_TIME, s.min * 1e6, "bcast.%ld", bytes);
-        check_all_to_all(r, &o);
-        bench_measure(&r->bench, MPI_COMM_WORLD, true, all_to_all, &o, &s);
+        coll_check_all_to_all(r, &o);
+        bench_measure(&r->bench, MPI_COMM_WORLD, true, coll_all_to_all, &o, &s);
         ib_report_figure(r, IB_TIME, s.min * 1e6, "alltoall.%ld", bytes);
     }
     free(o.in);
     free(o.out);
-    rails_report(r);
+    rails_report_bytes(r);
 }
 
-static void coll_table(struct ib_driver *d, const char *title, struct ib_figures *const *f,
-                       const char *figure, long from, long to)
+static void coll_print_table(struct ib_driver *d, const char *title, struct ib_figures *const *f,
+                             const char *figure, long from, long to)
 {
     struct ib_table *t = ib_table_open(
         d, title, "significantly less time for large messages with two rails, as for pairs of processes.");
@@ -95,7 +98,7 @@ static void coll_table(struct ib_driver *d, const char *title, struct ib_figures
     ib_table_close(t);
 }
 
-/* Runs the job with one rail and with two. */
+/* Runs the job with one rail and with two rails. */
 static void coll_run_both(struct ib_driver *d, struct ib_job job, const char *args, struct ib_figures **f)
 {
     job.hcas = SLOW_ONE;
@@ -106,7 +109,7 @@ static void coll_run_both(struct ib_driver *d, struct ib_job job, const char *ar
     f[1] = ib_run_job(d, &job, "%s", args);
 }
 
-static void coll_tables(struct ib_driver *d)
+static void coll_print_tables(struct ib_driver *d)
 {
     long from = 1 << 16, to = d->quick ? 1 << 16 : 1 << 20;
     char args[64];
@@ -114,16 +117,17 @@ static void coll_tables(struct ib_driver *d)
     for (int smp = 0; smp < 2; smp++) {
         struct ib_figures *f[2];
         coll_run_both(d, (struct ib_job){.topic = "coll", .ranks = smp ? 8 : 4, .nodes = 4}, args, f);
-        coll_table(d,
-                   smp ? "MPI_Bcast, 4 nodes, rails of 250 MB/s, two processes each [Liu04 fig. 8.12]"
-                       : "MPI_Bcast, 4 nodes, rails of 250 MB/s, one process each [Liu04 fig. 8.10]",
-                   f, "bcast", from, to);
-        coll_table(d,
-                   smp ? "MPI_Alltoall, bytes for each rank, 4 nodes, rails of 250 MB/s, two processes each "
-                         "[Liu04 fig. 8.13]"
-                       : "MPI_Alltoall, bytes for each rank, 4 nodes, rails of 250 MB/s, one process each "
-                         "[Liu04 fig. 8.11]",
-                   f, "alltoall", from, to);
+        coll_print_table(d,
+                         smp ? "MPI_Bcast, 4 nodes, rails of 250 MB/s, two processes each [Liu04 fig. 8.12]"
+                             : "MPI_Bcast, 4 nodes, rails of 250 MB/s, one process each [Liu04 fig. 8.10]",
+                         f, "bcast", from, to);
+        coll_print_table(
+            d,
+            smp ? "MPI_Alltoall, bytes for each rank, 4 nodes, rails of 250 MB/s, two processes each "
+                  "[Liu04 fig. 8.13]"
+                : "MPI_Alltoall, bytes for each rank, 4 nodes, rails of 250 MB/s, one process each "
+                  "[Liu04 fig. 8.11]",
+            f, "alltoall", from, to);
         ib_figures_free(f[0]);
         ib_figures_free(f[1]);
     }
@@ -132,14 +136,14 @@ static void coll_tables(struct ib_driver *d)
 const struct ib_topic rails_coll = {
     .name = "coll",
     .doc = "broadcast and all-to-all, 4 nodes (figs. 8.10-8.13)",
-    .rank = coll_rank,
-    .tables = coll_tables,
+    .rank = coll_run_rank,
+    .tables = coll_print_tables,
 };
 
 static const struct kernel *const kernels[] = {&kernel_is, &kernel_ft, &kernel_vis};
 enum { KERNELS = sizeof(kernels) / sizeof(kernels[0]) };
 
-static void kernels_rank(struct ib_rank *r)
+static void kernels_run_rank(struct ib_rank *r)
 {
     for (int k = 0; k < KERNELS; k++) {
         struct kernel_run run = {.comm = MPI_COMM_WORLD,
@@ -153,17 +157,17 @@ static void kernels_rank(struct ib_rank *r)
         r->bench.errors += r->bench.rank == 0 && !result.verified;
         ib_report_figure(r, IB_TIME, result.seconds * 1e3, "%s", kernels[k]->name);
     }
-    rails_report(r);
+    rails_report_bytes(r);
 }
 
-static void kernels_table(struct ib_driver *d, int ranks, const char *title)
+static void kernels_print_table(struct ib_driver *d, int ranks, const char *title)
 {
     struct ib_figures *f[3];
     char args[32];
     snprintf(args, sizeof(args), "class=%d", d->quick ? CLASS_S : CLASS_W);
     struct ib_job job = {.topic = "kernels", .ranks = ranks, .nodes = 4};
     coll_run_both(d, job, args, f);
-    job.settings = ""; /* links as fast as memory: what is left is mostly computing */
+    job.settings = ""; /* unlimited link rate: the time is mostly computing */
     f[2] = ib_run_job(d, &job, "%s", args);
     struct ib_table *t = ib_table_open(
         d, title,
@@ -195,12 +199,12 @@ static void kernels_table(struct ib_driver *d, int ranks, const char *title)
         ib_figures_free(f[i]);
 }
 
-static void kernels_tables(struct ib_driver *d)
+static void kernels_print_tables(struct ib_driver *d)
 {
-    kernels_table(
+    kernels_print_table(
         d, 4, "IS, FT and a visualisation, 4 nodes, rails of 250 MB/s, one process each [Liu04 fig. 8.14]");
     if (!d->quick)
-        kernels_table(
+        kernels_print_table(
             d, 8,
             "IS, FT and a visualisation, 4 nodes, rails of 250 MB/s, two processes each [Liu04 fig. 8.15]");
 }
@@ -208,6 +212,6 @@ static void kernels_tables(struct ib_driver *d)
 const struct ib_topic rails_kernels = {
     .name = "kernels",
     .doc = "the kernels IS and FT, a visualisation, 4 nodes (figs. 8.14-8.15)",
-    .rank = kernels_rank,
-    .tables = kernels_tables,
+    .rank = kernels_run_rank,
+    .tables = kernels_print_tables,
 };

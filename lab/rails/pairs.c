@@ -1,5 +1,5 @@
-/* pairs.c: one and two rails of 1 GB/s between two nodes: one process a node [Liu04 figs. 8.4-8.7], and two processes a
- * node, striping against binding [Liu04 figs. 8.8-8.9].
+/* pairs.c: one and two rails of 1 GB/s between two nodes: one process on each node [Liu04 figs. 8.4-8.7], and
+ * two processes on each node, striping compared with binding [Liu04 figs. 8.8-8.9].
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "rails.h"
@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const char *size_name(long bytes, char *out, size_t room)
+static const char *pairs_format_size(long bytes, char *out, size_t room)
 {
     if (bytes >= 1 << 20)
         snprintf(out, room, "%ldM", bytes >> 20);
@@ -22,10 +22,10 @@ struct kind {
     const char *title, *paper, *figure, *unit;
     long from, to;
     int digits;
-    double wanted; /* of two rails against one, at the largest size */
+    double wanted; /* the paper's gain of two rails over one at the largest size */
 };
 
-/* One row a size, one column a job, and the last against the first. */
+/* Prints one row for each size and one column for each job, and compares the last column with the first. */
 static void pairs_compare(struct ib_driver *d, const struct kind *k, struct ib_figures *const *f,
                           const char *const *names, int n)
 {
@@ -37,7 +37,7 @@ static void pairs_compare(struct ib_driver *d, const struct kind *k, struct ib_f
         ib_table_add_column(t, "%s, %s", names[i], k->unit);
     ib_table_add_column(t, "%s against %s", names[1], names[0]);
     for (long bytes = k->from; bytes <= k->to; bytes *= d->quick ? 16 : 4) {
-        ib_table_add_cell(t, "%s", size_name(bytes, name, sizeof(name)));
+        ib_table_add_cell(t, "%s", pairs_format_size(bytes, name, sizeof(name)));
         for (int i = 0; i < n; i++)
             ib_table_add_number(t, ib_find_figure(f[i], "%s.%ld", k->figure, bytes), k->digits);
         last = ib_find_figure(f[1], "%s.%ld", k->figure, bytes) /
@@ -53,7 +53,7 @@ static void pairs_compare(struct ib_driver *d, const struct kind *k, struct ib_f
     ib_table_close(t);
 }
 
-static void pairs_tables(struct ib_driver *d)
+static void pairs_print_tables(struct ib_driver *d)
 {
     long small = d->quick ? 64 : 4096, large = d->quick ? 1 << 18 : 4 << 20;
     int factor = d->quick ? 16 : 4;
@@ -85,11 +85,11 @@ static void pairs_tables(struct ib_driver *d)
 const struct ib_topic rails_pairs = {
     .name = "pairs",
     .doc = "one process a node: latency, bandwidth in one and both directions (figs. 8.4-8.7)",
-    .rank = rails_traffic,
-    .tables = pairs_tables,
+    .rank = rails_run_traffic,
+    .tables = pairs_print_tables,
 };
 
-static void smp_tables(struct ib_driver *d)
+static void smp_print_tables(struct ib_driver *d)
 {
     long large = d->quick ? 1 << 18 : 1 << 20;
     const struct kind kinds[] = {
@@ -117,8 +117,8 @@ static void smp_tables(struct ib_driver *d)
         ib_figures_free(f[i]);
 }
 
-/* Bound: each process has an adapter of its own, by its number on the node. */
-static void bind_process(struct ib_rank *r)
+/* Binding: each process uses the adapter with the number of its local rank. */
+static void smp_bind_process(struct ib_rank *r)
 {
     const char *local = getenv("FISHPLATE_LOCAL_RANK");
     if (ib_read_argument(r, "bind", 0) && local)
@@ -128,7 +128,7 @@ static void bind_process(struct ib_rank *r)
 const struct ib_topic rails_smp = {
     .name = "smp",
     .doc = "two processes a node: striping against binding (figs. 8.8-8.9)",
-    .before = bind_process,
-    .rank = rails_traffic,
-    .tables = smp_tables,
+    .before = smp_bind_process,
+    .rank = rails_run_traffic,
+    .tables = smp_print_tables,
 };

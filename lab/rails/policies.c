@@ -1,6 +1,7 @@
-/* policies.c: whole messages over two rails, by each policy of multiplexing [Liu04 8.2.4]; and the allocation of rails where an
- * adapter cannot send and receive at once at full speed [Coll01]: basic, local-dynamic, dynamic with reservation, hybrid, on
- * 4 nodes with 2 rails. The study at 32 to 128 nodes is `fishplate-lab sim rails`, with the same code.
+/* policies.c: whole messages over two rails, by each policy of multiplexing [Liu04 8.2.4]; allocation of
+ * rails if an adapter cannot send and receive at full speed at the same time [Coll01]: basic, local-dynamic,
+ * dynamic with reservation, hybrid, on 4 nodes with 2 rails. `fishplate-lab sim rails` runs the study for 32
+ * to 128 nodes with the same code.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "rails.h"
@@ -11,11 +12,11 @@
 /* ---- multiplexing ---- */
 
 static const char *const whole_policies[] = {"off", "turns", "shares", "window", "room"};
-static const char *const way_names[] = {"binding", "round robin", "weighted 4:1", "windows of 16",
-                                        "256K each"};
+static const char *const policy_names[] = {"binding", "round robin", "weighted 4:1", "windows of 16",
+                                           "256K each"};
 enum { WHOLE_POLICIES = sizeof(whole_policies) / sizeof(whole_policies[0]) };
 
-static void whole_tables(struct ib_driver *d)
+static void whole_print_tables(struct ib_driver *d)
 {
     long from = 1 << 16, to = d->quick ? 1 << 18 : 1 << 20;
     struct ib_figures *f[WHOLE_POLICIES];
@@ -30,7 +31,7 @@ static void whole_tables(struct ib_driver *d)
         struct ib_job job = {
             .topic = "whole", .ranks = 2, .nodes = 2, .settings = settings, .hcas = RAILS_ODD};
         f[w] = ib_run_job(d, &job, "from=%ld to=%ld latency=0 bibw=0", from, to);
-        ib_table_add_column(t, "%s, MB/s", way_names[w]);
+        ib_table_add_column(t, "%s, MB/s", policy_names[w]);
     }
     for (long bytes = from; bytes <= to; bytes *= 4) {
         ib_table_add_cell(t, "%ldK", bytes >> 10);
@@ -38,8 +39,8 @@ static void whole_tables(struct ib_driver *d)
             ib_table_add_number(t, ib_find_figure(f[w], "bw.%ld", bytes), 0);
     }
     ib_table_add_remark(t, "the second rail carried %.0f, %.0f, %.0f, %.0f and %.0f %% of the bytes.",
-                        rails_second(f[0]), rails_second(f[1]), rails_second(f[2]), rails_second(f[3]),
-                        rails_second(f[4]));
+                        rails_second_share(f[0]), rails_second_share(f[1]), rails_second_share(f[2]),
+                        rails_second_share(f[3]), rails_second_share(f[4]));
     ib_table_close(t);
     for (int w = 0; w < WHOLE_POLICIES; w++)
         ib_figures_free(f[w]);
@@ -48,16 +49,16 @@ static void whole_tables(struct ib_driver *d)
 const struct ib_topic rails_whole = {
     .name = "whole",
     .doc = "whole messages over two rails: binding, round robin, weighted, windows",
-    .rank = rails_traffic,
-    .tables = whole_tables,
+    .rank = rails_run_traffic,
+    .tables = whole_print_tables,
 };
 
 /* ---- allocation ---- */
 
 enum { STEPS_MAX = 4096, FLIGHT = 4, RANKS = 4 };
 
-/* The destination of each rank's message in each step; every rank computes it for all. */
-static int policies_destination(unsigned *dice, int rank, int size)
+/* Random destination of a rank's message in each step; every rank computes the destinations of all ranks. */
+static int alloc_random_destination(unsigned *dice, int rank, int size)
 {
     *dice = *dice * 1664525u + 1013904223u;
     int to = (int)((*dice >> 16) % (unsigned)(size - 1));
@@ -69,13 +70,13 @@ struct step {
     int count;
 };
 
-static void begin_step(struct ib_rank *r, struct step *s, unsigned *dice, int bytes, const char *out,
-                       char *in)
+static void alloc_begin_step(struct ib_rank *r, struct step *s, unsigned *dice, int bytes, const char *out,
+                             char *in)
 {
     int size = r->bench.size, me = r->bench.rank, to[RANKS];
     s->count = 0;
     for (int k = 0; k < size; k++)
-        to[k] = policies_destination(dice, k, size);
+        to[k] = alloc_random_destination(dice, k, size);
     for (int k = 0; k < size; k++)
         if (to[k] == me)
             MPI_Irecv(in + (size_t)k * (size_t)bytes, bytes, MPI_BYTE, k, 0, MPI_COMM_WORLD,
@@ -83,8 +84,8 @@ static void begin_step(struct ib_rank *r, struct step *s, unsigned *dice, int by
     MPI_Isend(out, bytes, MPI_BYTE, to[me], 0, MPI_COMM_WORLD, &s->requests[s->count++]);
 }
 
-/* All send to random others, a few messages at a time. */
-static double random_traffic(struct ib_rank *r, int bytes, int steps, const char *out, char *in)
+/* Every rank sends to random other ranks, a few messages at a time. */
+static double alloc_time_random_traffic(struct ib_rank *r, int bytes, int steps, const char *out, char *in)
 {
     struct step flight[FLIGHT] = {0};
     unsigned dice = 7;
@@ -96,20 +97,20 @@ static double random_traffic(struct ib_rank *r, int bytes, int steps, const char
         MPI_Waitall(s->count, s->requests, MPI_STATUSES_IGNORE);
         s->count = 0;
         if (i < steps)
-            begin_step(r, s, &dice, bytes, out, in + (size_t)(i % FLIGHT) * part);
+            alloc_begin_step(r, s, &dice, bytes, out, in + (size_t)(i % FLIGHT) * part);
     }
     MPI_Barrier(MPI_COMM_WORLD);
     double seconds = MPI_Wtime() - start;
     return (double)bytes * steps * r->bench.size / seconds / 1e6;
 }
 
-static void check_last(struct ib_rank *r, int bytes, int steps, const char *in)
+static void alloc_check_last_step(struct ib_rank *r, int bytes, int steps, const char *in)
 {
     unsigned dice = 7;
     int size = r->bench.size, from[FLIGHT][RANKS] = {{0}};
     for (int i = 0; i < steps; i++)
         for (int k = 0; k < size; k++)
-            from[i % FLIGHT][k] |= policies_destination(&dice, k, size) == r->bench.rank;
+            from[i % FLIGHT][k] |= alloc_random_destination(&dice, k, size) == r->bench.rank;
     for (int i = 0; i < FLIGHT; i++)
         for (int k = 0; k < size; k++)
             if (from[i][k])
@@ -117,7 +118,7 @@ static void check_last(struct ib_rank *r, int bytes, int steps, const char *in)
                                                (size_t)bytes, (unsigned)k);
 }
 
-static void alloc_rank(struct ib_rank *r)
+static void alloc_run_rank(struct ib_rank *r)
 {
     long from = ib_read_argument(r, "from", 1 << 16), to = ib_read_argument(r, "to", 1 << 20),
          total = ib_read_argument(r, "total", 64 << 20);
@@ -125,11 +126,12 @@ static void alloc_rank(struct ib_rank *r)
     bench_fill(out, (size_t)to, (unsigned)r->bench.rank);
     for (long bytes = from; bytes <= to; bytes *= 4) {
         int steps = (int)(total / bytes / r->bench.size);
-        random_traffic(r, (int)bytes, steps / 4 + 4, out, in); /* joins the rails */
+        alloc_time_random_traffic(r, (int)bytes, steps / 4 + 4, out,
+                                  in); /* connects the rails before the measurement */
         double frames = ib_counter("ib_reserve_frames"), answers = ib_counter("ib_reserve_answers"),
                ns = ib_counter("ib_reserve_answer_ns");
-        double rate = random_traffic(r, (int)bytes, steps, out, in);
-        check_last(r, (int)bytes, steps, in);
+        double rate = alloc_time_random_traffic(r, (int)bytes, steps, out, in);
+        alloc_check_last_step(r, (int)bytes, steps, in);
         frames = ib_sum_over_ranks(r, ib_counter("ib_reserve_frames") - frames) / steps / r->bench.size;
         ib_report_figure(r, IB_RATE, rate, "rate.%ld", bytes);
         answers = ib_sum_over_ranks(r, ib_counter("ib_reserve_answers") - answers);
@@ -139,10 +141,10 @@ static void alloc_rank(struct ib_rank *r)
     }
     free(in);
     free(out);
-    rails_report(r);
+    rails_report_bytes(r);
 }
 
-static void alloc_tables(struct ib_driver *d)
+static void alloc_print_tables(struct ib_driver *d)
 {
     static const char *const policies[] = {"even", "basic", "local", "dynamic", "hybrid"};
     static const char *const names[] = {"all rails", "basic", "local-dynamic", "dynamic", "hybrid"};
@@ -192,6 +194,6 @@ static void alloc_tables(struct ib_driver *d)
 const struct ib_topic rails_alloc = {
     .name = "alloc",
     .doc = "reserved rails, 4 nodes: basic, local-dynamic, dynamic, hybrid (Coll 2001)",
-    .rank = alloc_rank,
-    .tables = alloc_tables,
+    .rank = alloc_run_rank,
+    .tables = alloc_print_tables,
 };

@@ -1,4 +1,4 @@
-/* rails.c: the command: help, the list of topics, and what the topics share.
+/* rails.c: the command `fishplate-lab rails`: help, list of topics, and functions that the topics share.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "rails.h"
@@ -36,8 +36,8 @@ static void print_usage(void)
            "nodes\n");
 }
 
-/* Does this library divide messages among rails at all? */
-static bool has_rails(void)
+/* Whether this library divides messages among rails. */
+static bool library_has_rails(void)
 {
     int provided, index;
     MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
@@ -46,7 +46,7 @@ static bool has_rails(void)
     return there;
 }
 
-double rails_second(const struct ib_figures *f)
+double rails_second_share(const struct ib_figures *f)
 {
     double first = ib_find_figure(f, "rail.0"), second = ib_find_figure(f, "rail.1");
     return first >= 0 && second > 0 ? 100 * second / (first + second) : 0;
@@ -54,14 +54,14 @@ double rails_second(const struct ib_figures *f)
 
 void rails_print_used(struct ib_table *t, const struct ib_figures *two)
 {
-    double share = rails_second(two);
+    double share = rails_second_share(two);
     if (share > 0)
         ib_table_add_remark(t, "%.0f %% of what was striped went over the second rail.", share);
     else
         ib_table_add_remark(t, "the second rail carried no data: the column for two rails shows one rail.");
 }
 
-void rails_report(struct ib_rank *r)
+void rails_report_bytes(struct ib_rank *r)
 {
     for (int i = 0; i < 2; i++) {
         double bytes = ib_counter(i ? "ib_rail1_bytes" : "ib_rail0_bytes");
@@ -75,7 +75,7 @@ int bench_rails_main(void (*draw)(const struct ib_curves *c, FILE *out), int arg
     struct ib_driver d = {.draw = draw};
     bool runs_anyhow = argc > 1 && (strcmp(argv[1], "rank") == 0 || strcmp(argv[1], "--help") == 0 ||
                                     strcmp(argv[1], "-h") == 0);
-    if (!runs_anyhow && !has_rails()) {
+    if (!runs_anyhow && !library_has_rails()) {
         fprintf(stderr, "fishplate-lab rails: this library uses one rail: it has no setting "
                         "FISHPLATE_IB_STRIPE, and there is "
                         "nothing to compare.\n");

@@ -1,6 +1,6 @@
-/* stream.c: a stream of messages over two rails of 1 GB/s, measured every 0.1 s: while a second program takes half of a
- * rail for a while [Liu04 fig. 8.19], and while a rail fails and comes back. The receiver counts the bytes and checks
- * those of every message.
+/* stream.c: a stream of messages over two rails of 1 GB/s, measured in intervals of 0.1 s: while a second
+ * program uses half of a rail for some time [Liu04 fig. 8.19], and while a rail fails and recovers. The
+ * receiver counts the bytes and checks every message.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -15,13 +15,14 @@
 enum { WINDOW = 8, WINDOW_MAX = 32, SLOTS = 40, STOP = 1 };
 static const double slot = 0.1;
 
-/* Messages have one of two contents in turn, so that what an earlier one left in a buffer does not pass for the next. */
+/* Messages alternate between two contents, so that the content of an earlier message in the buffer is
+ * detected as an error. */
 struct stream {
     int peer;
     bool sends;
     size_t bytes;
     unsigned window;
-    double rate; /* bytes a second that the sender keeps to; 0: as fast as it goes */
+    double rate; /* limit of the sender in bytes per second; 0: no limit */
     char *content[2], *buffer[WINDOW_MAX];
     MPI_Request request[WINDOW_MAX];
     double start, end;
@@ -55,13 +56,14 @@ static long stream_find_difference(const struct stream *s, const char *buffer, c
     return wrong;
 }
 
-static void wait_until(double when)
+static void stream_wait_until(double when)
 {
     while (MPI_Wtime() < when)
         usleep(200);
 }
 
-/* Until the time is over; then a window of messages with another tag. `done` hears of every message. */
+/* Sends until the end time, then a window of messages with another tag. `done` is called for every
+ * message. */
 static void send_stream(struct stream *s, void (*done)(void *ctx, double at, size_t bytes), void *ctx)
 {
     unsigned i = 0, stops = 0;
@@ -72,7 +74,7 @@ static void send_stream(struct stream *s, void (*done)(void *ctx, double at, siz
         MPI_Request *request = &s->request[i % s->window];
         MPI_Wait(request, MPI_STATUS_IGNORE);
         if (s->rate > 0)
-            wait_until(began + (double)i * (double)s->bytes / s->rate);
+            stream_wait_until(began + (double)i * (double)s->bytes / s->rate);
         bool over = MPI_Wtime() >= s->end;
         stops += over;
         MPI_Isend(s->content[i / s->window % 2], (int)s->bytes, MPI_BYTE, s->peer, over ? STOP : 0,
@@ -83,7 +85,7 @@ static void send_stream(struct stream *s, void (*done)(void *ctx, double at, siz
     MPI_Waitall((int)s->window, s->request, MPI_STATUSES_IGNORE);
 }
 
-/* Returns how many bytes were not what was sent. */
+/* Returns the number of bytes that differ from what was sent. */
 static long receive_stream(struct stream *s, void (*done)(void *ctx, double at, size_t bytes), void *ctx)
 {
     long wrong = 0;
@@ -120,7 +122,7 @@ struct slots {
     double bytes[SLOTS];
 };
 
-static void count_slot(void *ctx, double at, size_t bytes)
+static void slots_add_bytes(void *ctx, double at, size_t bytes)
 {
     struct slots *s = ctx;
     int i = (int)(at / slot);
@@ -128,8 +130,8 @@ static void count_slot(void *ctx, double at, size_t bytes)
         s->bytes[i] += (double)bytes;
 }
 
-/* The ports of the second adapter, on both nodes, by the tool beside this program. */
-static void second_rail(const char *state)
+/* Sets the state of the second adapter's ports on both nodes, by the tool in the folder of this program. */
+static void stream_set_second_rail(const char *state)
 {
     char program[PATH_MAX], command[PATH_MAX + 64];
     ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
@@ -143,25 +145,25 @@ static void second_rail(const char *state)
 
 struct events {
     struct slots slots;
-    double down, up; /* when the sender changes the port; 0: never */
+    double down, up; /* seconds at which the sender changes the port; 0: never */
 };
 
-static void sender_done(void *ctx, double at, size_t bytes)
+static void stream_sender_done(void *ctx, double at, size_t bytes)
 {
     struct events *e = ctx;
-    count_slot(&e->slots, at, bytes);
+    slots_add_bytes(&e->slots, at, bytes);
     if (e->down > 0 && at >= e->down) {
-        second_rail("down");
+        stream_set_second_rail("down");
         e->down = 0;
     } else if (e->down <= 0 && e->up > 0 && at >= e->up) {
-        second_rail("up");
+        stream_set_second_rail("up");
         e->up = 0;
     }
 }
 
-/* Ranks 0 and 1 are the measured program; ranks 2 and 3, if there are any, the second one. Times are in tenths of a second
- * from the start. */
-static void stream_rank(struct ib_rank *r)
+/* Ranks 0 and 1 are the measured program; ranks 2 and 3, if present, are the second program. Times are in
+ * tenths of a second from the start. */
+static void stream_run_rank(struct ib_rank *r)
 {
     struct stream s;
     struct events e = {.down = (double)ib_read_argument(r, "down", 0) * slot,
@@ -178,11 +180,11 @@ static void stream_rank(struct ib_rank *r)
     s.end = s.start + slots * slot;
     if (rank >= 2) {
         s.end = s.start + until;
-        s.rate = 125e6; /* half of its rail */
-        wait_until(s.start + from);
+        s.rate = 125e6; /* half of the rail's rate */
+        stream_wait_until(s.start + from);
         r->bench.errors += run_stream(&s, NULL, NULL);
     } else {
-        r->bench.errors += run_stream(&s, rank == 0 ? sender_done : count_slot, &e);
+        r->bench.errors += run_stream(&s, rank == 0 ? stream_sender_done : slots_add_bytes, &e);
     }
     if (rank == 1)
         MPI_Send(e.slots.bytes, SLOTS, MPI_DOUBLE, 0, 9, MPI_COMM_WORLD);
@@ -191,11 +193,11 @@ static void stream_rank(struct ib_rank *r)
     for (int i = 0; i < slots && i < SLOTS; i++)
         ib_report_figure(r, IB_COUNT, e.slots.bytes[i] / slot / 1e6, "slot.%d", i);
     close_stream(&s);
-    rails_report(r);
+    rails_report_bytes(r);
 }
 
-/* The second program has the second rail alone. */
-static void second_program(struct ib_rank *r)
+/* The second program uses only the second rail. */
+static void stream_run_second_program(struct ib_rank *r)
 {
     const char *rank = getenv("FISHPLATE_WORLD_RANK");
     (void)r;
@@ -211,8 +213,8 @@ static double stream_mean(const struct ib_figures *f, int from, int to)
     return to > from ? sum / (to - from) : NAN;
 }
 
-/* Seconds after slot `at` until the bandwidth is back at nine tenths of what it was before. */
-static double back_after(const struct ib_figures *f, int at, int slots, double before)
+/* Seconds after slot `at` until the bandwidth is back at 90 % of `before`. */
+static double stream_recovery_seconds(const struct ib_figures *f, int at, int slots, double before)
 {
     for (int i = at; i < slots; i++)
         if (ib_find_figure(f, "slot.%d", i) >= 0.9 * before)
@@ -220,7 +222,7 @@ static double back_after(const struct ib_figures *f, int at, int slots, double b
     return NAN;
 }
 
-static void fill_curve(struct ib_curves *c, const struct ib_figures *f, const char *name, int slots)
+static void stream_fill_curve(struct ib_curves *c, const struct ib_figures *f, const char *name, int slots)
 {
     c->points = slots;
     for (int i = 0; i < slots; i++) {
@@ -230,8 +232,8 @@ static void fill_curve(struct ib_curves *c, const struct ib_figures *f, const ch
     c->name[c->lines++] = name;
 }
 
-/* Slow rails: four processes share two cores, and the rails must be the bottleneck all the same. */
-static void shared_tables(struct ib_driver *d)
+/* Slow rails, so that they stay the bottleneck although four processes share two cores. */
+static void shared_print_tables(struct ib_driver *d)
 {
     int slots = d->quick ? 12 : 30, from = slots / 3, until = 2 * slots / 3;
     static const char *const policies[] = {STRIPE_EVEN, STRIPE_ADAPTIVE};
@@ -264,8 +266,8 @@ static void shared_tables(struct ib_driver *d)
         ib_table_add_number(t, before, 0);
         ib_table_add_number(t, stream_mean(f[w], from + 2, until), 0);
         ib_table_add_number(t, stream_mean(f[w], until + (slots - until) / 2, slots - 1), 0);
-        ib_table_add_number(t, back_after(f[w], until, slots, before), 1);
-        fill_curve(&c, f[w], names[w], slots);
+        ib_table_add_number(t, stream_recovery_seconds(f[w], until, slots, before), 1);
+        stream_fill_curve(&c, f[w], names[w], slots);
     }
     ib_table_add_remark(
         t, "the second program runs from %.1f to %.1f s; the aim: what is left meanwhile, back within 0.3 s.",
@@ -280,19 +282,19 @@ static void shared_tables(struct ib_driver *d)
 const struct ib_topic rails_shared = {
     .name = "shared",
     .doc = "bandwidth every 0.1 s while a second program takes half of a rail (fig. 8.19)",
-    .before = second_program,
-    .rank = stream_rank,
-    .tables = shared_tables,
+    .before = stream_run_second_program,
+    .rank = stream_run_rank,
+    .tables = shared_print_tables,
 };
 
-static void loss_tables(struct ib_driver *d)
+static void loss_print_tables(struct ib_driver *d)
 {
     int slots = d->quick ? 15 : 36, down = slots / 3, up = 2 * slots / 3;
     struct ib_curves c = {.id = "loss",
                           .title = "Bandwidth of 4 MiB messages while a rail is away",
                           .x_name = "seconds",
                           .y_name = "MB/s"};
-    /* Acknowledgements are waited for 4 ms: how soon a loss is noticed is a setting of the adapter. */
+    /* The acknowledgement timeout is 4 ms, a setting of the adapter, after which a loss is detected. */
     struct ib_job job = {.topic = "loss",
                          .ranks = 2,
                          .nodes = 2,
@@ -319,7 +321,7 @@ static void loss_tables(struct ib_driver *d)
             down * slot, up * slot);
     rails_print_used(t, f);
     ib_table_close(t);
-    fill_curve(&c, f, "two rails, adaptive", slots);
+    stream_fill_curve(&c, f, "two rails, adaptive", slots);
     ib_draw_curves(d, &c);
     ib_figures_free(f);
 }
@@ -327,6 +329,6 @@ static void loss_tables(struct ib_driver *d)
 const struct ib_topic rails_loss = {
     .name = "loss",
     .doc = "bandwidth every 0.1 s while a rail is taken away and comes back",
-    .rank = stream_rank,
-    .tables = loss_tables,
+    .rank = stream_run_rank,
+    .tables = loss_print_tables,
 };

@@ -1,6 +1,6 @@
-/* traffic.c: what the ranks of most topics do: pairs exchange messages, one half of the ranks on each of two nodes, and
- * each rank with its mirror image there. Latency, bandwidth one way (with two pairs the senders are on different nodes, as
- * in the paper), and both directions at once.
+/* traffic.c: the ranks' part of most topics: pairs exchange messages, half of the ranks on each of two nodes,
+ * each rank with its counterpart on the other node. Latency, bandwidth in one direction (with two pairs the
+ * senders are on different nodes, as in the paper), and in both directions at the same time.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "rails.h"
@@ -16,7 +16,7 @@ struct traffic {
     MPI_Request requests[2 * WINDOW_MAX];
 };
 
-static void ping_pong(void *arg, int n)
+static void traffic_ping_pong(void *arg, int n)
 {
     struct traffic *t = arg;
     for (int i = 0; i < n; i++) {
@@ -49,7 +49,7 @@ static void traffic_stream(void *arg, int n)
     }
 }
 
-/* Runs the traffic for a while, so that adaptive stripes settle, and then measures it. */
+/* Runs the traffic once, so that adaptive stripes settle, and then measures it. */
 static double traffic_best_time(struct ib_rank *r, struct traffic *t, void (*fn)(void *arg, int n))
 {
     struct bench_stats s = {0};
@@ -60,7 +60,7 @@ static double traffic_best_time(struct ib_rank *r, struct traffic *t, void (*fn)
     return s.min;
 }
 
-static void one_size(struct ib_rank *r, struct traffic *t)
+static void traffic_measure_size(struct ib_rank *r, struct traffic *t)
 {
     int half = r->bench.size / 2;
     bool first = r->bench.rank < half;
@@ -68,7 +68,8 @@ static void one_size(struct ib_rank *r, struct traffic *t)
     if (ib_read_argument(r, "latency", 1)) {
         t->sends = first;
         t->receives = true;
-        ib_report_figure(r, IB_TIME, traffic_best_time(r, t, ping_pong) / 2 * 1e6, "latency.%d", t->bytes);
+        ib_report_figure(r, IB_TIME, traffic_best_time(r, t, traffic_ping_pong) / 2 * 1e6, "latency.%d",
+                         t->bytes);
     }
     if (ib_read_argument(r, "bw", 1)) {
         t->sends = (r->bench.rank % half) % 2 == 0 ? first : !first;
@@ -83,8 +84,8 @@ static void one_size(struct ib_rank *r, struct traffic *t)
     }
 }
 
-/* from=, to=, factor= sizes; latency=0, bw=0 and bibw=0 leave those out. */
-void rails_traffic(struct ib_rank *r)
+/* Arguments: from=, to=, factor= of the sizes; latency=0, bw=0 and bibw=0 omit a measurement. */
+void rails_run_traffic(struct ib_rank *r)
 {
     int half = r->bench.size / 2;
     long from = ib_read_argument(r, "from", 4), to = ib_read_argument(r, "to", 1 << 20),
@@ -96,9 +97,9 @@ void rails_traffic(struct ib_rank *r)
     for (long bytes = from; bytes <= to; bytes *= factor) {
         t.bytes = (int)bytes;
         t.window = bytes * WINDOW_MAX <= FLIGHT ? WINDOW_MAX : (int)(FLIGHT / bytes);
-        one_size(r, &t);
+        traffic_measure_size(r, &t);
     }
     free(t.in);
     free(t.out);
-    rails_report(r);
+    rails_report_bytes(r);
 }

@@ -1,5 +1,6 @@
-/* unequal.c: rails of 1 GB/s and 250 MB/s: even stripes, weights of 4:1, adaptive stripes, and the best fixed weights that
- * a search finds [Liu04 figs. 8.16-8.17]; both directions at once, with a bus of 1 GB/s behind each adapter [Liu04 fig. 8.18].
+/* unequal.c: rails of 1 GB/s and 250 MB/s: even stripes, weights of 4:1, adaptive stripes, and the best fixed
+ * weights found by search [Liu04 figs. 8.16-8.17]; both directions at the same time, with a bus of 1 GB/s at
+ * each adapter [Liu04 fig. 8.18].
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "rails.h"
@@ -14,12 +15,12 @@ static const char *const names[POLICIES] = {"even", "weights 4:1", "adaptive"};
 static const char *const fixed[] = {"1,1", "3,2", "2,1", "3,1", "7,2", "4,1", "9,2", "6,1", "9,1"};
 enum { NFIXED = sizeof(fixed) / sizeof(fixed[0]) };
 
-static struct ib_job job_of(const char *hcas, const char *settings)
+static struct ib_job unequal_job(const char *hcas, const char *settings)
 {
     return (struct ib_job){.topic = "unequal", .ranks = 2, .nodes = 2, .settings = settings, .hcas = hcas};
 }
 
-/* The weights with the highest figure at one size. */
+/* Finds the weights with the highest figure at one size. */
 static double unequal_search(struct ib_driver *d, const char *hcas, const char *figure, long bytes,
                              const char **best)
 {
@@ -28,7 +29,7 @@ static double unequal_search(struct ib_driver *d, const char *hcas, const char *
     for (int i = 0; i < NFIXED; i += d->quick ? 2 : 1) {
         char settings[128];
         snprintf(settings, sizeof(settings), STRIPE_WEIGHTED "%s", fixed[i]);
-        struct ib_job job = job_of(hcas, settings);
+        struct ib_job job = unequal_job(hcas, settings);
         struct ib_figures *f = ib_run_job(d, &job, "from=%ld to=%ld latency=0 %s", bytes, bytes, others);
         double value = ib_find_figure(f, "%s.%ld", figure, bytes);
         if (!(value <= most)) {
@@ -74,14 +75,14 @@ static void unequal_print_table(struct ib_driver *d, const char *title, const ch
     ib_table_close(t);
 }
 
-static void unequal_tables(struct ib_driver *d)
+static void unequal_print_tables(struct ib_driver *d)
 {
     static const char *const with_bus = RAILS_ODD ",bus=1GB/s";
     long to = d->quick ? 1 << 20 : 4 << 20;
     const char *weights = "", *weights_bus = "";
     struct ib_figures *f[POLICIES], *b[POLICIES];
     for (int w = 0; w < POLICIES; w++) {
-        struct ib_job plain = job_of(RAILS_ODD, policies[w]), bus = job_of(with_bus, policies[w]);
+        struct ib_job plain = unequal_job(RAILS_ODD, policies[w]), bus = unequal_job(with_bus, policies[w]);
         f[w] = ib_run_job(d, &plain, "from=65536 to=%ld bibw=0", to);
         b[w] = ib_run_job(d, &bus, "from=65536 to=%ld latency=0 bw=0", to);
     }
@@ -106,6 +107,6 @@ static void unequal_tables(struct ib_driver *d)
 const struct ib_topic rails_unequal = {
     .name = "unequal",
     .doc = "rails of 1 GB/s and 250 MB/s: even, weighted, adaptive (figs. 8.16-8.18)",
-    .rank = rails_traffic,
-    .tables = unequal_tables,
+    .rank = rails_run_traffic,
+    .tables = unequal_print_tables,
 };

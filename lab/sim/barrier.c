@@ -1,12 +1,13 @@
-/* barrier.c: the barrier that switches count [Hoefler05 3.4]: every node reports its arrival to its switch, and the top switch releases all.
- * The processors do what they do for any message: start one, take one.
+/* barrier.c: the barrier that switches count [Hoefler05 3.4]: every node reports its arrival to its switch,
+ * and the top switch releases all nodes. A processor spends the time of any message: one to send, one to
+ * receive.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "barrier.h"
 
 #include <stdlib.h>
 
-enum { EVENT_COMES = EVENT_OTHER };
+enum { EVENT_ARRIVES = EVENT_OTHER };
 
 struct gathering {
     struct network net;
@@ -17,7 +18,7 @@ struct gathering {
 
 static void on_arrived(void *ctx, uint32_t message)
 {
-    (void)ctx, (void)message; /* there are no messages but the barrier's own */
+    (void)ctx, (void)message; /* the barrier sends no messages of other kinds */
 }
 
 static void on_delivered(void *ctx, uint32_t message, uint32_t node)
@@ -30,13 +31,13 @@ static void on_delivered(void *ctx, uint32_t message, uint32_t node)
     g->left--;
 }
 
-static void on_comes(void *ctx, const struct event *e)
+static void on_node_arrives(void *ctx, const struct event *e)
 {
     struct gathering *g = ctx;
     network_barrier(&g->net, e->what, 0);
 }
 
-void barrier_in_switches(const struct machine *m, uint32_t nodes, struct job_report *out)
+void barrier_simulate_switches(const struct machine *m, uint32_t nodes, struct job_report *out)
 {
     struct gathering *g = calloc(1, sizeof(*g));
     *out = (struct job_report){.failed = "memory ran out"};
@@ -46,12 +47,12 @@ void barrier_in_switches(const struct machine *m, uint32_t nodes, struct job_rep
     }
     g->net.arrived = on_arrived;
     g->net.delivered = on_delivered;
-    g->net.other = on_comes;
+    g->net.other = on_node_arrives;
     g->net.ctx = g;
     g->receive_ns = m->receive_ns;
     g->left = nodes;
     for (uint32_t i = 0; i < nodes; i++)
-        event_put(&g->net.events, (sim_time)(m->send_ns * SIM_NS + 0.5), EVENT_COMES, i);
+        event_insert(&g->net.events, (sim_time)(m->send_ns * SIM_NS + 0.5), EVENT_ARRIVES, i);
     network_run(&g->net);
     if (!g->net.failed && g->left == 0)
         *out = (struct job_report){.us = (double)g->last / SIM_NS / 1000,

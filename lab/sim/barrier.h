@@ -1,4 +1,4 @@
-/* barrier.h: a barrier by the switches' own logic, beside those of messages.
+/* barrier.h: simulation of a barrier that the switches' own logic counts.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_SIM_BARRIER_H
@@ -7,6 +7,6 @@
 #include "job.h"
 
 /* Simulates the barrier in the switches with one rank on each node. */
-void barrier_in_switches(const struct machine *m, uint32_t nodes, struct job_report *out);
+void barrier_simulate_switches(const struct machine *m, uint32_t nodes, struct job_report *out);
 
 #endif

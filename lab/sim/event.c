@@ -1,10 +1,10 @@
-/* event.c: a queue for times that never run backwards, in constant time however many events there are.
- *
- * A time is written in digits of 6 bits. An event lies at the level of the highest digit in which its time differs from `base`,
- * in the slot of that digit. The lowest level has only one time in each slot. When it is empty, the first slot of the next
- * level that is not becomes the new base, and its events move down, in their order; so events of one time, which always
- * share a slot, keep the order in which they were put in. An event moves once for each digit at most, usually two or three
- * times; a heap of a hundred thousand would touch as many cache lines for each event as it has levels.
+/* event.c: a queue of events for times that never run backwards, in constant time for any number of events. A
+ * time is written in digits of 6 bits. An event lies at the level of the highest digit in which its time
+ * differs from `base`, in the slot of that digit. A slot of the lowest level holds a single time. When the
+ * lowest level is empty, the first non-empty slot of the next level becomes the new base, and its events move
+ * down in order; events of the same time share a slot at every level and so keep the order in which they were
+ * inserted. An event moves at most once for each digit, usually two or three times; a heap of a hundred
+ * thousand events would access as many cache lines for each event as it has levels.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "event.h"
@@ -38,7 +38,7 @@ static void chunk_free(struct event_queue *q, struct event_chunk *c)
     q->spare = c;
 }
 
-static int level_of(const struct event_queue *q, sim_time at)
+static int event_level(const struct event_queue *q, sim_time at)
 {
     uint64_t differs = (uint64_t)(at ^ q->base);
     return differs ? (63 - __builtin_clzll(differs)) / EVENT_DIGIT : 0;
@@ -46,7 +46,7 @@ static int level_of(const struct event_queue *q, sim_time at)
 
 static bool event_place(struct event_queue *q, const struct event *e)
 {
-    int level = level_of(q, e->at);
+    int level = event_level(q, e->at);
     unsigned digit = (unsigned)(e->at >> (level * EVENT_DIGIT)) % EVENT_SLOTS;
     struct event_slot *s = &q->slots[level][digit];
     if (!s->last || s->last->end == CHUNK_EVENTS) {
@@ -64,7 +64,7 @@ static bool event_place(struct event_queue *q, const struct event *e)
     return true;
 }
 
-bool event_put(struct event_queue *q, sim_time at, uint32_t kind, uint32_t what)
+bool event_insert(struct event_queue *q, sim_time at, uint32_t kind, uint32_t what)
 {
     struct event e = {at < q->base ? q->base : at, kind, what};
     if (!event_place(q, &e))
@@ -73,7 +73,7 @@ bool event_put(struct event_queue *q, sim_time at, uint32_t kind, uint32_t what)
     return true;
 }
 
-/* The slot's first event; it is not empty. */
+/* Removes the first event of a slot that is not empty. */
 static struct event event_slot_pop(struct event_queue *q, int level, unsigned digit)
 {
     struct event_slot *s = &q->slots[level][digit];
@@ -90,8 +90,8 @@ static struct event event_slot_pop(struct event_queue *q, int level, unsigned di
     return e;
 }
 
-/* The slot's time becomes the base, and its events move to lower levels. */
-static void slot_open(struct event_queue *q, int level, unsigned digit)
+/* Makes the slot's time the base and moves its events to lower levels. */
+static void event_slot_open(struct event_queue *q, int level, unsigned digit)
 {
     struct event_slot *s = &q->slots[level][digit];
     struct event_chunk *c = s->first;
@@ -115,7 +115,7 @@ static void slot_open(struct event_queue *q, int level, unsigned digit)
     }
 }
 
-static bool is_alone(const struct event_slot *s)
+static bool slot_has_one_event(const struct event_slot *s)
 {
     return s->first == s->last && s->first->end - s->first->begin == 1;
 }
@@ -127,8 +127,8 @@ bool event_pop(struct event_queue *q, struct event *out)
         while (!q->used[level])
             level++;
         unsigned digit = (unsigned)__builtin_ctzll(q->used[level]);
-        if (level > 0 && !is_alone(&q->slots[level][digit])) {
-            slot_open(q, level, digit);
+        if (level > 0 && !slot_has_one_event(&q->slots[level][digit])) {
+            event_slot_open(q, level, digit);
             continue;
         }
         *out = event_slot_pop(q, level, digit);

@@ -1,6 +1,6 @@
-/* event.h: what will happen when: a queue of events by time. Events of the same time come out in the order in which they were
- * put in, so a run depends on nothing but its input. Time does not run backwards: nothing is put in before the event that
- * was taken last.
+/* event.h: a queue of future events, ordered by time. Events of the same time are returned in the order in
+ * which they were inserted, so a run depends only on its input. Time does not run backwards: no event is
+ * inserted before the time of the event that was removed last.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_SIM_EVENT_H
@@ -10,21 +10,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Picoseconds: whole numbers, so that no machine rounds differently. 100 days fit. */
+/* Picoseconds as whole numbers, so that rounding is the same on all machines. The range is 100 days. */
 typedef int64_t sim_time;
 #define SIM_NS INT64_C(1000)
 #define SIM_US INT64_C(1000000)
 
 struct event {
     sim_time at;
-    uint32_t kind; /* belongs to who put it in */
-    uint32_t what; /* index of the link, packet, message or rank it is for */
+    uint32_t kind; /* meaning defined by the caller of event_insert */
+    uint32_t what; /* index of the link, packet, message or rank of the event */
 };
 
 enum { EVENT_DIGIT = 6, EVENT_SLOTS = 1 << EVENT_DIGIT, EVENT_LEVELS = (63 + EVENT_DIGIT - 1) / EVENT_DIGIT };
 
-/* Hints of the queue, so that memory of an event can be prefetched: the event is among those of the next 262 ns; among those of
- * the next 4 ns; and a second pass over these, which can read what the first one prefetched. Events at short notice have no hints. */
+/* Hints of the queue, by which memory of an event can be prefetched: the event is among those of the next 262
+ * ns; among those of the next 4 ns; and a second pass over the latter, which can read what the first pass
+ * prefetched. Events at short notice have no hints. */
 enum event_soon { SOON_FAR, SOON_NEAR, SOON_NEXT };
 
 struct event_chunk;
@@ -32,23 +33,24 @@ struct event_slot {
     struct event_chunk *first, *last;
 };
 
-/* Wheels of wheels: see event.c. */
+/* Hierarchical timing wheels: see event.c. */
 struct event_queue {
     struct event_slot slots[EVENT_LEVELS][EVENT_SLOTS];
     uint64_t used[EVENT_LEVELS]; /* bit s: slots[level][s] is not empty */
     struct event_chunk *spare;
-    sim_time base; /* no event is before it */
+    sim_time base; /* lower bound of all event times */
     size_t count;
-    uint64_t taken; /* events so far */
-    bool failed;    /* memory ran out while events were moved: they are lost */
-    /* NULL, or: the event will be taken soon, so what it needs may be fetched from memory while others happen. */
+    uint64_t taken; /* number of events removed so far */
+    bool failed;    /* memory ran out while events were moved; these events are lost */
+    /* NULL, or a function that is called some time before an event is removed, so that it can prefetch
+     * memory. */
     void (*soon)(void *ctx, const struct event *e, enum event_soon how);
     void *ctx;
 };
 
 /* Inserts an event; false without memory, with the queue unchanged. */
-bool event_put(struct event_queue *q, sim_time at, uint32_t kind, uint32_t what);
-bool event_pop(struct event_queue *q, struct event *out); /* false: it is empty, or it failed */
+bool event_insert(struct event_queue *q, sim_time at, uint32_t kind, uint32_t what);
+bool event_pop(struct event_queue *q, struct event *out); /* false: the queue is empty or has failed */
 void event_queue_free(struct event_queue *q);
 
 #endif

@@ -17,17 +17,18 @@ struct frame {
     uint8_t from;
     bool waited;
     uint32_t grant;
-    uint32_t next; /* in the list of free ones, or of refused ones */
+    uint32_t next; /* next frame in the list of free or of refused frames */
 };
 
 struct side {
     struct credit credit;
-    uint32_t free;        /* buffers posted for the other side that hold no frame */
-    uint32_t to_send;     /* frames that the program wants to send */
-    sim_time busy_to;     /* its processor is */
-    uint32_t sending;     /* frames that the processor makes; the last one done goes on with the next */
-    bool refusing;        /* a frame found no buffer: nothing is taken until it is repeated */
-    uint32_t first, last; /* frames that were refused */
+    uint32_t free;    /* buffers posted for the other side that hold no frame */
+    uint32_t to_send; /* frames that the program has not sent yet */
+    sim_time busy_to; /* end of the processor's present work */
+    /* frames in preparation by the processor; when the last one is complete, the next is prepared */
+    uint32_t sending;
+    bool refusing;        /* a frame found no buffer: later frames are refused until it is repeated */
+    uint32_t first, last; /* list of refused frames */
 };
 
 struct flow {
@@ -47,11 +48,11 @@ static sim_time flow_time_from_ns(double nanoseconds)
 
 static void flow_schedule_event(struct flow *f, sim_time at, uint32_t kind, uint32_t what)
 {
-    if (!event_put(&f->net.events, at, kind, what))
+    if (!event_insert(&f->net.events, at, kind, what))
         f->net.failed = true;
 }
 
-static uint32_t frame_new(struct flow *f)
+static uint32_t flow_new_frame(struct flow *f)
 {
     uint32_t i = f->frames_free;
     if (i != NONE) {
@@ -78,11 +79,11 @@ static sim_time flow_charge_time(struct flow *f, struct side *s, double nanoseco
     return s->busy_to += flow_time_from_ns(nanoseconds);
 }
 
-/* The processor prepares a frame, which is sent when that is done. */
-static void flow_make(struct flow *f, uint8_t from, enum kind kind, bool waited)
+/* The processor prepares a frame, which is sent when the preparation is complete. */
+static void flow_prepare_frame(struct flow *f, uint8_t from, enum kind kind, bool waited)
 {
     struct side *s = &f->side[from];
-    const uint32_t i = frame_new(f);
+    const uint32_t i = flow_new_frame(f);
     if (i == NONE)
         return;
     f->frames[i] = (struct frame){
@@ -91,7 +92,7 @@ static void flow_make(struct flow *f, uint8_t from, enum kind kind, bool waited)
     flow_schedule_event(f, flow_charge_time(f, s, f->order->machine->send_ns), EVENT_SENT, i);
 }
 
-/* The next frame of the program, if there is one and a credit for it. */
+/* Prepares the program's next frame if there is one and a credit for it. */
 static void flow_continue(struct flow *f, uint8_t from)
 {
     struct side *s = &f->side[from];
@@ -100,13 +101,13 @@ static void flow_continue(struct flow *f, uint8_t from)
         return;
     if (!credit_take(&s->credit, &waited)) {
         f->report.waits += !already;
-        return; /* the next grant goes on */
+        return; /* continued by the next grant */
     }
     s->to_send--;
-    flow_make(f, from, from == SENDER ? FRAME_DATA : FRAME_ANSWER, waited);
+    flow_prepare_frame(f, from, from == SENDER ? FRAME_DATA : FRAME_ANSWER, waited);
 }
 
-static void send_frame(struct flow *f, uint32_t i)
+static void flow_send_frame(struct flow *f, uint32_t i)
 {
     const struct frame *x = &f->frames[i];
     network_send(&f->net, x->from, 1u - x->from, x->kind == FRAME_CREDIT ? 0 : f->order->bytes, i);
@@ -129,17 +130,17 @@ static void flow_refuse(struct flow *f, struct side *s, uint32_t i)
     s->refusing = true;
 }
 
-static void flow_repeat(struct flow *f, uint8_t from)
+static void flow_repeat_refused(struct flow *f, uint8_t from)
 {
     struct side *s = &f->side[1 - from];
     s->refusing = false;
     for (uint32_t i = s->first, next; i != NONE; i = next) {
         next = f->frames[i].next;
-        send_frame(f, i);
+        flow_send_frame(f, i);
     }
 }
 
-/* Credit messages have buffers of their own. */
+/* Credit messages use buffers of their own. */
 static void on_arrived(void *ctx, uint32_t message)
 {
     struct flow *f = ctx;
@@ -154,8 +155,8 @@ static void on_arrived(void *ctx, uint32_t message)
     flow_schedule_event(f, flow_charge_time(f, s, f->order->machine->receive_ns), EVENT_TAKEN, i);
 }
 
-/* The program has the message. */
-static void flow_program(struct flow *f, uint8_t side)
+/* Delivers a message to the program. */
+static void flow_deliver(struct flow *f, uint8_t side)
 {
     if (side == RECEIVER && ++f->taken % f->order->window == 0)
         f->side[RECEIVER].to_send++;
@@ -173,12 +174,12 @@ static void flow_consume(struct flow *f, uint32_t i)
     credit_add_granted(&s->credit, x.grant);
     if (x.kind != FRAME_CREDIT) {
         s->free += credit_frame_consumed(&s->credit, x.waited);
-        flow_program(f, side);
+        flow_deliver(f, side);
     }
     flow_continue(f, side);
     if (credit_message_is_due(&s->credit)) {
         f->report.credit_messages++;
-        flow_make(f, side, FRAME_CREDIT, false);
+        flow_prepare_frame(f, side, FRAME_CREDIT, false);
     }
 }
 
@@ -188,10 +189,10 @@ static void on_event(void *ctx, const struct event *e)
     if (e->kind == EVENT_TAKEN)
         flow_consume(f, e->what);
     else if (e->kind == EVENT_REPEAT)
-        flow_repeat(f, (uint8_t)e->what);
+        flow_repeat_refused(f, (uint8_t)e->what);
     else {
         const uint8_t from = f->frames[e->what].from;
-        send_frame(f, e->what);
+        flow_send_frame(f, e->what);
         f->side[from].sending--;
         flow_continue(f, from);
     }

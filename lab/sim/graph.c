@@ -1,4 +1,4 @@
-/* graph.c: the text of a topology: see graph.h for its words. graph_routes.c finds the routes.
+/* graph.c: reads a topology from text; graph.h describes its words. graph_routes.c computes the routes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "graph.h"
@@ -29,7 +29,7 @@ static bool graph_fail(const struct reader *r, const char *format, ...)
     return false;
 }
 
-/* Digits only, at most `most`. */
+/* Reads a number of digits only, at most `most`. */
 static bool graph_parse_number(const char *text, const char **end, uint32_t most, uint32_t *out)
 {
     uint64_t value = 0;
@@ -41,7 +41,7 @@ static bool graph_parse_number(const char *text, const char **end, uint32_t most
     return p != text && value <= most;
 }
 
-/* "3" or "3-7". */
+/* Reads "3" or "3-7". */
 static bool graph_parse_range(const char *text, const char **end, uint32_t most, uint32_t *from, uint32_t *to)
 {
     if (!graph_parse_number(text, end, most, from))
@@ -50,7 +50,7 @@ static bool graph_parse_range(const char *text, const char **end, uint32_t most,
     return **end != '-' || (graph_parse_number(*end + 1, end, most, to) && *to >= *from);
 }
 
-static uint32_t find_switch(const struct graph *g, const char *name)
+static uint32_t graph_find_switch(const struct graph *g, const char *name)
 {
     for (uint32_t i = 0; i < g->switches; i++)
         if (strcmp(g->names[i], name) == 0)
@@ -58,7 +58,7 @@ static uint32_t find_switch(const struct graph *g, const char *name)
     return UINT32_MAX;
 }
 
-/* "leaf3" or "leaf[0-17]": its spelling and its numbers. */
+/* "leaf3" or "leaf[0-17]": stem and numbers. */
 struct words {
     char stem[GRAPH_NAME_MAX];
     bool many;
@@ -84,7 +84,7 @@ static bool words_read(const struct reader *r, const char *text, struct words *w
     return true;
 }
 
-static void word_name(const struct words *w, uint32_t i, char name[GRAPH_NAME_MAX])
+static void words_format_name(const struct words *w, uint32_t i, char name[GRAPH_NAME_MAX])
 {
     if (w->many)
         snprintf(name, GRAPH_NAME_MAX, "%.24s%u", w->stem, i);
@@ -92,7 +92,7 @@ static void word_name(const struct words *w, uint32_t i, char name[GRAPH_NAME_MA
         snprintf(name, GRAPH_NAME_MAX, "%.24s", w->stem);
 }
 
-static bool add_switches(struct reader *r, const char *text)
+static bool graph_add_switches(struct reader *r, const char *text)
 {
     struct words w;
     char name[GRAPH_NAME_MAX];
@@ -100,8 +100,8 @@ static bool add_switches(struct reader *r, const char *text)
     if (!words_read(r, text, &w))
         return false;
     for (uint32_t i = w.from; i <= w.to; i++) {
-        word_name(&w, i, name);
-        if (find_switch(g, name) != UINT32_MAX)
+        words_format_name(&w, i, name);
+        if (graph_find_switch(g, name) != UINT32_MAX)
             return graph_fail(r, "switch '%s' is there already", name);
         if (g->switches == GRAPH_SWITCHES_MAX)
             return graph_fail(r, "more than %d switches", GRAPH_SWITCHES_MAX);
@@ -110,8 +110,8 @@ static bool add_switches(struct reader *r, const char *text)
     return true;
 }
 
-/* The switches that a word names. */
-static bool list_switches(const struct reader *r, const char *text, uint32_t *list, uint32_t *count)
+/* Lists the switches that a word names. */
+static bool graph_list_switches(const struct reader *r, const char *text, uint32_t *list, uint32_t *count)
 {
     struct words w;
     char name[GRAPH_NAME_MAX];
@@ -119,14 +119,14 @@ static bool list_switches(const struct reader *r, const char *text, uint32_t *li
     if (!words_read(r, text, &w))
         return false;
     for (uint32_t i = w.from; i <= w.to; i++) {
-        word_name(&w, i, name);
-        if ((list[(*count)++] = find_switch(r->g, name)) == UINT32_MAX)
+        words_format_name(&w, i, name);
+        if ((list[(*count)++] = graph_find_switch(r->g, name)) == UINT32_MAX)
             return graph_fail(r, "there is no switch '%s'; name it first: switch %s", name, name);
     }
     return true;
 }
 
-static bool add_cable(struct reader *r, uint32_t a, uint32_t b, double rate)
+static bool graph_add_cable(struct reader *r, uint32_t a, uint32_t b, double rate)
 {
     struct graph *g = r->g;
     if (g->cables == GRAPH_CABLES_MAX)
@@ -143,7 +143,7 @@ static bool add_cable(struct reader *r, uint32_t a, uint32_t b, double rate)
     return true;
 }
 
-static bool add_nodes(struct reader *r, const char *nodes, const char *where)
+static bool graph_add_nodes(struct reader *r, const char *nodes, const char *where)
 {
     uint32_t list[GRAPH_SWITCHES_MAX], count, from, to;
     const char *end;
@@ -151,7 +151,7 @@ static bool add_nodes(struct reader *r, const char *nodes, const char *where)
     if (!graph_parse_range(nodes, &end, GRAPH_NODES_MAX - 1, &from, &to) || *end)
         return graph_fail(r, "'%.40s' is no number of a node and no range like 0-17 up to %d", nodes,
                           GRAPH_NODES_MAX - 1);
-    if (!list_switches(r, where, list, &count))
+    if (!graph_list_switches(r, where, list, &count))
         return false;
     if ((to - from + 1) % count)
         return graph_fail(r, "%u nodes cannot be shared evenly by %u switches", to - from + 1, count);
@@ -165,14 +165,14 @@ static bool add_nodes(struct reader *r, const char *nodes, const char *where)
     return true;
 }
 
-static bool add_links(struct reader *r, const char *one, const char *other, const char *times,
-                      const char *rate)
+static bool graph_add_links(struct reader *r, const char *one, const char *other, const char *times,
+                            const char *rate)
 {
     uint32_t a[GRAPH_SWITCHES_MAX], b[GRAPH_SWITCHES_MAX], na, nb, count = 1;
     const char *end;
     char *stop = NULL;
     double value = rate ? strtod(rate, &stop) : 0;
-    if (!list_switches(r, one, a, &na) || !list_switches(r, other, b, &nb))
+    if (!graph_list_switches(r, one, a, &na) || !graph_list_switches(r, other, b, &nb))
         return false;
     if (times && (!graph_parse_number(times, &end, 1024, &count) || *end || count == 0))
         return graph_fail(r, "'%.40s' is no number of cables from 1 to 1024", times);
@@ -183,19 +183,19 @@ static bool add_links(struct reader *r, const char *one, const char *other, cons
             for (uint32_t c = 0; c < count; c++)
                 if (a[i] == b[k])
                     return graph_fail(r, "switch '%s' cannot have a cable to itself", r->g->names[a[i]]);
-                else if (!add_cable(r, a[i], b[k], value))
+                else if (!graph_add_cable(r, a[i], b[k], value))
                     return false;
     return true;
 }
 
-static bool read_line(struct reader *r, char *line)
+static bool graph_read_line(struct reader *r, char *line)
 {
     char *words[6], *save = NULL;
     int n = 0;
     line[strcspn(line, "#\n")] = 0;
     for (char *w = strtok_r(line, " \t\r", &save); w; w = strtok_r(NULL, " \t\r", &save)) {
         if (n > 0 && strcmp(words[0], "switch") == 0) {
-            if (!add_switches(r, w))
+            if (!graph_add_switches(r, w))
                 return false;
             n = 2;
             continue;
@@ -207,17 +207,17 @@ static bool read_line(struct reader *r, char *line)
     if (n == 0 || (n == 2 && strcmp(words[0], "switch") == 0))
         return true;
     if (n == 3 && strcmp(words[0], "node") == 0)
-        return add_nodes(r, words[1], words[2]);
+        return graph_add_nodes(r, words[1], words[2]);
     if (n >= 3 && strcmp(words[0], "link") == 0)
-        return add_links(r, words[1], words[2], n > 3 ? words[3] : NULL, n > 4 ? words[4] : NULL);
+        return graph_add_links(r, words[1], words[2], n > 3 ? words[3] : NULL, n > 4 ? words[4] : NULL);
     return graph_fail(
         r,
         "'%.40s': expected switch NAME..., node NUMBERS SWITCHES, or link SWITCHES SWITCHES [CABLES [GB/s]]",
         words[0]);
 }
 
-/* Nodes' cables to the front: their numbers are the nodes'. */
-static bool nodes_first(struct reader *r)
+/* Moves the nodes' cables to the front, where a cable's number is the node's. */
+static bool graph_move_node_cables(struct reader *r)
 {
     struct graph *g = r->g;
     uint32_t between = g->cables;
@@ -227,7 +227,7 @@ static bool nodes_first(struct reader *r)
     for (uint32_t n = 0; n < g->nodes; n++)
         if (g->node_switch[n] == UINT32_MAX)
             return graph_fail(r, "node %u has no switch, but node %u has", n, g->nodes - 1);
-        else if (!add_cable(r, n, g->node_switch[n], 0))
+        else if (!graph_add_cable(r, n, g->node_switch[n], 0))
             return false;
     struct graph_cable *sorted = malloc(g->cables * sizeof(*sorted));
     if (!sorted)
@@ -257,11 +257,11 @@ bool graph_read(struct graph *g, FILE *in, char *why, size_t size)
         if (strlen(line) == sizeof(line) - 1)
             good = graph_fail(&r, "the line is longer than %zu characters", sizeof(line) - 2);
         else
-            good = read_line(&r, line);
+            good = graph_read_line(&r, line);
     }
-    good = good && nodes_first(&r);
+    good = good && graph_move_node_cables(&r);
     if (good) {
-        const char *sentence = graph_routes(g);
+        const char *sentence = graph_make_routes(g);
         good = !sentence || graph_fail(&r, "%s", sentence);
     }
     if (!good)

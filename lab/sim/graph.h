@@ -25,30 +25,32 @@ enum {
     GRAPH_NAME_MAX = 32
 };
 
-/* Cables of nodes come first: cable n is node n's, and leads up to its switch. A cable is link 2c from a to b and 2c + 1 back. */
+/* Nodes' cables come first: cable n is that of node n and leads up to its switch. A cable is link 2c from a
+ * to b and link 2c + 1 back. */
 struct graph_cable {
-    uint32_t a, b; /* switches; a of a node's cable is the node */
-    double rate;   /* GB/s; 0: the machine's */
+    uint32_t a, b; /* switches; for a node's cable `a` is the node */
+    double rate;   /* GB/s; 0: the machine's link_rate */
 };
 
 struct graph {
     char (*names)[GRAPH_NAME_MAX];
     uint32_t switches, nodes, cables, capacity;
     struct graph_cable *cable;
-    uint32_t *node_switch; /* of each node; UINT32_MAX: none */
-    /* Links of switch s that lead on to switch t on shortest routes: next_links[first[s * switches + t]] up to the next's first. */
+    uint32_t *node_switch; /* switch of each node; UINT32_MAX: none */
+    /* Links of switch s that lead towards switch t on shortest routes: next_links[first[s * switches + t]] up
+     * to the first of the next entry. */
     uint32_t *first, *next_links;
-    /* The tree for multicast, from a switch in the middle: the link from a switch up to its parent, UINT32_MAX at the root,
-     * and links down: down[down_first[s]] up to the next's first. */
+    /* The tree for multicast, from a switch in the middle: the link from a switch up to its parent,
+     * UINT32_MAX at the root, and links down: down[down_first[s]] up to the first of the next switch. */
     uint32_t *up, *down_first, *down;
-    uint32_t most_links; /* of a switch */
+    uint32_t most_links; /* largest number of links of a switch */
 };
 
-/* False after a sentence in `why` that names the line. */
+/* False: `why` receives a sentence that names the line. */
 bool graph_read(struct graph *g, FILE *in, char *why, size_t size);
 void graph_free(struct graph *g);
 
-/* The link on which a switch sends on what is for a node; `path` chooses among those of equal length. */
-uint32_t graph_next(const struct graph *g, uint32_t at, uint32_t node, uint32_t path);
+/* Next link of a packet from a switch to a node; `path` selects among routes of equal length. */
+uint32_t graph_next_link(const struct graph *g, uint32_t at, uint32_t node, uint32_t path);
 
 #endif

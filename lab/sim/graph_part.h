@@ -1,4 +1,5 @@
-/* graph_part.h: between graph.c, which reads, and graph_routes.c, which finds the routes.
+/* graph_part.h: interface between graph.c, which reads the text, and graph_routes.c, which computes the
+ * routes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_SIM_GRAPH_PART_H
@@ -6,7 +7,7 @@
 
 #include "graph.h"
 
-/* Fills first, next_links, up, down_first, down. NULL, or the reason of a failure. */
-const char *graph_routes(struct graph *g);
+/* Computes first, next_links, up, down_first, down. NULL, or the reason of a failure. */
+const char *graph_make_routes(struct graph *g);
 
 #endif

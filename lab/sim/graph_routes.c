@@ -1,4 +1,4 @@
-/* graph_routes.c: shortest routes between switches, and the tree that multicast packets take.
+/* graph_routes.c: shortest routes between switches, and the tree of multicast packets.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -8,12 +8,12 @@
 
 enum { FAR = UINT16_MAX };
 
-/* Links that leave each switch for another: link[first[s]] up to first[s + 1]. */
+/* Links from each switch to other switches: link[first[s]] up to first[s + 1]. */
 struct leaving {
     uint32_t *first, *link;
 };
 
-static uint32_t end_of(const struct graph *g, uint32_t link)
+static uint32_t link_end_switch(const struct graph *g, uint32_t link)
 {
     return link % 2 ? g->cable[link / 2].a : g->cable[link / 2].b;
 }
@@ -42,7 +42,8 @@ static bool leaving_make(struct graph *g, struct leaving *l)
     return true;
 }
 
-/* How many cables every switch is from one; the largest of those that have nodes, FAR when some cannot be reached. */
+/* Distances in cables from one switch to all others; returns the largest among switches with nodes, FAR if
+ * some cannot be reached. */
 static uint16_t graph_routes_distances(const struct graph *g, const struct leaving *l, uint32_t from,
                                        uint16_t *far, uint32_t *queue)
 {
@@ -54,7 +55,7 @@ static uint16_t graph_routes_distances(const struct graph *g, const struct leavi
     while (head < tail) {
         uint32_t s = queue[head++];
         for (uint32_t i = l->first[s]; i < l->first[s + 1]; i++) {
-            uint32_t next = end_of(g, l->link[i]);
+            uint32_t next = link_end_switch(g, l->link[i]);
             if (far[next] == FAR) {
                 far[next] = (uint16_t)(far[s] + 1);
                 queue[tail++] = next;
@@ -67,7 +68,7 @@ static uint16_t graph_routes_distances(const struct graph *g, const struct leavi
     return tail == g->switches ? most : FAR;
 }
 
-/* far[t * switches + s]: from s to t. Links of s that are one step nearer to t. */
+/* far[t * switches + s]: distance from s to t. Selects the links of s that lead one step nearer to t. */
 static bool graph_find_routes(struct graph *g, const struct leaving *l, const uint16_t *far)
 {
     size_t pairs = (size_t)g->switches * g->switches, count = 0;
@@ -81,7 +82,7 @@ static bool graph_find_routes(struct graph *g, const struct leaving *l, const ui
                 g->first[(size_t)s * g->switches + t] = (uint32_t)count;
                 const uint16_t *to = far + (size_t)t * g->switches;
                 for (uint32_t i = l->first[s]; i < l->first[s + 1]; i++)
-                    if (to[end_of(g, l->link[i])] + 1 == to[s]) {
+                    if (to[link_end_switch(g, l->link[i])] + 1 == to[s]) {
                         if (pass)
                             g->next_links[count] = l->link[i];
                         count++;
@@ -95,13 +96,14 @@ static bool graph_find_routes(struct graph *g, const struct leaving *l, const ui
     return true;
 }
 
-/* Parents are the first links of shortest routes to the root; switches with no node below them are left out. */
+/* Parents are the first links of shortest routes to the root; switches without nodes below them are
+ * omitted. */
 static void parents_find(struct graph *g, uint32_t root, bool *needed)
 {
     for (uint32_t s = 0; s < g->switches; s++)
         g->up[s] = s == root ? UINT32_MAX : g->next_links[g->first[(size_t)s * g->switches + root]];
     for (uint32_t n = 0; n < g->nodes; n++)
-        for (uint32_t s = g->node_switch[n]; !needed[s]; s = end_of(g, g->up[s])) {
+        for (uint32_t s = g->node_switch[n]; !needed[s]; s = link_end_switch(g, g->up[s])) {
             needed[s] = true;
             if (s == root)
                 break;
@@ -121,7 +123,7 @@ static bool multicast_make(struct graph *g, uint32_t root)
     parents_find(g, root, needed);
     for (uint32_t s = 0; s < g->switches; s++)
         if (s != root && needed[s])
-            g->down_first[end_of(g, g->up[s]) + 2]++;
+            g->down_first[link_end_switch(g, g->up[s]) + 2]++;
     for (uint32_t n = 0; n < g->nodes; n++)
         g->down_first[g->node_switch[n] + 2]++;
     for (uint32_t s = 0; s < g->switches; s++)
@@ -130,7 +132,7 @@ static bool multicast_make(struct graph *g, uint32_t root)
         g->down[g->down_first[g->node_switch[n] + 1]++] = 2 * n + 1;
     for (uint32_t s = 0; s < g->switches; s++)
         if (s != root && needed[s])
-            g->down[g->down_first[end_of(g, g->up[s]) + 1]++] = g->up[s] ^ 1;
+            g->down[g->down_first[link_end_switch(g, g->up[s]) + 1]++] = g->up[s] ^ 1;
     for (uint32_t s = 0; s < g->switches; s++) {
         uint32_t links = g->down_first[s + 1] - g->down_first[s] + 1;
         g->most_links = links > g->most_links ? links : g->most_links;
@@ -139,7 +141,7 @@ static bool multicast_make(struct graph *g, uint32_t root)
     return true;
 }
 
-const char *graph_routes(struct graph *g)
+const char *graph_make_routes(struct graph *g)
 {
     static const char *const memory = "out of memory";
     struct leaving l = {0};
@@ -164,7 +166,7 @@ const char *graph_routes(struct graph *g)
     return why;
 }
 
-uint32_t graph_next(const struct graph *g, uint32_t at, uint32_t node, uint32_t path)
+uint32_t graph_next_link(const struct graph *g, uint32_t at, uint32_t node, uint32_t path)
 {
     uint32_t to = g->node_switch[node];
     if (at == to)

@@ -1,4 +1,4 @@
-/* job.c: ranks that take the steps of a schedule, and messages that find their receives.
+/* job.c: simulates ranks that execute the steps of a schedule, and matches messages with receives.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "job.h"
@@ -12,27 +12,28 @@
 
 enum { CONTROL_BYTES = 64, SMALLEST_STRIPE = 8192, CORES_MAX = 64 };
 
-/* The stage of a transfer to which a message belongs. */
-enum stage { STAGE_EAGER, STAGE_ASK, STAGE_GO, STAGE_DATA };
+/* Stage of a transfer to which a message belongs: eager data, request to send, clear to send, rendezvous
+ * data. */
+enum stage { STAGE_EAGER, STAGE_REQUEST, STAGE_CLEAR, STAGE_DATA };
 
 struct rank {
     struct sched sched;
-    uint32_t at;      /* next step */
-    uint32_t open;    /* sends and receives that were started and are not done */
-    sim_time busy_to; /* its processor is */
-    uint8_t rail;     /* of its last message that was not striped */
-    bool waits;       /* at a fence, or at the end */
+    uint32_t at;      /* index of the next step */
+    uint32_t open;    /* sends and receives that were started and are not complete */
+    sim_time busy_to; /* end of the processor's present work */
+    uint8_t rail;     /* rail of the last message that was not striped */
+    bool waits;       /* waits at a fence or at the end of the schedule */
     bool done;
 };
 
-/* A message from its start to its end. */
+/* A message from its start to its completion. */
 struct transfer {
     uint32_t from, to; /* ranks */
     uint64_t bytes;
     uint32_t stage;
-    uint32_t key_order; /* it is the how-many-th from one to the other */
+    uint32_t key_order; /* number of the message among those from `from` to `to` */
     uint32_t next;
-    uint32_t missing; /* stripes of its present message that have not arrived */
+    uint32_t missing; /* stripes of the present stage that have not arrived */
 };
 
 enum { EVENT_RANK = EVENT_OTHER, EVENT_POST };
@@ -43,13 +44,13 @@ struct job {
     struct rank *ranks;
     struct transfer *transfers;
     uint32_t transfers_count, transfers_free;
-    struct pairs sent, received; /* messages started so far between two ranks */
-    struct pairs meeting;        /* who came first, the message or the receive */
+    struct pairs sent, received; /* number of messages started so far, by pair of ranks */
+    struct pairs matching;       /* the message or the receive that was first, by message */
     double item_bytes;
     uint64_t messages;
     uint32_t unfinished, cores;
-    sim_time core_free[CORES_MAX]; /* when all ranks share some */
-    uint32_t core_ran[CORES_MAX];  /* the rank it ran last, plus one; 0: none yet */
+    sim_time core_free[CORES_MAX]; /* time at which each core is free, if all ranks share cores */
+    uint32_t core_ran[CORES_MAX];  /* the rank that used the core last, plus one; 0: none yet */
     bool failed;
 };
 
@@ -58,7 +59,7 @@ static sim_time job_time_from_ns(double nanoseconds)
     return (sim_time)(nanoseconds * SIM_NS + 0.5);
 }
 
-static uint32_t node_of(const struct job *j, uint32_t rank)
+static uint32_t job_node_of_rank(const struct job *j, uint32_t rank)
 {
     return j->order->place ? j->order->place[rank] : rank / (uint32_t)j->order->per_node;
 }
@@ -91,11 +92,11 @@ static void transfer_free(struct job *j, uint32_t t)
 
 static void job_schedule_event(struct job *j, sim_time at, uint32_t kind, uint32_t what)
 {
-    if (!event_put(&j->net.events, at, kind, what))
+    if (!event_insert(&j->net.events, at, kind, what))
         j->failed = j->net.failed = true;
 }
 
-/* Uses the rank's processor from now on, or from when it is free; the time at which it is done. */
+/* Uses the rank's processor from now on or from when it is free; returns the time of completion. */
 static sim_time job_charge_time(struct job *j, uint32_t rank, double nanoseconds)
 {
     struct rank *r = &j->ranks[rank];
@@ -118,8 +119,9 @@ static sim_time job_charge_time(struct job *j, uint32_t rank, double nanoseconds
     return j->core_free[best] = r->busy_to = begin + job_time_from_ns(nanoseconds);
 }
 
-/* One of the rank's sends or receives is over; the fence it waits at may be, too. */
-static void part_done(struct job *j, uint32_t rank)
+/* A send or receive of the rank is complete; continues the rank if no other operation of its fence is
+ * open. */
+static void rank_complete_operation(struct job *j, uint32_t rank)
 {
     struct rank *r = &j->ranks[rank];
     if (--r->open == 0 && r->waits) {
@@ -128,13 +130,14 @@ static void part_done(struct job *j, uint32_t rank)
     }
 }
 
-/* Sends a transfer's next message once its sender's processor is free. */
+/* Sends a transfer's next message once the sender's processor is free. */
 static void job_post(struct job *j, uint32_t rank, uint32_t t)
 {
     job_schedule_event(j, job_charge_time(j, rank, j->net.machine.send_ns), EVENT_POST, t);
 }
 
-/* With several rails a message by rendezvous is striped evenly over all of them; others take turns. */
+/* With several rails a rendezvous message is striped evenly over all of them; other messages use the rails in
+ * turn. */
 static unsigned job_split(const struct job *j, uint64_t bytes, struct stripe stripes[RAILS_MAX])
 {
     static const double even[RAILS_MAX] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
@@ -142,7 +145,7 @@ static unsigned job_split(const struct job *j, uint64_t bytes, struct stripe str
     return stripe_cut(&rules, even, rails_all(j->net.rails), 0, bytes, stripes);
 }
 
-static uint8_t next_rail(struct job *j, uint32_t rank)
+static uint8_t rank_next_rail(struct job *j, uint32_t rank)
 {
     struct rank *r = &j->ranks[rank];
     return r->rail = (uint8_t)rail_after(rails_all(j->net.rails), r->rail);
@@ -151,23 +154,24 @@ static uint8_t next_rail(struct job *j, uint32_t rank)
 static void on_post(struct job *j, uint32_t t)
 {
     struct transfer *x = &j->transfers[t];
-    bool back = x->stage == STAGE_GO, small = x->stage == STAGE_GO || x->stage == STAGE_ASK;
+    bool back = x->stage == STAGE_CLEAR, small = x->stage == STAGE_CLEAR || x->stage == STAGE_REQUEST;
     uint32_t from = back ? x->to : x->from, to = back ? x->from : x->to;
     struct stripe stripes[RAILS_MAX];
     unsigned count = 1;
-    if (x->stage == STAGE_DATA && node_of(j, from) != node_of(j, to))
+    if (x->stage == STAGE_DATA && job_node_of_rank(j, from) != job_node_of_rank(j, to))
         count = job_split(j, x->bytes, stripes);
     else
-        stripes[0] = (struct stripe){.bytes = small ? CONTROL_BYTES : x->bytes, .rail = next_rail(j, from)};
+        stripes[0] =
+            (struct stripe){.bytes = small ? CONTROL_BYTES : x->bytes, .rail = rank_next_rail(j, from)};
     x->missing = count;
     for (unsigned i = 0; i < count; i++)
-        network_send_on(&j->net, stripes[i].rail, node_of(j, from), node_of(j, to), stripes[i].bytes, t,
-                        false);
+        network_send_on(&j->net, stripes[i].rail, job_node_of_rank(j, from), job_node_of_rank(j, to),
+                        stripes[i].bytes, t, false);
     if (x->stage == STAGE_EAGER)
-        part_done(j, x->from); /* the library has copied it */
+        rank_complete_operation(j, x->from); /* the library has copied the data */
 }
 
-static void start_send(struct job *j, uint32_t rank, const struct step *s)
+static void rank_start_send(struct job *j, uint32_t rank, const struct step *s)
 {
     uint32_t t = transfer_new(j);
     if (t == NONE)
@@ -176,7 +180,7 @@ static void start_send(struct job *j, uint32_t rank, const struct step *s)
     uint32_t order = pairs_count(&j->sent, rank, (uint32_t)s->peer);
     j->transfers[t] = (struct transfer){rank, (uint32_t)s->peer, bytes, STAGE_EAGER, order, NONE, 0};
     if ((double)bytes > j->net.machine.eager_bytes)
-        j->transfers[t].stage = STAGE_ASK;
+        j->transfers[t].stage = STAGE_REQUEST;
     else
         job_charge_time(j, rank, (double)bytes / j->net.machine.copy_rate);
     j->ranks[rank].open++;
@@ -184,25 +188,25 @@ static void start_send(struct job *j, uint32_t rank, const struct step *s)
     job_post(j, rank, t);
 }
 
-/* A message has matched its receive. */
+/* Continues a message that has matched its receive. */
 static void job_matched(struct job *j, uint32_t t)
 {
     struct transfer *x = &j->transfers[t];
-    if (x->stage == STAGE_ASK) {
-        x->stage = STAGE_GO;
+    if (x->stage == STAGE_REQUEST) {
+        x->stage = STAGE_CLEAR;
         job_post(j, x->to, t);
         return;
     }
     job_charge_time(j, x->to, j->net.machine.receive_ns + (double)x->bytes / j->net.machine.copy_rate);
-    part_done(j, x->to);
+    rank_complete_operation(j, x->to);
     transfer_free(j, t);
 }
 
-static void start_receive(struct job *j, uint32_t rank, const struct step *s)
+static void rank_start_receive(struct job *j, uint32_t rank, const struct step *s)
 {
     uint32_t order = pairs_count(&j->received, (uint32_t)s->peer, rank), t;
     j->ranks[rank].open++;
-    if (pairs_match(&j->meeting, (uint32_t)s->peer, rank, order, NONE, &t))
+    if (pairs_match(&j->matching, (uint32_t)s->peer, rank, order, NONE, &t))
         job_matched(j, t);
 }
 
@@ -213,7 +217,7 @@ static void on_arrived(void *ctx, uint32_t message)
     struct transfer *x = &j->transfers[t];
     if (--x->missing)
         return;
-    if (x->stage == STAGE_GO) {
+    if (x->stage == STAGE_CLEAR) {
         x->stage = STAGE_DATA;
         job_charge_time(j, x->from, j->net.machine.receive_ns);
         job_post(j, x->from, t);
@@ -222,16 +226,16 @@ static void on_arrived(void *ctx, uint32_t message)
     if (x->stage == STAGE_DATA) {
         uint32_t from = x->from, to = x->to;
         job_charge_time(j, to, j->net.machine.receive_ns);
-        part_done(j, to);
-        part_done(j, from);
+        rank_complete_operation(j, to);
+        rank_complete_operation(j, from);
         transfer_free(j, t);
         return;
     }
-    if (pairs_match(&j->meeting, x->from, x->to, x->key_order, t, &other))
+    if (pairs_match(&j->matching, x->from, x->to, x->key_order, t, &other))
         job_matched(j, t);
 }
 
-/* Takes steps until one must wait. */
+/* Executes steps until one has to wait. */
 static void job_continue_rank(struct job *j, uint32_t rank)
 {
     struct rank *r = &j->ranks[rank];
@@ -240,10 +244,10 @@ static void job_continue_rank(struct job *j, uint32_t rank)
         double bytes = (double)s->count * j->item_bytes;
         switch (s->kind) {
         case STEP_SEND:
-            start_send(j, rank, s);
+            rank_start_send(j, rank, s);
             break;
         case STEP_RECV:
-            start_receive(j, rank, s);
+            rank_start_receive(j, rank, s);
             break;
         case STEP_COPY:
             job_charge_time(j, rank, bytes / j->net.machine.copy_rate);
@@ -262,7 +266,7 @@ static void job_continue_rank(struct job *j, uint32_t rank)
         }
     }
     if (r->open) {
-        r->waits = true; /* so does the end of the list */
+        r->waits = true; /* the end of the schedule waits for open operations too */
         return;
     }
     if (!r->done) {
@@ -281,7 +285,7 @@ static void on_event(void *ctx, const struct event *e)
         on_post(j, e->what);
 }
 
-/* A rank's state, and then its next steps; see network.c. */
+/* Prefetches a rank's state, then its next steps; see network.c. */
 static void job_fetch(void *ctx, const struct event *e, enum event_soon how)
 {
     const struct job *j = ctx;
@@ -296,9 +300,9 @@ static void job_fetch(void *ctx, const struct event *e, enum event_soon how)
         __builtin_prefetch(&r->sched.steps[r->at]);
 }
 
-/* The items of the schedule and their number: see algorithm.h. */
-static void shape_fill(struct coll_shape *shape, const struct job_order *o, int64_t *starts,
-                       double *item_bytes)
+/* Items of the schedule and their number: see algorithm.h. */
+static void job_fill_shape(struct coll_shape *shape, const struct job_order *o, int64_t *starts,
+                           double *item_bytes)
 {
     enum coll_kind kind = o->algorithm->kind;
     uint64_t element = o->bytes % 8 == 0 ? 8 : 1;
@@ -326,8 +330,8 @@ static void shape_fill(struct coll_shape *shape, const struct job_order *o, int6
         shape->parameter[i] = o->parameter[i] ? o->parameter[i] : o->algorithm->parameter[i].preset;
 }
 
-/* All ranks' schedules; NULL or why not. */
-static const char *make_schedules(struct job *j, struct coll_shape *shape, uint64_t *steps)
+/* Makes the schedules of all ranks; NULL, or the reason of a failure. */
+static const char *job_make_schedules(struct job *j, struct coll_shape *shape, uint64_t *steps)
 {
     if (!algorithm_fits(j->order->algorithm, shape) || !j->order->algorithm->generate)
         return "this algorithm does not support this number of ranks";
@@ -339,7 +343,8 @@ static const char *make_schedules(struct job *j, struct coll_shape *shape, uint6
         *steps += s->count;
         if (s->failed)
             return "out of memory for the list of its steps";
-        /* Sixteen ranks tell what all will need; one alone may be a root with far more than the others. */
+        /* Sixteen ranks are sampled to estimate the number of all steps; a single one could be a root with
+         * many more than the others. */
         double all = (double)*steps / (r + 1) * j->order->ranks;
         if (*steps > j->order->most_steps || (r >= 15 && all > 4.0 * (double)j->order->most_steps))
             return "it has more steps than --most-steps allows";
@@ -355,7 +360,7 @@ static void job_free(struct job *j)
     free(j->transfers);
     pairs_free(&j->sent);
     pairs_free(&j->received);
-    pairs_free(&j->meeting);
+    pairs_free(&j->matching);
     network_free(&j->net);
 }
 
@@ -373,7 +378,7 @@ static void job_run(struct job *j, struct job_report *out)
     network_run(&j->net);
     out->events = j->net.events.taken;
     out->messages = j->messages;
-    if (j->failed || j->net.failed || j->sent.failed || j->received.failed || j->meeting.failed) {
+    if (j->failed || j->net.failed || j->sent.failed || j->received.failed || j->matching.failed) {
         out->failed = "out of memory";
         return;
     }
@@ -410,8 +415,8 @@ void job_simulate(const struct job_order *order, struct job_report *out)
         for (int r = 0; r < order->ranks; r++)
             j.ranks[r].sched = order->given[r];
     } else if (!out->failed) {
-        shape_fill(&shape, order, starts, &j.item_bytes);
-        out->failed = make_schedules(&j, &shape, &out->steps);
+        job_fill_shape(&shape, order, starts, &j.item_bytes);
+        out->failed = job_make_schedules(&j, &shape, &out->steps);
     }
     if (!out->failed)
         job_run(&j, out);

@@ -1,15 +1,15 @@
-/* lanes.c: messages as worms. A message holds one of machine.lanes lanes of every cable on its route, from its first
- * packet until its last has left the cable's far end; who finds all of them held waits. A lane has buffers of its own, and
- * lanes take turns with the cable. That is wormhole routing with virtual channels [Coll01 4.1], where InfiniBand lets
- * packets of any message go past one that waits.
+/* lanes.c: messages as worms. A message holds one of machine.lanes lanes of every cable on its route, from
+ * its first packet until its last packet has left the cable's far end; a message that finds all lanes held
+ * waits. A lane has buffers of its own, and lanes take turns on the cable. This is wormhole routing with
+ * virtual channels [Coll01 4.1]; in InfiniBand, packets of any message pass one that waits.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
 #include "network_part.h"
 
-/* Lane 0 of a cable is the cable's own link; the others follow after all links. */
-static uint32_t lane_link(const struct network *n, uint32_t cable, uint32_t lane)
+/* Lane 0 of a cable is the cable's own link; the links of the other lanes follow after all cables' links. */
+static uint32_t lane_link_index(const struct network *n, uint32_t cable, uint32_t lane)
 {
     return lane == 0 ? cable : n->links_count + (lane - 1) * n->bus_first + cable;
 }
@@ -31,25 +31,26 @@ bool lanes_make(struct network *n)
     for (uint32_t cable = 0; cable < n->bus_first; cable++) {
         n->lane_waiting[cable] = (struct lane_queue){NONE, NONE};
         for (uint32_t lane = 1; lane < n->lanes; lane++)
-            n->links[lane_link(n, cable, lane)] = n->links[cable]; /* with its medium: they share the rate */
+            /* and its medium: the lanes share the rate */
+            n->links[lane_link_index(n, cable, lane)] = n->links[cable];
     }
     return true;
 }
 
-uint32_t lanes_find(struct network *n, uint32_t cable, uint32_t packet)
+uint32_t lanes_acquire(struct network *n, uint32_t cable, uint32_t packet)
 {
     const struct packet *p = &n->packets[packet];
     uint32_t unheld = NONE;
     for (uint32_t lane = 0; lane < n->lanes; lane++) {
         uint32_t holder = *lane_holder(n, cable, lane);
         if (holder == p->message)
-            return lane_link(n, cable, lane);
+            return lane_link_index(n, cable, lane);
         if (holder == NONE && unheld == NONE)
             unheld = lane;
     }
     if (p->begins && unheld != NONE) {
         *lane_holder(n, cable, unheld) = p->message;
-        return lane_link(n, cable, unheld);
+        return lane_link_index(n, cable, unheld);
     }
     struct lane_queue *q = &n->lane_waiting[cable];
     n->packets[packet].next = NONE;
@@ -61,7 +62,7 @@ uint32_t lanes_find(struct network *n, uint32_t cable, uint32_t packet)
     return NONE;
 }
 
-bool lanes_wait(struct network *n, uint32_t cable, uint32_t message, sim_time *wait)
+bool lanes_estimate_wait(struct network *n, uint32_t cable, uint32_t message, sim_time *wait)
 {
     uint32_t unheld = 0;
     for (uint32_t lane = 0; lane < n->lanes; lane++) {
@@ -79,8 +80,8 @@ bool lanes_wait(struct network *n, uint32_t cable, uint32_t message, sim_time *w
     return false;
 }
 
-/* Takes the waiting packets of a message out of the queue, in their order. */
-static uint32_t take_waiting(struct network *n, struct lane_queue *q, uint32_t message)
+/* Removes the waiting packets of a message from the queue, in order. */
+static uint32_t lane_remove_waiting(struct network *n, struct lane_queue *q, uint32_t message)
 {
     uint32_t taken = NONE, *tail = &taken, *at = &q->first;
     q->last = NONE;
@@ -99,7 +100,7 @@ static uint32_t take_waiting(struct network *n, struct lane_queue *q, uint32_t m
     return taken;
 }
 
-void lanes_left(struct network *n, uint32_t link)
+void lanes_release(struct network *n, uint32_t link)
 {
     const uint32_t cable = n->links[link].medium;
     struct lane_queue *q = &n->lane_waiting[cable];
@@ -108,8 +109,8 @@ void lanes_left(struct network *n, uint32_t link)
     *holder = NONE;
     if (q->first == NONE)
         return;
-    *holder = n->packets[q->first].message; /* the first of a message waits before its others */
-    for (uint32_t p = take_waiting(n, q, *holder), next; p != NONE; p = next) {
+    *holder = n->packets[q->first].message; /* the first packet of a message waits ahead of its others */
+    for (uint32_t p = lane_remove_waiting(n, q, *holder), next; p != NONE; p = next) {
         next = n->packets[p].next;
         network_link_queue(n, link, p);
     }

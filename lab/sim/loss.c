@@ -1,11 +1,10 @@
-/* loss.c: links that lose packets, and what a reliable connection does about it.
- *
- * Multicast packets are gone. A message goes on as InfiniBand's reliable connections do (go-back-N): the receiver takes packets in
- * order only; the first one that comes after a gap makes it ask for what is missing (one NAK, which can be lost too), and the
- * sender then repeats everything from there. When nothing follows a lost packet, or the NAK is lost, the sender repeats after
- * its timeout. With machine.go_back = 0 the adapter repeats the lost packet alone, after the timeout.
- *
- * Every beginning of a message is an epoch: packets, NAKs and timeouts of an earlier epoch count for nothing.
+/* loss.c: links that lose packets, and the retransmission of reliable connections. Multicast packets are lost
+ * for good. A message is repeated as InfiniBand's reliable connections do (go-back-N): the receiver accepts
+ * packets in order only; the first packet after a gap makes it request the missing one (one NAK, which can be
+ * lost too), and the sender then repeats everything from there. If no packet follows a lost one, or the NAK
+ * is lost, the sender repeats after its timeout. With machine.go_back = 0 the adapter repeats only the lost
+ * packet, after the timeout. Every start of a message is an epoch: packets, NAKs and timeouts of an earlier
+ * epoch are ignored.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "network_part.h"
@@ -32,7 +31,7 @@ void loss_message_done(struct network *n, uint32_t message)
         network_message_free(n, message);
 }
 
-bool loss_takes(struct network *n, uint32_t index)
+bool loss_drops_packet(struct network *n, uint32_t index)
 {
     struct packet *p = &n->packets[index];
     const uint32_t message = p->message;
@@ -47,23 +46,23 @@ bool loss_takes(struct network *n, uint32_t index)
             m->gap = p->number;
         }
         m->known++;
-        network_put(n, n->now + ns(n->machine.retry_ns), EVENT_RETRY, index);
+        network_schedule(n, n->now + ns(n->machine.retry_ns), EVENT_RETRY, index);
         return true;
     }
     if (m->kind == MESSAGE_NAK) {
         loss_remove(n, m->tag);
         network_message_free(n, message);
     } else
-        switch_multicast_less(n, message);
+        switch_multicast_packet_done(n, message);
     network_packet_free(n, index);
     return true;
 }
 
-/* The adapter repeats everything not yet accepted, behind the messages that wait. */
-static void go_back(struct network *n, uint32_t message)
+/* The adapter repeats everything not yet accepted, after the messages that wait. */
+static void loss_go_back(struct network *n, uint32_t message)
 {
     struct message *m = &n->messages[message];
-    const bool waits = m->unsent > 0; /* it is in the adapter's queue still */
+    const bool waits = m->unsent > 0; /* still in the adapter's queue */
     m->epoch++;
     m->broken = m->requested = false;
     m->unsent = m->missing;
@@ -71,8 +70,9 @@ static void go_back(struct network *n, uint32_t message)
         network_message_queue(n, message);
 }
 
-/* The lost packet alone. Its number and the others' stay as they were: no receiver requests them. */
-static void send_one_again(struct network *n, uint32_t message, uint32_t bytes)
+/* Repeats the lost packet alone. Packet numbers stay unchanged, since no receiver requests packets by number
+ * in this mode. */
+static void loss_repeat_packet(struct network *n, uint32_t message, uint32_t bytes)
 {
     struct message *m = &n->messages[message];
     const bool waits = m->unsent > 0;
@@ -87,13 +87,14 @@ void loss_timeout(struct network *n, uint32_t index)
     const struct message *m = &n->messages[p.message];
     network_packet_free(n, index);
     if (n->machine.go_back == 0)
-        send_one_again(n, p.message, p.bytes);
+        loss_repeat_packet(n, p.message, p.bytes);
     else if (p.epoch == m->epoch && !m->done)
-        go_back(n, p.message);
+        loss_go_back(n, p.message);
     loss_remove(n, p.message);
 }
 
-/* A control packet back to the sender, before all that its adapter has not cut yet. */
+/* Sends a control packet to the sender, ahead of the messages that its adapter has not cut into packets
+ * yet. */
 static void loss_request_resend(struct network *n, uint32_t message)
 {
     const uint32_t nak = network_message_new(n);
@@ -114,7 +115,7 @@ static void loss_request_resend(struct network *n, uint32_t message)
     network_message_queue(n, nak);
 }
 
-bool loss_refuses(struct network *n, uint32_t index)
+bool loss_refuses_packet(struct network *n, uint32_t index)
 {
     const struct packet *p = &n->packets[index];
     const struct message *m = &n->messages[p->message];
@@ -133,6 +134,6 @@ void loss_on_nak(struct network *n, uint32_t nak)
     const struct message *m = &n->messages[request.tag];
     network_message_free(n, nak);
     if (request.epoch == m->epoch && m->broken && !m->done)
-        go_back(n, request.tag);
+        loss_go_back(n, request.tag);
     loss_remove(n, request.tag);
 }

@@ -7,20 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct machine machine_plain = {.copy_rate = 1,
-                                      .reduce_rate = 1,
-                                      .link_rate = 1,
-                                      .link_ns = 10,
-                                      .switch_ns = 100,
-                                      .mtu = 1000,
-                                      .buffers = 16,
-                                      .radix = 8,
-                                      .rails = 1,
-                                      .retry_ns = 1000,
-                                      .go_back = 1};
+const struct machine machine_simple = {.copy_rate = 1,
+                                       .reduce_rate = 1,
+                                       .link_rate = 1,
+                                       .link_ns = 10,
+                                       .switch_ns = 100,
+                                       .mtu = 1000,
+                                       .buffers = 16,
+                                       .radix = 8,
+                                       .rails = 1,
+                                       .retry_ns = 1000,
+                                       .go_back = 1};
 
-/* A cluster with 100 Gb/s InfiniBand, in round numbers that data sheets and published measurements agree on: about 1 us for
- * a small message between two nodes. It is nobody's machine: give the numbers of yours with --machine. */
+/* A cluster with 100 Gb/s InfiniBand, in round numbers that agree with data sheets and published
+ * measurements: about 1 us for a small message between two nodes. No real machine has exactly these numbers;
+ * --machine sets those of another one. */
 const struct machine machine_preset = {
     .send_ns = 150,
     .receive_ns = 150,
@@ -75,12 +76,12 @@ static const struct machine liu2004 = {
     .go_back = 1,
     .barrier_ns = 200,
     .ack_ns =
-        250, /* fitted: 128 co-roots are best in the paper's design, as with all values from 165 to 330 */
+        250, /* fitted: 128 co-roots are best in the paper's design, as for all values from 165 to 330 */
     .multicast_ns = 11420,     /* fitted: a multicast to 1024 nodes takes 20.0 us [Liu04 11.1.3] ... */
     .multicast_byte_ns = 8.69, /* ... and 40.0 us with 1836 bytes */
 };
 
-bool machine_named(struct machine *m, const char *name)
+bool machine_set_preset(struct machine *m, const char *name)
 {
     if (strcmp(name, "ib100") == 0)
         *m = machine_preset;

@@ -1,5 +1,5 @@
-/* machine.h: the machine that is simulated, as numbers: processors, adapters, links, switches. Read from a text file of lines
- * "name value unit", or taken from a preset.
+/* machine.h: parameters of the simulated machine: processors, adapters, links, switches. Read from a text
+ * file of lines "name value unit", or taken from a preset.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_SIM_MACHINE_H
@@ -11,60 +11,66 @@
 
 struct graph;
 
-/* Times in nanoseconds, rates in bytes a nanosecond, which is gigabytes a second. */
+/* Times in nanoseconds, rates in bytes per nanosecond (gigabytes per second). */
 struct machine {
-    double send_ns, receive_ns; /* processor time to start a send and to take a message that has arrived */
-    double message_ns;          /* adapter: from one message to the next, whatever their size */
-    double copy_rate;           /* one core copies, in memory and to ranks of its node */
-    double reduce_rate;         /* one core combines two operands */
-    double local_ns;            /* a message of no bytes to a rank of the same node */
-    double eager_bytes;         /* longer messages wait until the receiver has requested them */
-    double link_rate, link_ns;  /* of a cable and the ports at its ends */
-    double switch_ns;           /* from the first byte in to the first byte out */
-    double bus_rate, bus_ns;    /* between memory and adapter; rate 0: never a limit */
-    double bus_shared;          /* not 0: both directions share the rate */
-    double bus_turn_ns;         /* of such a bus: from one direction to the other */
-    double mtu, header_bytes;   /* largest packet, and what each carries beside its data */
-    double buffers; /* packets that fit into the receiving end of a link; more must wait in front of it */
+    double send_ns, receive_ns; /* processor time to start a send and to receive a message that has arrived */
+    double message_ns;          /* adapter: time between two messages of any size */
+    double copy_rate;           /* rate at which one core copies, in memory and to ranks of its node */
+    double reduce_rate;         /* rate at which one core combines two operands */
+    double local_ns;            /* time of an empty message to a rank of the same node */
+    double eager_bytes;         /* longer messages use rendezvous */
+    double link_rate, link_ns;  /* rate and delay of a cable with its two ports */
+    double switch_ns;           /* delay from the first byte in to the first byte out */
+    double bus_rate, bus_ns;    /* between memory and adapter; rate 0: unlimited */
+    double bus_shared;          /* not 0: both directions share the bus rate */
+    double bus_turn_ns;         /* time in which a shared bus changes its direction */
+    double mtu, header_bytes;   /* largest packet, and bytes of a packet in addition to its data */
+    double buffers; /* packets that fit into the receiving end of a link; further ones wait in front of it */
     double
-        lanes; /* not 0: a message holds one of this number of lanes of each cable on its route (lanes.c) */
+        /* not 0: number of lanes of a cable, one of which a message holds on each cable of its route
+         * (lanes.c) */
+        lanes;
     double
-        adaptive; /* not 0: switches send a packet up the way that is least busy, not the routing table's */
-    double radix; /* ports of a switch */
-    double rails; /* adapters of a node, each with a network of its own */
+        /* not 0: switches select the least busy link up for a packet, not the link of the routing table */
+        adaptive;
+    double radix;       /* ports of a switch */
+    double rails;       /* adapters of a node, each with a network of its own */
     double bus_node;    /* not 0: all adapters of a node share one bus */
-    double doorbell_ns; /* from the processor's write until the adapter begins with the message */
-    double lmc;  /* a node has 2^lmc LIDs, each with routes of its own; messages take turns with them */
-    double loss; /* the share of packets that a link loses */
+    double doorbell_ns; /* time from the processor's write until the adapter begins with the message */
+    double lmc;  /* a node has 2^lmc LIDs, each with routes of its own, which its messages use in turn */
+    double loss; /* fraction of packets that a link loses */
     double
-        retry_ns; /* until an adapter sends a lost packet of a reliable connection again, if the receiver does not request it */
-    double go_back;    /* not 0: and all that followed it (go-back-N), as InfiniBand does */
-    double barrier_ns; /* a switch with barrier logic: from the last arrival to passing it on */
-    double ack_ns; /* processor time to handle an acknowledgement that an adapter has written into memory */
+        /* time until an adapter repeats a lost packet of a reliable connection if the receiver does not
+         * request it */
+        retry_ns;
+    double go_back;    /* not 0: repeat all packets after the lost one too (go-back-N), as InfiniBand does */
+    double barrier_ns; /* switch with barrier logic: time from the last arrival to forwarding */
+    double ack_ns;     /* processor time to handle an acknowledgement that an adapter has written to memory */
+    double multicast_ns;      /* additional time of adapters and switches for a multicast packet */
+    double multicast_byte_ns; /* additional time for each byte of a multicast packet */
     double
-        multicast_ns; /* how much longer adapters and switches take over a multicast packet than over a message */
-    double multicast_byte_ns; /* ... for each byte of it */
-    double
-        cores; /* processors that all ranks of a job share, as virtual nodes of one machine do; 0: one for each rank */
-    double turn_ns;               /* of such a processor: from one rank to another */
+        /* processors that all ranks of a job share, like virtual nodes of one machine; 0: one for each
+         * rank */
+        cores;
+    double turn_ns;               /* time in which such a processor changes from one rank to another */
     const struct graph *topology; /* NULL: a fat tree */
 };
 
-extern const struct machine
-    machine_plain; /* for tests: 1 byte a nanosecond, no headers, times that are easy to add up */
+extern const struct machine machine_simple; /* for tests: 1 byte per nanosecond, no headers, round times */
 extern const struct machine machine_preset; /* see machine.c for where its numbers come from */
 
-/* Sets a machine of published values by its name: ib100 is the preset, liu2004 the nodes of [Liu04 6, 7]. False: no such name. */
-/* How much longer a multicast packet takes than a message. */
+/* Sets a machine of published values by its name: ib100 is the preset, liu2004 the nodes of [Liu04 6, 7].
+ * False: unknown name. */
+/* Additional time of a multicast packet compared with a message. */
 static inline double machine_multicast_ns(const struct machine *m, double bytes)
 {
     return m->multicast_ns + bytes * m->multicast_byte_ns;
 }
 
-bool machine_named(struct machine *m, const char *name);
-/* Reads settings that replace the present ones. False: `why` has a sentence that names the line. */
+bool machine_set_preset(struct machine *m, const char *name);
+/* Reads settings that replace the present ones. False: `why` receives a sentence that names the line. */
 bool machine_read(struct machine *m, FILE *in, char *why, size_t size);
-/* False when the name is not known or the value is out of its bounds. */
+/* False: the name is unknown or the value out of range. */
 bool machine_set(struct machine *m, const char *name, const char *value);
 bool machine_set_pair(struct machine *m, const char *text); /* "name=value" */
 void machine_print(const struct machine *m, FILE *out);

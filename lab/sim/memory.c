@@ -10,8 +10,8 @@ const char *const memory_scheme_names[MEMORY_SCHEMES] = {
     [MEMORY_RINGS_ALL] = "rings for all", [MEMORY_SHARED] = "shared queues",
 };
 
-/* Entries of queue pairs: a work request with two pieces and inline data in a send queue, one piece in a receive queue, rounded
- * as current adapters do. */
+/* Entries of queue pairs: a send work request with two scatter/gather entries and inline data, a receive work
+ * request with one, rounded as current adapters do. */
 const struct memory_rules memory_presets = {.buffers = 8,
                                             .frame = 32 * 1024,
                                             .small = 2048,
@@ -26,12 +26,12 @@ const struct memory_rules memory_presets = {.buffers = 8,
                                             .receive_entry = 16};
 
 enum {
-    FRAME_HEAD = 64,        /* what precedes a frame, rounded to a cache line */
-    HELLO_CHUNKS = 2,       /* handshakes: the same for any number of peers */
-    BELL_BYTES = CACHE_LINE /* where a peer's credits for rings arrive */
+    FRAME_HEAD = 64,        /* header of a frame, rounded to a cache line */
+    HELLO_CHUNKS = 2,       /* chunks for handshakes, for any number of peers */
+    BELL_BYTES = CACHE_LINE /* memory for a peer's ring credits */
 };
 
-/* The memory of `buffers` buffers of one size, in whole chunks. */
+/* Bytes of `buffers` buffers of one size, in whole chunks. */
 static double memory_pool(double buffers, size_t size)
 {
     const size_t each = posted_chunk_buffers(size);
@@ -58,7 +58,7 @@ void memory_compute(const struct memory_rules *r, enum memory_scheme scheme, uin
     if (scheme == MEMORY_RINGS || scheme == MEMORY_RINGS_ALL) {
         const double rings = scheme == MEMORY_RINGS ? MIN(connections, r->rings) : connections;
         out->frames += memory_pool(
-            2 * rings, r->slots * r->slot); /* one to receive in, and the copy that is sent from */
+            2 * rings, r->slots * r->slot); /* one ring for receiving and the send copy of the peer's ring */
     }
     out->queue_pairs = connections;
     out->queues = connections * (r->send_depth * (double)r->send_entry +

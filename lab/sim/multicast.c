@@ -1,6 +1,7 @@
-/* multicast.c: nodes that send and receive by the library's multicast machines. A node's processor handles one packet or
- * acknowledgement after the other; the machines hear of it when the processor has got to it. Co-roots do not get packets by
- * themselves: they take part in the multicast and acknowledge to the root, as in the library.
+/* multicast.c: nodes that send and receive by the library's multicast state machines. A node's processor
+ * handles one packet or acknowledgement after the other, and passes it to the state machines when it handles
+ * it. The root sends co-roots no packets of their own: they take part in the multicast and acknowledge to the
+ * root, as in the library.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "multicast.h"
@@ -15,15 +16,15 @@
 enum { ACK_BYTES = 24, AGAIN = 64 };
 enum { EVENT_HANDLED = EVENT_OTHER, EVENT_ROOT, EVENT_TIMER, EVENT_THERE };
 
-/* Tags: a packet's number, and whether it requests an acknowledgement; or the index of an acknowledgement. */
+/* Tags: a packet's number and whether it requests an acknowledgement, or the index of an acknowledgement. */
 #define TAG_ASK   UINT32_C(0x80000000)
 #define TAG_ACK   UINT32_C(0x40000000)
-#define TAG_EMPTY UINT32_C(0x20000000) /* no data: only a request */
+#define TAG_EMPTY UINT32_C(0x20000000) /* no data: the packet only requests an acknowledgement */
 #define TAG_VALUE UINT32_C(0x1fffffff)
 
 struct member {
     struct mcast_stream stream;
-    struct mcast_sender sender; /* of the root and the co-roots */
+    struct mcast_sender sender; /* at the root and the co-roots */
     struct mcast_child *child;
     uint64_t *sent;
     uint32_t parent, index, taken;
@@ -41,12 +42,12 @@ struct group {
     struct multicast_report *report;
     struct network net;
     struct mcast_tree tree;
-    struct mcast_rules relay_rules; /* co-roots repeat to each leaf alone, never to all */
+    struct mcast_rules relay_rules; /* co-roots repeat packets to each leaf alone, never by multicast */
     struct member *members;
     struct item *items;
     uint32_t items_count, items_free, posted, unfinished;
     sim_time last;
-    bool root_waits; /* an event will try again to send */
+    bool root_waits; /* an event will try to send again */
 };
 
 struct mcast_rules multicast_rules(uint32_t window, uint32_t aggregate, double timeout_us)
@@ -54,7 +55,7 @@ struct mcast_rules multicast_rules(uint32_t window, uint32_t aggregate, double t
     return mcast_rules_derive(window, aggregate, aggregate > 1, (uint64_t)(timeout_us * 1000));
 }
 
-static uint64_t clock_of(const struct group *g)
+static uint64_t group_now(const struct group *g)
 {
     return (uint64_t)(g->net.now / SIM_NS);
 }
@@ -66,7 +67,7 @@ static sim_time multicast_time_from_ns(double nanoseconds)
 
 static void multicast_schedule_event(struct group *g, sim_time at, uint32_t kind, uint32_t what)
 {
-    if (!event_put(&g->net.events, at, kind, what))
+    if (!event_insert(&g->net.events, at, kind, what))
         g->net.failed = true;
 }
 
@@ -100,8 +101,8 @@ static uint32_t item_new(struct group *g)
 
 /* ---- sending ---- */
 
-/* Sets the node's timer for acknowledgements that it owes or waits for. */
-static void timer_set(struct group *g, uint32_t node)
+/* Sets the node's timer for acknowledgements that it owes or expects. */
+static void node_set_timer(struct group *g, uint32_t node)
 {
     struct member *m = &g->members[node];
     uint64_t due = m->stream.due < m->sender.deadline ? m->stream.due : m->sender.deadline;
@@ -115,8 +116,8 @@ static void timer_set(struct group *g, uint32_t node)
     multicast_schedule_event(g, at, EVENT_TIMER, node);
 }
 
-/* Co-roots' and the root's packets that are sent again: to a child, or by multicast. */
-static void send_again(struct group *g, uint32_t node, const struct mcast_resend *r, uint32_t count)
+/* Repeats packets of the root or a co-root: to one child, or by multicast. */
+static void node_repeat_packets(struct group *g, uint32_t node, const struct mcast_resend *r, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         uint32_t tag = r[i].seq | TAG_ASK | (r[i].ask ? TAG_EMPTY : 0),
@@ -130,15 +131,15 @@ static void send_again(struct group *g, uint32_t node, const struct mcast_resend
     }
 }
 
-/* The root sends while there is room, one packet for each time that its processor is free. */
+/* The root sends while the window permits, one packet whenever its processor is free. */
 static void multicast_continue_root(struct group *g)
 {
     struct member *root = &g->members[0];
     if (g->root_waits || g->posted == g->order->packets)
         return;
     if (mcast_sender_free_slots(&root->sender) == 0) {
-        mcast_sender_window_full(&root->sender, clock_of(g));
-        timer_set(g, 0);
+        mcast_sender_window_full(&root->sender, group_now(g));
+        node_set_timer(g, 0);
         return;
     }
     g->root_waits = true;
@@ -147,20 +148,20 @@ static void multicast_continue_root(struct group *g)
         EVENT_ROOT, 0);
 }
 
-static void root_send(struct group *g)
+static void root_send_packet(struct group *g)
 {
     bool ask;
     g->root_waits = false;
-    uint32_t seq = mcast_sender_add_packet(&g->members[0].sender, clock_of(g), &ask);
+    uint32_t seq = mcast_sender_add_packet(&g->members[0].sender, group_now(g), &ask);
     network_multicast(&g->net, 0, g->order->bytes, seq | (ask ? TAG_ASK : 0));
     g->posted++;
-    timer_set(g, 0);
+    node_set_timer(g, 0);
     multicast_continue_root(g);
 }
 
 /* ---- receiving ---- */
 
-static uint32_t relay_room(const struct group *g, uint32_t node)
+static uint32_t relay_has_room(const struct group *g, uint32_t node)
 {
     const struct mcast_sender *s = &g->members[node].sender;
     return s->children ? g->order->rules.window - (s->next - s->base) : UINT32_MAX;
@@ -169,8 +170,8 @@ static uint32_t relay_room(const struct group *g, uint32_t node)
 static void multicast_acknowledge(struct group *g, uint32_t node)
 {
     struct member *m = &g->members[node];
-    if (!mcast_stream_ack_is_due(&m->stream, clock_of(g))) {
-        timer_set(g, node);
+    if (!mcast_stream_ack_is_due(&m->stream, group_now(g))) {
+        node_set_timer(g, node);
         return;
     }
     uint32_t i = item_new(g);
@@ -178,13 +179,13 @@ static void multicast_acknowledge(struct group *g, uint32_t node)
         return;
     g->items[i] = (struct item){.node = m->parent, .tag = TAG_ACK, .from = node, .next = NONE};
     g->items[i].ack =
-        mcast_stream_ack(&m->stream, &g->order->rules, g->order->rules.ring, relay_room(g, node));
+        mcast_stream_ack(&m->stream, &g->order->rules, g->order->rules.ring, relay_has_room(g, node));
     g->report->acks++;
     multicast_charge_time(g, node, g->net.machine.send_ns);
     network_send(&g->net, node, m->parent, ACK_BYTES, TAG_ACK | i);
 }
 
-static void handle_packet(struct group *g, uint32_t node, uint32_t tag)
+static void node_handle_packet(struct group *g, uint32_t node, uint32_t tag)
 {
     struct member *m = &g->members[node];
     bool ask;
@@ -197,36 +198,37 @@ static void handle_packet(struct group *g, uint32_t node, uint32_t tag)
                               .wanted = true,
                               .ask = tag & TAG_ASK,
                               .room = g->order->rules.ring,
-                              .relay = relay_room(g, node),
-                              .now = clock_of(g)};
+                              .relay = relay_has_room(g, node),
+                              .now = group_now(g)};
     mcast_stream_classify_packet(&m->stream, &g->order->rules, m->index, &a);
     while (mcast_stream_has_packet(&m->stream))
         mcast_stream_packet_taken(&m->stream);
     while (m->sender.children && m->sender.next != m->stream.next)
-        mcast_sender_add_packet(&m->sender, clock_of(g), &ask);
+        mcast_sender_add_packet(&m->sender, group_now(g), &ask);
     if (m->taken != m->stream.taken && m->stream.taken == g->order->packets) {
         g->unfinished--;
         g->last = g->net.now;
     }
     m->taken = m->stream.taken;
     multicast_acknowledge(g, node);
-    timer_set(g, node);
+    node_set_timer(g, node);
 }
 
-static void handle_ack(struct group *g, const struct item *ack)
+static void node_handle_ack(struct group *g, const struct item *ack)
 {
     struct mcast_resend out[AGAIN] = {{0}};
     struct member *m = &g->members[ack->node];
     uint32_t child = g->members[ack->from].index;
-    bool full = m->sender.children && ack->node && relay_room(g, ack->node) == 0;
-    mcast_sender_apply_ack(&m->sender, child, &ack->ack, clock_of(g));
+    bool full = m->sender.children && ack->node && relay_has_room(g, ack->node) == 0;
+    mcast_sender_apply_ack(&m->sender, child, &ack->ack, group_now(g));
     if (ack->ack.early)
-        send_again(g, ack->node, out, mcast_sender_list_resends(&m->sender, child, clock_of(g), out, AGAIN));
-    if (full && relay_room(g, ack->node)) { /* the last acknowledgement reported no room */
+        node_repeat_packets(g, ack->node, out,
+                            mcast_sender_list_resends(&m->sender, child, group_now(g), out, AGAIN));
+    if (full && relay_has_room(g, ack->node)) { /* the preceding acknowledgement reported no room */
         mcast_stream_reopen(&m->stream);
         multicast_acknowledge(g, ack->node);
     }
-    timer_set(g, ack->node);
+    node_set_timer(g, ack->node);
     if (ack->node == 0)
         multicast_continue_root(g);
     if (ack->node == 0 && mcast_sender_is_idle(&m->sender) && g->posted == g->order->packets)
@@ -239,9 +241,9 @@ static void on_handled(struct group *g, uint32_t i)
     g->items[i].next = g->items_free;
     g->items_free = i;
     if (item.tag & TAG_ACK)
-        handle_ack(g, &item);
+        node_handle_ack(g, &item);
     else
-        handle_packet(g, item.node, item.tag);
+        node_handle_packet(g, item.node, item.tag);
 }
 
 static void on_timer(struct group *g, uint32_t node)
@@ -249,18 +251,19 @@ static void on_timer(struct group *g, uint32_t node)
     struct mcast_resend out[AGAIN] = {{0}};
     struct member *m = &g->members[node];
     if (m->timer_at > g->net.now)
-        return; /* an earlier one was set since */
+        return; /* the timer was set to a later time meanwhile */
     m->timer_at = 0;
     if (m->sender.children)
-        send_again(g, node, out, mcast_sender_timeout(&m->sender, clock_of(g), out, AGAIN));
-    if (node && mcast_stream_ack_is_due(&m->stream, clock_of(g)))
+        node_repeat_packets(g, node, out, mcast_sender_timeout(&m->sender, group_now(g), out, AGAIN));
+    if (node && mcast_stream_ack_is_due(&m->stream, group_now(g)))
         multicast_acknowledge(g, node);
-    timer_set(g, node);
+    node_set_timer(g, node);
 }
 
-/* ---- the network's side ---- */
+/* ---- called by the network ---- */
 
-/* The processor gets to it when it is free. An acknowledgement lies in memory: it is not received. */
+/* The processor handles an item when it is free. An acknowledgement is already in memory and is not
+ * received. */
 static void multicast_consume(struct group *g, uint32_t i)
 {
     const struct item *item = &g->items[i];
@@ -270,7 +273,7 @@ static void multicast_consume(struct group *g, uint32_t i)
     multicast_schedule_event(g, multicast_charge_time(g, item->node, takes), EVENT_HANDLED, i);
 }
 
-static uint32_t packet_to(struct group *g, uint32_t node, uint32_t tag)
+static uint32_t node_send_packet(struct group *g, uint32_t node, uint32_t tag)
 {
     uint32_t i = item_new(g);
     if (i != NONE)
@@ -281,7 +284,7 @@ static uint32_t packet_to(struct group *g, uint32_t node, uint32_t tag)
 static void on_delivered(void *ctx, uint32_t message, uint32_t node)
 {
     struct group *g = ctx;
-    uint32_t i = node ? packet_to(g, node, g->net.messages[message].tag) : NONE;
+    uint32_t i = node ? node_send_packet(g, node, g->net.messages[message].tag) : NONE;
     if (i != NONE)
         multicast_schedule_event(
             g, g->net.now + multicast_time_from_ns(machine_multicast_ns(&g->net.machine, g->order->bytes)),
@@ -292,7 +295,7 @@ static void on_arrived(void *ctx, uint32_t message)
 {
     struct group *g = ctx;
     const struct message *m = &g->net.messages[message];
-    uint32_t i = m->tag & TAG_ACK ? m->tag & TAG_VALUE : packet_to(g, m->to, m->tag);
+    uint32_t i = m->tag & TAG_ACK ? m->tag & TAG_VALUE : node_send_packet(g, m->to, m->tag);
     if (i != NONE)
         multicast_consume(g, i);
 }
@@ -303,7 +306,7 @@ static void on_event(void *ctx, const struct event *e)
     if (e->kind == EVENT_HANDLED)
         on_handled(g, e->what);
     else if (e->kind == EVENT_ROOT)
-        root_send(g);
+        root_send_packet(g);
     else if (e->kind == EVENT_THERE)
         multicast_consume(g, e->what);
     else

@@ -9,25 +9,25 @@
 #include "network.h"
 
 struct multicast_order {
-    const struct machine *machine; /* its `loss` is per link */
+    const struct machine *machine; /* `loss` is the loss of each link */
     uint32_t nodes;
-    uint32_t collectors; /* the root and the co-roots: 1 is no co-root */
-    uint32_t packets;    /* broadcasts of one packet each, one behind the other */
+    uint32_t collectors; /* number of nodes that collect acknowledgements: the root and the co-roots */
+    uint32_t packets;    /* consecutive broadcasts of one packet each */
     uint32_t bytes;
     struct mcast_rules rules; /* times in ns */
 };
 
 struct multicast_report {
-    double us;      /* until every node has every packet */
-    double root_us; /* until the root may forget the last of them */
+    double us;      /* time until every node has every packet */
+    double root_us; /* time until the root has all acknowledgements */
     uint64_t acks, again,
-        lost;               /* acknowledgements; packets sent again, to one or to all; lost ones and copies */
-    uint32_t most_children; /* that one node collects acknowledgements from */
+        lost; /* acknowledgements; packets repeated, to one node or to all; lost packets and copies */
+    uint32_t most_children; /* largest number of nodes from which one node collects acknowledgements */
     uint64_t events;
-    const char *failed; /* NULL, or why there is no result */
+    const char *failed; /* NULL, or the reason why there is no result */
 };
 
-/* The library's rules for a window, a number of packets for each acknowledgement, and a timeout. */
+/* The library's rules with a given window, number of packets for each acknowledgement, and timeout. */
 struct mcast_rules multicast_rules(uint32_t window, uint32_t aggregate, double timeout_us);
 
 void multicast_simulate(const struct multicast_order *order, struct multicast_report *out);

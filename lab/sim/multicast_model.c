@@ -1,11 +1,11 @@
-/* multicast_model.c: see multicast_model.h. Processors are what limits throughput: an acknowledgement is a few bytes on a link, and a
- * processor's time at both ends; only an old bus can be slower.
+/* multicast_model.c: see multicast_model.h. Processors limit the throughput: an acknowledgement is a few
+ * bytes on a link but takes processor time at both ends; only an old bus can be slower.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "multicast_model.h"
 
-/* The levels of switches of the fat tree that connects `nodes` nodes. */
-static uint32_t levels_of(const struct machine *m, uint32_t nodes)
+/* Levels of switches of the fat tree that connects `nodes` nodes. */
+static uint32_t model_tree_levels(const struct machine *m, uint32_t nodes)
 {
     double reach = m->radix;
     uint32_t levels = 1;
@@ -14,8 +14,8 @@ static uint32_t levels_of(const struct machine *m, uint32_t nodes)
     return levels;
 }
 
-/* The number of nodes below one switch of the top of `levels` levels. */
-static double reach_of(const struct machine *m, uint32_t levels)
+/* Number of nodes below one switch of the top of `levels` levels. */
+static double model_nodes_of_levels(const struct machine *m, uint32_t levels)
 {
     double reach = 1;
     while (levels-- > 0)
@@ -28,7 +28,7 @@ static double multicast_model_larger(double a, double b)
     return a > b ? a : b;
 }
 
-static double network_us(const struct machine *m, uint32_t levels, double bytes)
+static double model_network_us(const struct machine *m, uint32_t levels, double bytes)
 {
     const double switches = 2 * levels - 1, busses = m->bus_rate > 0 ? 2 : 0,
                  slowest = m->bus_rate > 0 && m->bus_rate < m->link_rate ? m->bus_rate : m->link_rate;
@@ -37,16 +37,17 @@ static double network_us(const struct machine *m, uint32_t levels, double bytes)
            1000;
 }
 
-static double processors_us(const struct machine *m, double bytes)
+static double model_processors_us(const struct machine *m, double bytes)
 {
     return (m->send_ns + m->receive_ns + 2 * bytes / m->copy_rate) / 1000;
 }
 
 /* Levels of switches that a message between two nodes climbs. */
-static uint32_t levels_between(const struct machine *m, uint32_t most, uint32_t a, uint32_t b)
+static uint32_t model_levels_between(const struct machine *m, uint32_t most, uint32_t a, uint32_t b)
 {
     uint32_t levels = 1;
-    while (levels < most && (uint32_t)(a / reach_of(m, levels)) != (uint32_t)(b / reach_of(m, levels)))
+    while (levels < most && (uint32_t)(a / model_nodes_of_levels(m, levels)) !=
+                                (uint32_t)(b / model_nodes_of_levels(m, levels)))
         levels++;
     return levels;
 }
@@ -57,18 +58,20 @@ struct tree {
     double bytes;
 };
 
-/* Until all below a node have the data; it sends to the farthest first. Which path is the slowest depends on where switches end: a switch
- * with 18 nodes below it cuts through pairs whose distance is a power of two. */
-static double below_us(const struct tree *t, uint32_t node, uint32_t distance)
+/* Time until all nodes below a node have the data; a node sends to the farthest child first. The slowest path
+ * depends on the boundaries of switches: a switch with 18 nodes separates pairs whose distance is a power of
+ * two. */
+static double model_subtree_us(const struct tree *t, uint32_t node, uint32_t distance)
 {
     double slowest = 0, sent = 0;
     for (; distance > 0; distance /= 2) {
         const uint32_t child = node + distance;
         if (child >= t->nodes)
             continue;
-        const double there = processors_us(t->m, t->bytes) +
-                             network_us(t->m, levels_between(t->m, t->levels, node, child), t->bytes);
-        slowest = multicast_model_larger(slowest, sent + there + below_us(t, child, distance / 2));
+        const double there =
+            model_processors_us(t->m, t->bytes) +
+            model_network_us(t->m, model_levels_between(t->m, t->levels, node, child), t->bytes);
+        slowest = multicast_model_larger(slowest, sent + there + model_subtree_us(t, child, distance / 2));
         sent += (t->m->send_ns + t->bytes / t->m->copy_rate) / 1000;
     }
     return slowest;
@@ -76,50 +79,51 @@ static double below_us(const struct tree *t, uint32_t node, uint32_t distance)
 
 double model_messages_us(const struct machine *m, uint32_t nodes, double bytes)
 {
-    const struct tree t = {m, nodes, levels_of(m, nodes), bytes};
+    const struct tree t = {m, nodes, model_tree_levels(m, nodes), bytes};
     uint32_t distance = 1;
     while (2 * distance < nodes)
         distance *= 2;
-    return nodes > 1 ? below_us(&t, 0, distance) : 0;
+    return nodes > 1 ? model_subtree_us(&t, 0, distance) : 0;
 }
 
 double model_multicast_us(const struct machine *m, uint32_t nodes, double bytes)
 {
-    return processors_us(m, bytes) + network_us(m, levels_of(m, nodes), bytes) +
+    return model_processors_us(m, bytes) + model_network_us(m, model_tree_levels(m, nodes), bytes) +
            machine_multicast_ns(m, bytes) / 1000;
 }
 
-static double leaves_of(const struct model_load *l)
+static double model_leaves_per_collector(const struct model_load *l)
 {
     const uint32_t leaves = l->nodes - l->collectors;
     return (leaves + l->collectors - 1) / l->collectors;
 }
 
-/* A leaf takes a packet and acknowledges it. */
-static double leaf_ns(const struct machine *m, const struct model_load *l)
+/* Time in which a leaf receives a packet and acknowledges it. */
+static double model_leaf_ns(const struct machine *m, const struct model_load *l)
 {
     return m->receive_ns + l->bytes / m->copy_rate + m->send_ns / l->aggregate;
 }
 
-/* A bus with a delay and few buffers passes on one packet in this time, however short. */
-static double bus_gap_ns(const struct machine *m)
+/* Time for one packet of any length on a bus with a delay and few buffers. */
+static double model_bus_gap_ns(const struct machine *m)
 {
     return m->bus_rate > 0 ? 2 * m->bus_ns / m->buffers : 0;
 }
 
 double model_period_us(const struct machine *m, const struct model_load *l)
 {
-    const double leaves = leaves_of(l) / l->aggregate, acks = (l->collectors - 1.0) / l->aggregate + leaves;
+    const double leaves = model_leaves_per_collector(l) / l->aggregate,
+                 acks = (l->collectors - 1.0) / l->aggregate + leaves;
     const double root = m->send_ns + l->bytes / m->copy_rate + acks * m->ack_ns;
-    const double coroot = l->collectors > 1 ? leaf_ns(m, l) + leaves * m->ack_ns : 0;
-    return multicast_model_larger(multicast_model_larger(root, acks * bus_gap_ns(m)),
-                                  multicast_model_larger(coroot, leaf_ns(m, l))) /
+    const double coroot = l->collectors > 1 ? model_leaf_ns(m, l) + leaves * m->ack_ns : 0;
+    return multicast_model_larger(multicast_model_larger(root, acks * model_bus_gap_ns(m)),
+                                  multicast_model_larger(coroot, model_leaf_ns(m, l))) /
            1000;
 }
 
 double model_paper_period_us(const struct machine *m, const struct model_load *l)
 {
-    const double leaves = leaves_of(l) / l->aggregate;
+    const double leaves = model_leaves_per_collector(l) / l->aggregate;
     double rounds = 0;
     while ((1u << (unsigned)rounds) < l->collectors)
         rounds++;
@@ -127,7 +131,7 @@ double model_paper_period_us(const struct machine *m, const struct model_load *l
     const double relays =
         l->collectors > 1 ? m->receive_ns + l->bytes / m->copy_rate + (rounds - 1) * m->send_ns : 0;
     const double coroot = relays + leaves * m->ack_ns;
-    return multicast_model_larger(multicast_model_larger(root, leaves * bus_gap_ns(m)),
-                                  multicast_model_larger(coroot, leaf_ns(m, l))) /
+    return multicast_model_larger(multicast_model_larger(root, leaves * model_bus_gap_ns(m)),
+                                  multicast_model_larger(coroot, model_leaf_ns(m, l))) /
            1000;
 }

@@ -6,9 +6,9 @@
 
 #include "network_part.h"
 
-void network_put(struct network *n, sim_time at, uint32_t kind, uint32_t what)
+void network_schedule(struct network *n, sim_time at, uint32_t kind, uint32_t what)
 {
-    if (!event_put(&n->events, at, kind, what))
+    if (!event_insert(&n->events, at, kind, what))
         n->failed = true;
 }
 
@@ -70,16 +70,17 @@ void network_message_free(struct network *n, uint32_t message)
     n->messages_free = message;
 }
 
-/* How long a packet keeps a link busy. */
-static sim_time network_crossing(const struct network *n, uint32_t link, const struct packet *p)
+/* Time for which a packet keeps a link busy. */
+static sim_time network_crossing_time(const struct network *n, uint32_t link, const struct packet *p)
 {
     const struct machine *m = &n->machine;
-    if (is_bus(n, link))
+    if (link_is_bus(n, link))
         return ns(p->bytes / m->bus_rate);
-    uint32_t rail = n->links[link].rail, cable = n->links[link].medium, in_tree = cable - rail_first(n, rail);
+    uint32_t rail = n->links[link].rail, cable = n->links[link].medium,
+             in_tree = cable - rail_first_link(n, rail);
     double rate = n->rates ? n->rates[cable] : m->link_rate;
     sim_time time = ns((p->bytes + m->header_bytes) / (rate * n->rail_scale[rail]));
-    /* The sending adapter takes a while for each message, whatever its size. */
+    /* The sending adapter needs a fixed time for each message. */
     bool leaves_node = in_tree % 2 == 0 && in_tree / 2 < n->topo.nodes;
     sim_time least = ns(m->message_ns);
     return leaves_node && p->begins && time < least ? least : time;
@@ -87,28 +88,28 @@ static sim_time network_crossing(const struct network *n, uint32_t link, const s
 
 sim_time network_delay(const struct network *n, uint32_t link)
 {
-    if (is_bus(n, link))
+    if (link_is_bus(n, link))
         return ns(n->machine.bus_ns);
     return ns(n->machine.link_ns + (n->links[link].end_node == NONE ? n->machine.switch_ns : 0));
 }
 
-static void link_wake(struct network *n, uint32_t link, sim_time at)
+static void network_wake_link(struct network *n, uint32_t link, sim_time at)
 {
     if (n->links[link].wake_at <= at)
         return;
     n->links[link].wake_at = at;
-    network_put(n, at, EVENT_LINK, link);
+    network_schedule(n, at, EVENT_LINK, link);
 }
 
-/* The i-th of the times at which buffers will be free, earliest first; the first one is link.soonest, so that a link with one
- * packet under way, as most have, is one cache line. */
-static sim_time *soon_at(struct network *n, uint32_t link, uint32_t i)
+/* The i-th of the times at which buffers will be free, earliest first; the first is link.soonest, so that a
+ * link with one packet in flight, the usual case, uses one cache line. */
+static sim_time *link_soon_at(struct network *n, uint32_t link, uint32_t i)
 {
     uint32_t at = n->links[link].soon_first + i;
     return &n->soon_at[(size_t)link * n->buffers + (at < n->buffers ? at : at - n->buffers)];
 }
 
-/* A buffer at the link's far end will be free at a time from now on. */
+/* A buffer at the link's far end will be free at time `at`. */
 void network_buffer_release(struct network *n, uint32_t link, sim_time at)
 {
     struct link *l = &n->links[link];
@@ -118,16 +119,16 @@ void network_buffer_release(struct network *n, uint32_t link, sim_time at)
         later = l->soonest;
         l->soonest = at;
     }
-    for (; i > 1 && *soon_at(n, link, i - 1) > later; i--)
-        *soon_at(n, link, i) = *soon_at(n, link, i - 1);
+    for (; i > 1 && *link_soon_at(n, link, i - 1) > later; i--)
+        *link_soon_at(n, link, i) = *link_soon_at(n, link, i - 1);
     if (i > 0)
-        *soon_at(n, link, i) = later;
+        *link_soon_at(n, link, i) = later;
     if (l->first != NONE)
-        link_wake(n, link, at > n->now ? at : n->now);
+        network_wake_link(n, link, at > n->now ? at : n->now);
 }
 
-/* Counts buffers that are free by now. */
-static void buffers_settle(struct network *n, uint32_t link)
+/* Counts the buffers that are free by now. */
+static void link_count_free_buffers(struct network *n, uint32_t link)
 {
     struct link *l = &n->links[link];
     while (l->soon && l->soonest <= n->now) {
@@ -135,27 +136,27 @@ static void buffers_settle(struct network *n, uint32_t link)
         l->free_count++;
         l->soon_first = (uint8_t)(l->soon_first + 1u < n->buffers ? l->soon_first + 1 : 0);
         if (l->soon)
-            l->soonest = *soon_at(n, link, 0);
+            l->soonest = *link_soon_at(n, link, 0);
     }
 }
 
 static void network_feed(struct network *n, uint32_t node, uint32_t rail);
 
 /* Whether the message holds lanes: control packets of adapters use a lane of their own. */
-static bool holds_lanes(const struct message *m)
+static bool message_holds_lanes(const struct message *m)
 {
     return m->kind == MESSAGE_PLAIN && !m->urgent;
 }
 
-/* Whether messages of this kind hold lanes, and the packet is in one. */
-static bool holds_lane(const struct network *n, const struct packet *p, uint32_t held)
+/* Whether the packet is in a lane that its message holds. */
+static bool packet_holds_lane(const struct network *n, const struct packet *p, uint32_t held)
 {
-    return n->lanes && held != NONE && held != SWITCH && !is_bus(n, held) &&
-           holds_lanes(&n->messages[p->message]);
+    return n->lanes && held != NONE && held != SWITCH && !link_is_bus(n, held) &&
+           message_holds_lanes(&n->messages[p->message]);
 }
 
 /* Whether the message crosses the memory bus: control packets of adapters do not. */
-static bool over_bus(const struct network *n, const struct message *m)
+static bool message_uses_bus(const struct network *n, const struct message *m)
 {
     return has_bus(n) && !(m->urgent && m->kind == MESSAGE_PLAIN);
 }
@@ -166,10 +167,10 @@ static void network_start(struct network *n, uint32_t link)
     struct link *l = &n->links[link];
     uint32_t index = l->first;
     struct packet *p = &n->packets[index];
-    sim_time end = n->now + network_crossing(n, link, p);
-    if (is_bus(n, link) && n->links[l->medium].used_by != link && n->links[l->medium].used_by != NONE)
+    sim_time end = n->now + network_crossing_time(n, link, p);
+    if (link_is_bus(n, link) && n->links[l->medium].used_by != link && n->links[l->medium].used_by != NONE)
         end += ns(n->machine.bus_turn_ns);
-    if (end < p->tail) /* what feeds it is slower than the link */
+    if (end < p->tail) /* the preceding link is slower than this one */
         end = p->tail;
     p->tail = end + network_delay(n, link);
     l->first = p->next;
@@ -181,45 +182,47 @@ static void network_start(struct network *n, uint32_t link)
     l->yielded = false;
     uint32_t held = p->held, from = n->messages[p->message].from;
     p->held = link;
-    bool leaves_lane = p->ends && holds_lane(n, p, held);
-    bool last_hop = l->end_node != NONE && (is_bus(n, link) ? (link - n->bus_first) % 2 == 1
-                                                            : !over_bus(n, &n->messages[p->message]));
-    network_put(n, last_hop ? p->tail : n->now + network_delay(n, link), EVENT_PACKET, index);
+    bool leaves_lane = p->ends && packet_holds_lane(n, p, held);
+    bool last_hop =
+        l->end_node != NONE && (link_is_bus(n, link) ? (link - n->bus_first) % 2 == 1
+                                                     : !message_uses_bus(n, &n->messages[p->message]));
+    network_schedule(n, last_hop ? p->tail : n->now + network_delay(n, link), EVENT_PACKET, index);
     if (held == NONE)
         network_feed(n, from, l->rail);
     else if (p->copied)
-        switch_copy_left(n, p, held, end);
+        switch_release_copy(n, p, held, end);
     else if (held != SWITCH)
-        network_buffer_release(n, held, end + network_delay(n, held)); /* the news of it travels back */
+        /* the credit travels back over the link */
+        network_buffer_release(n, held, end + network_delay(n, held));
     if (leaves_lane)
-        lanes_left(n, held);
+        lanes_release(n, held);
 }
 
-static bool network_shares(const struct network *n, uint32_t link)
+static bool link_shares_medium(const struct network *n, uint32_t link)
 {
-    if (!is_bus(n, link))
+    if (!link_is_bus(n, link))
         return n->lanes > 1;
     return n->machine.bus_shared != 0 || (n->machine.bus_node != 0 && n->rails > 1);
 }
 
-/* Lets packets go on while the link can take them. */
+/* Starts packets while the link can accept them. */
 void network_link_update(struct network *n, uint32_t link)
 {
     struct link *l = &n->links[link];
-    buffers_settle(n, link);
+    link_count_free_buffers(n, link);
     while (l->first != NONE) {
         if (n->links[l->medium].free_at > n->now) {
-            link_wake(n, link, n->links[l->medium].free_at);
+            network_wake_link(n, link, n->links[l->medium].free_at);
             return;
         }
         if (l->free_count == 0) {
             if (l->soon)
-                link_wake(n, link, l->soonest);
-            return; /* else the next release wakes it */
+                network_wake_link(n, link, l->soonest);
+            return; /* otherwise the next release wakes the link */
         }
-        if (n->links[l->medium].used_by == link && network_shares(n, link) && !l->yielded) {
+        if (n->links[l->medium].used_by == link && link_shares_medium(n, link) && !l->yielded) {
             l->yielded = true; /* another message that waits for the bus goes first */
-            link_wake(n, link, n->now);
+            network_wake_link(n, link, n->now);
             return;
         }
         network_start(n, link);
@@ -239,24 +242,26 @@ void network_link_queue(struct network *n, uint32_t link, uint32_t packet)
 
 void network_link_offer(struct network *n, uint32_t link, uint32_t packet)
 {
-    if (n->lanes && !is_bus(n, link) && holds_lanes(&n->messages[n->packets[packet].message]))
-        link = lanes_find(n, link, packet);
+    if (n->lanes && !link_is_bus(n, link) && message_holds_lanes(&n->messages[n->packets[packet].message]))
+        link = lanes_acquire(n, link, packet);
     if (link == NONE)
         return;
     network_link_queue(n, link, packet);
     network_link_update(n, link);
 }
 
-/* The first link of all messages of an adapter. */
-static uint32_t way_out(const struct network *n, uint32_t node, uint32_t rail)
+/* The first link of an adapter's messages. */
+static uint32_t adapter_first_link(const struct network *n, uint32_t node, uint32_t rail)
 {
-    return has_bus(n) ? bus_of(n, port_of(n, node, rail), false) : rail_first(n, rail) + 2 * node;
+    return has_bus(n) ? bus_link_index(n, port_index(n, node, rail), false)
+                      : rail_first_link(n, rail) + 2 * node;
 }
 
-/* Cuts the adapter's next packet off its first message when the last one has left: it never has more than one waiting. */
+/* Cuts the next packet of the adapter's first message once the preceding packet has left: at most one packet
+ * waits. */
 static void network_feed(struct network *n, uint32_t node, uint32_t rail)
 {
-    uint32_t queue = 2 * port_of(n, node, rail) + 1;
+    uint32_t queue = 2 * port_index(n, node, rail) + 1;
     if (n->node_first[queue] == NONE)
         queue--;
     uint32_t index = n->node_first[queue];
@@ -282,10 +287,10 @@ static void network_feed(struct network *n, uint32_t node, uint32_t rail)
         if (m->next == NONE)
             n->node_last[queue] = NONE;
     }
-    network_link_offer(n, way_out(n, node, rail), p);
+    network_link_offer(n, adapter_first_link(n, node, rail), p);
 }
 
-/* A control packet of an adapter is sent at once. */
+/* Sends a control packet of an adapter at once. */
 static void network_send_control(struct network *n, uint32_t index)
 {
     struct message *m = &n->messages[index];
@@ -300,26 +305,26 @@ static void network_send_control(struct network *n, uint32_t index)
                                     .ends = true,
                                     .tail = n->now};
     m->unsent = 0;
-    network_link_offer(n, rail_first(n, m->rail) + 2 * m->from, p);
+    network_link_offer(n, rail_first_link(n, m->rail) + 2 * m->from, p);
 }
 
-/* The adapter sends the message after those queued before it. */
+/* Queues a message behind the adapter's earlier messages. */
 void network_message_queue(struct network *n, uint32_t index)
 {
     struct message *m = &n->messages[index];
-    if (has_bus(n) && !over_bus(n, m)) {
+    if (has_bus(n) && !message_uses_bus(n, m)) {
         network_send_control(n, index);
         return;
     }
-    uint32_t queue = 2 * port_of(n, m->from, m->rail) + m->urgent;
+    uint32_t queue = 2 * port_index(n, m->from, m->rail) + m->urgent;
     m->next = NONE;
     if (n->node_first[queue] == NONE)
         n->node_first[queue] = index;
     else
         n->messages[n->node_last[queue]].next = index;
     n->node_last[queue] = index;
-    /* With nothing of this adapter waiting in front of its first link, nobody else will feed it. */
-    if (n->links[way_out(n, m->from, m->rail)].first == NONE)
+    /* no packet of this adapter waits for its first link, so no event would cut the next one */
+    if (n->links[adapter_first_link(n, m->from, m->rail)].first == NONE)
         network_feed(n, m->from, m->rail);
 }
 
@@ -345,12 +350,12 @@ uint32_t network_send_on(struct network *n, uint32_t rail, uint32_t from, uint32
                                           .next = NONE,
                                           .path = (uint8_t)(n->turn[from]++ % n->topo.paths)};
     if (from == to) {
-        network_put(n, n->now + ns(n->machine.local_ns + (double)bytes / n->machine.copy_rate), EVENT_LOCAL,
-                    index);
+        network_schedule(n, n->now + ns(n->machine.local_ns + (double)bytes / n->machine.copy_rate),
+                         EVENT_LOCAL, index);
         return index;
     }
     if (n->machine.doorbell_ns > 0)
-        network_put(n, n->now + ns(n->machine.doorbell_ns), EVENT_DOORBELL, index);
+        network_schedule(n, n->now + ns(n->machine.doorbell_ns), EVENT_DOORBELL, index);
     else
         network_message_queue(n, index);
     return index;
@@ -362,8 +367,8 @@ static void message_arrived(struct network *n, uint32_t index)
     loss_message_done(n, index);
 }
 
-/* How long a packet would have to wait for a link, roughly: for the one that crosses it, and more for those that wait. */
-static sim_time wait_for(const struct network *n, uint32_t link)
+/* Estimated wait of a packet for a link: for the packet on the link and for those that wait. */
+static sim_time link_estimate_wait(const struct network *n, uint32_t link)
 {
     const struct link *l = &n->links[link];
     sim_time wait = n->links[l->medium].free_at > n->now ? n->links[l->medium].free_at - n->now : 0;
@@ -372,17 +377,18 @@ static sim_time wait_for(const struct network *n, uint32_t link)
     return l->free_count + l->soon == 0 ? wait + ns(4 * n->machine.mtu / n->machine.link_rate) : wait;
 }
 
-/* Of a switch's links up, all of which lead everywhere, the one with the least to wait for; the routing table's when they are
- * alike. */
-static uint32_t way_up(struct network *n, uint32_t first, uint32_t usual, uint32_t message)
+/* Of a switch's links up, all of which lead to every node, the one with the shortest wait; the routing
+ * table's link if waits are equal. */
+static uint32_t switch_choose_up_link(struct network *n, uint32_t first, uint32_t usual, uint32_t message)
 {
     const uint32_t links = n->topo.tree.half, port = (usual - first) / 2;
     uint32_t best = usual;
     sim_time least = NEVER;
     for (uint32_t i = 0; i < links; i++) {
         uint32_t link = first + 2 * ((port + i) % links);
-        sim_time wait = wait_for(n, link);
-        if (n->lanes && holds_lanes(&n->messages[message]) && lanes_wait(n, link, message, &wait))
+        sim_time wait = link_estimate_wait(n, link);
+        if (n->lanes && message_holds_lanes(&n->messages[message]) &&
+            lanes_estimate_wait(n, link, message, &wait))
             return link;
         if (wait < least) {
             least = wait;
@@ -395,45 +401,46 @@ static uint32_t way_up(struct network *n, uint32_t first, uint32_t usual, uint32
 static uint32_t network_next_link(struct network *n, const struct link *l, const struct packet *p,
                                   const struct message *m)
 {
-    const uint32_t base = rail_first(n, l->rail), usual = topo_next(&n->topo, l->end, m->to, m->path);
+    const uint32_t base = rail_first_link(n, l->rail),
+                   usual = topo_next_link(&n->topo, l->end, m->to, m->path);
     bool up = usual % 2 == 0;
     if (n->machine.adaptive == 0 || !up || n->topo.graph)
         return base + usual;
-    return way_up(n, base + tree_up(&n->topo.tree, l->end), base + usual, p->message);
+    return switch_choose_up_link(n, base + tree_up_link(&n->topo.tree, l->end), base + usual, p->message);
 }
 
 /* A packet has arrived at the end of the link whose buffer it holds. */
-static void packet_at(struct network *n, uint32_t index)
+static void network_packet_at_end(struct network *n, uint32_t index)
 {
     struct packet *p = &n->packets[index];
     const struct link *l = &n->links[p->held];
     uint32_t message = p->message;
     const struct message *m = &n->messages[message];
-    if (n->machine.loss > 0 && !is_bus(n, p->held) && loss_takes(n, index))
+    if (n->machine.loss > 0 && !link_is_bus(n, p->held) && loss_drops_packet(n, index))
         return;
     const bool special = m->kind == MESSAGE_MULTICAST || m->kind == MESSAGE_BARRIER;
     if (l->end_node == NONE && special) {
-        switch_special(n, index);
+        switch_handle_special(n, index);
         return;
     }
     if (l->end_node == NONE) {
         network_link_offer(n, network_next_link(n, l, p, m), index);
         return;
     }
-    bool from_memory = is_bus(n, p->held) && (p->held - n->bus_first) % 2 == 0;
+    bool from_memory = link_is_bus(n, p->held) && (p->held - n->bus_first) % 2 == 0;
     if (from_memory) {
-        network_link_offer(n, rail_first(n, l->rail) + 2 * l->end_node, index);
+        network_link_offer(n, rail_first_link(n, l->rail) + 2 * l->end_node, index);
         return;
     }
-    if (!is_bus(n, p->held) && over_bus(n, m)) {
+    if (!link_is_bus(n, p->held) && message_uses_bus(n, m)) {
         if (p->begins && n->began)
             n->began(n->ctx, message);
-        network_link_offer(n, bus_of(n, port_of(n, l->end_node, l->rail), true), index);
+        network_link_offer(n, bus_link_index(n, port_index(n, l->end_node, l->rail), true), index);
         return;
     }
     network_buffer_release(n, p->held, n->now + network_delay(n, p->held));
     if (special) {
-        switch_arrived(n, index);
+        switch_deliver_special(n, index);
         return;
     }
     if (m->kind == MESSAGE_NAK) {
@@ -441,50 +448,50 @@ static void packet_at(struct network *n, uint32_t index)
         loss_on_nak(n, message);
         return;
     }
-    if (n->machine.loss > 0 && loss_refuses(n, index))
+    if (n->machine.loss > 0 && loss_refuses_packet(n, index))
         return;
-    uint32_t bytes = p->bytes, lane = p->ends && holds_lane(n, p, p->held) ? p->held : NONE;
+    uint32_t bytes = p->bytes, lane = p->ends && packet_holds_lane(n, p, p->held) ? p->held : NONE;
     network_packet_free(n, index);
     if (lane != NONE)
-        lanes_left(n, lane);
+        lanes_release(n, lane);
     n->messages[message].missing -= bytes;
     if (n->messages[message].missing == 0)
         message_arrived(n, message);
 }
 
-static void fetch_link(const struct network *n, uint32_t link)
+static void network_prefetch_link(const struct network *n, uint32_t link)
 {
     __builtin_prefetch(&n->links[link], 1);
 }
 
-/* The next of the times at which buffers will be free. */
-static void fetch_buffers(const struct network *n, uint32_t link)
+/* Prefetches the next time at which buffers will be free. */
+static void network_prefetch_buffers(const struct network *n, uint32_t link)
 {
     __builtin_prefetch(&n->soon_at[(size_t)link * n->buffers + n->links[link].soon_first], 1);
 }
 
-/* The link that the packet will take next: known, unless switches choose. */
+/* Prefetches the packet's next link, which is known unless switches choose. */
 static void network_prefetch_next(const struct network *n, const struct packet *p)
 {
     const struct link *l = &n->links[p->held];
     const struct message *m = &n->messages[p->message];
-    fetch_buffers(n, p->held);
+    network_prefetch_buffers(n, p->held);
     if (l->end_node == NONE && m->kind == MESSAGE_PLAIN && n->machine.adaptive == 0 && n->lanes == 0) {
-        uint32_t next = rail_first(n, l->rail) + topo_next(&n->topo, l->end, m->to, m->path);
-        fetch_link(n, next);
+        uint32_t next = rail_first_link(n, l->rail) + topo_next_link(&n->topo, l->end, m->to, m->path);
+        network_prefetch_link(n, next);
         for (uint32_t i = 0; i < n->buffers; i += LINE_BYTES / sizeof(sim_time))
             __builtin_prefetch(&n->soon_at[(size_t)next * n->buffers + i], 1);
     }
 }
 
-/* With thousands of nodes nothing is in the processor's caches when its event comes, unless it was prefetched. */
-static void network_fetch(void *ctx, const struct event *e, enum event_soon how)
+/* With thousands of nodes no data is in the processor's caches at its event unless it was prefetched. */
+static void network_prefetch_event(void *ctx, const struct event *e, enum event_soon how)
 {
     const struct network *n = ctx;
     if (e->kind == EVENT_LINK && how == SOON_NEAR)
-        fetch_link(n, e->what);
+        network_prefetch_link(n, e->what);
     else if (e->kind == EVENT_LINK && how == SOON_NEXT)
-        fetch_buffers(n, e->what);
+        network_prefetch_buffers(n, e->what);
     else if (e->kind >= EVENT_OTHER && n->soon)
         n->soon(n->ctx, e, how);
     if (e->kind != EVENT_PACKET)
@@ -493,7 +500,7 @@ static void network_fetch(void *ctx, const struct event *e, enum event_soon how)
     if (how == SOON_FAR) {
         __builtin_prefetch(p, 1);
     } else if (how == SOON_NEAR) {
-        fetch_link(n, p->held);
+        network_prefetch_link(n, p->held);
         __builtin_prefetch(&n->messages[p->message], 1);
     } else {
         network_prefetch_next(n, p);
@@ -503,13 +510,13 @@ static void network_fetch(void *ctx, const struct event *e, enum event_soon how)
 void network_run(struct network *n)
 {
     struct event e;
-    n->events.soon = network_fetch;
+    n->events.soon = network_prefetch_event;
     n->events.ctx = n;
     for (; !n->failed && event_pop(&n->events, &e); n->failed |= n->events.failed) {
         n->now = e.at;
         switch (e.kind) {
         case EVENT_PACKET:
-            packet_at(n, e.what);
+            network_packet_at_end(n, e.what);
             break;
         case EVENT_LINK:
             if (n->links[e.what].wake_at <= n->now)
@@ -526,7 +533,7 @@ void network_run(struct network *n)
             loss_timeout(n, e.what);
             break;
         case EVENT_COMBINED:
-            switch_combined(n, e.what);
+            switch_forward_combined(n, e.what);
             break;
         default:
             n->other(n->ctx, &e);

@@ -1,15 +1,11 @@
-/* network.h: messages through adapters, cables and switches, packet by packet.
- *
- * A packet crosses a link when the link is idle and the far end has a buffer for it; until then it waits in the buffer where
- * it is, which nobody else can have meanwhile. That is InfiniBand's credit flow control: a busy receiver fills the buffers in
- * front of it, then those in front of them, and congestion spreads. Switches cut through: a packet goes on as soon as its
- * first byte is there. Packets that wait for one link take turns in the order in which they came. Links that share a bus take
- * turns packet by packet.
- *
- * With machine.lanes messages move as worms instead: see lanes.c.
- *
- * Each rail is a network of its own, with adapters and switches of its own; they share nothing but the nodes, and their bus
- * if machine.bus_node is set.
+/* network.h: messages through adapters, cables and switches, packet by packet. A packet crosses a link when
+ * the link is idle and the far end has a free buffer; until then it stays in the buffer that it occupies.
+ * This is InfiniBand's credit flow control: a busy receiver fills the buffers in front of it, then the
+ * buffers in front of those, and congestion spreads. Switches cut through: a packet is forwarded as soon as
+ * its first byte has arrived. Packets that wait for a link cross it in the order of arrival. Links that share
+ * a bus take turns packet by packet. With machine.lanes messages move as worms instead: see lanes.c. Each
+ * rail is a network of its own, with adapters and switches of its own; rails share only the nodes, and the
+ * bus if machine.bus_node is set.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_SIM_NETWORK_H
@@ -24,62 +20,64 @@
 
 enum { BUFFERS_MAX = 64, LINE_BYTES = 64 };
 
-/* One direction of a cable, or of a node's bus. One cache line: with 10,000 nodes there are 60,000 links, and fetching them
- * from memory is most of what a simulation does. */
+/* One direction of a cable or of a node's bus. One cache line: with 10,000 nodes there are 60,000 links, and
+ * fetching them from memory is most of the work of a simulation. */
 struct link {
-    struct tree_place end; /* the switch it leads to */
-    uint32_t end_node;     /* where it leads, when it leads to a node's memory or adapter; otherwise NONE */
-    uint32_t medium;       /* index of the link whose free_at and used_by it shares: its own, but of a bus */
-    uint32_t first, last;  /* packets that wait for it */
-    uint32_t used_by;      /* as a medium: the link that used it last */
-    sim_time free_at;      /* as a medium: when it is */
-    sim_time wake_at;      /* an event will look at it then; NEVER: none will */
-    sim_time soonest;      /* when `soon` is not 0: the earliest time at which a buffer will be free */
+    struct tree_place end; /* the switch at the end of the link */
+    uint32_t end_node;     /* the node whose memory or adapter is at the end of the link; otherwise NONE */
+    /* index of the link whose free_at and used_by it shares: its own index except for a bus */
+    uint32_t medium;
+    uint32_t first, last; /* packets that wait for the link */
+    uint32_t used_by;     /* as a medium: the link that used it last */
+    sim_time free_at;     /* as a medium: the time at which it is free */
+    sim_time wake_at;     /* time of the event that will update the link; NEVER: none */
+    sim_time soonest;     /* if `soon` is not 0: the earliest time at which a buffer will be free */
     uint8_t rail;
-    uint8_t free_count; /* buffers at its far end that are free now */
-    uint8_t soon;       /* buffers that will be free: at soonest, and at network.soon_at, ... */
-    uint8_t soon_first; /* ... a ring that begins here, earliest first; its first place is soonest's */
-    bool yielded;       /* it let others of its medium go first */
+    uint8_t free_count; /* buffers at the far end that are free now */
+    uint8_t soon;       /* buffers that will be free: at soonest, and at the times in network.soon_at */
+    /* first entry of this ring in network.soon_at, earliest time first; soonest replaces the first entry */
+    uint8_t soon_first;
+    bool yielded; /* it let another link of its medium go first */
 } __attribute__((aligned(LINE_BYTES)));
 _Static_assert(sizeof(struct link) == LINE_BYTES, "a link is one cache line");
 
 struct packet {
-    uint32_t message, bytes; /* data, without header */
-    uint32_t held; /* the link whose far-end buffer it is in; NONE in its sender's memory; or SWITCH */
-    uint32_t next; /* in a queue or in the list of free ones */
+    uint32_t message, bytes; /* bytes of data, without header */
+    uint32_t held; /* the link whose far-end buffer it occupies; NONE: in its sender's memory; or SWITCH */
+    uint32_t next; /* next packet in a queue or in the list of free packets */
     union {
-        uint32_t number; /* in its message; not of copies */
-        uint32_t copies; /* of copies: index of who shares the buffer with it */
+        uint32_t number; /* number of the packet in its message; not used for copies */
+        uint32_t copies; /* copies: index of the record of the shared buffer */
     };
-    uint16_t epoch;            /* of its message, when it was cut */
-    bool begins : 1, ends : 1; /* the first and the last of its message */
-    bool copied : 1;           /* others share the buffer with it */
-    sim_time tail;             /* when its last byte is where its first byte is now */
+    uint16_t epoch;            /* epoch of its message when the packet was cut */
+    bool begins : 1, ends : 1; /* first and last packet of its message */
+    bool copied : 1;           /* other copies share the buffer */
+    sim_time tail;             /* time at which its last byte reaches the present place of its first byte */
 };
 
-/* Copies of a multicast packet in one buffer of a switch: it is free when the last of them has left. */
+/* Copies of a multicast packet in one buffer of a switch, which is free when the last copy has left. */
 struct copies {
     uint32_t left, next;
-    sim_time end; /* the latest */
+    sim_time end; /* the latest end of a copy */
 };
 
 enum message_kind { MESSAGE_PLAIN, MESSAGE_MULTICAST, MESSAGE_BARRIER, MESSAGE_NAK };
 
-/* Somebody's message. `arrived` is called with its number when its last byte is in the receiver's memory. */
+/* `arrived` is called with the message's number when its last byte is in the receiver's memory. */
 struct message {
-    uint32_t from, to; /* nodes; to: the node that has it, while `delivered` is called for a multicast */
+    uint32_t from, to; /* nodes; to: the receiving node while `delivered` is called for a multicast */
     uint32_t rail;
     uint8_t kind, path;
     uint8_t urgent;
-    uint64_t unsent, missing; /* bytes; multicast: missing counts packets on their way */
-    bool begun;               /* its first packet was cut */
-    /* After a loss (loss.c): */
+    uint64_t unsent, missing; /* bytes; multicast: missing counts packets in flight */
+    bool begun;               /* the first packet was cut */
+    /* State after a loss (loss.c): */
     bool broken, requested,
         done;            /* packet `gap` was lost; the receiver has requested it; everything has arrived */
-    uint16_t epoch;      /* how often it was begun again */
-    uint32_t gap, known; /* known: lost packets with a timeout and NAKs that have its number */
-    uint64_t bytes;      /* all of it */
-    uint32_t tag;        /* the caller's */
+    uint16_t epoch;      /* number of restarts */
+    uint32_t gap, known; /* known: references by timeouts of lost packets and by NAKs */
+    uint64_t bytes;      /* bytes of the whole message */
+    uint32_t tag;        /* value of the caller */
     uint32_t next;
 };
 
@@ -92,32 +90,35 @@ struct network {
     struct topo topo;
     struct event_queue events;
     sim_time now;
-    struct link *links;              /* of the tree, then two for each node's bus when it has a rate */
-    double *rates;                   /* of each cable, GB/s; NULL: all have the machine's */
-    uint32_t lanes;                  /* 0: messages do not hold links (lanes.c) */
-    uint32_t *lane_holders;          /* of each cable, for each of its lanes: a message */
-    struct lane_queue *lane_waiting; /* of each cable */
-    sim_time *soon_at;               /* of each link, for each of its buffers */
-    uint32_t buffers;                /* of a link */
+    struct link *links;     /* links of the tree, then two for each node's bus if the bus has a rate */
+    double *rates;          /* GB/s of each cable; NULL: all have the machine's link_rate */
+    uint32_t lanes;         /* 0: messages do not hold lanes (lanes.c) */
+    uint32_t *lane_holders; /* message in each lane of each cable */
+    struct lane_queue *lane_waiting; /* packets that wait, for each cable */
+    sim_time *soon_at;               /* for each buffer of each link */
+    uint32_t buffers;                /* buffers of a link */
     uint32_t links_count, bus_first, rails;
-    double *rail_scale; /* of the link rate: 1 unless network_rail_rate said otherwise */
+    double *rail_scale; /* factor of the link rate: 1 unless network_rail_rate changed it */
     struct packet *packets;
     uint32_t packets_count, packets_free;
     struct message *messages;
     uint32_t messages_count, messages_free;
     uint32_t *node_first,
-        *node_last; /* messages that an adapter still has to cut into packets: two queues each, the
-                                         second for urgent ones */
+        /* messages that an adapter still has to cut into packets: two queues each, the second for urgent
+         * ones */
+        *node_last;
     struct copies *copies;
     uint32_t copies_count, copies_free;
     uint32_t *scratch;              /* links of one switch */
-    uint32_t *gathered;             /* of each switch on the multicast tree: who has come to the barrier */
-    uint32_t *turn;                 /* of each node: which of a destination's LIDs the next message takes */
-    uint64_t random, lost, refused; /* packets; refused: those that go-back-N repeats */
+    uint32_t *gathered;             /* for each switch of the multicast tree: arrivals at the barrier */
+    uint32_t *turn;                 /* for each node: index of the destination's LID for the next message */
+    uint64_t random, lost, refused; /* packets; refused: packets that go-back-N repeats */
     bool failed;                    /* memory ran out */
     void (*arrived)(void *ctx, uint32_t message);
-    void (*began)(void *ctx, uint32_t message); /* NULL, or: its first byte is in the receiver's adapter */
-    void (*delivered)(void *ctx, uint32_t message, uint32_t node); /* a multicast packet or a barrier's end */
+    /* NULL, or called when the first byte is in the receiver's adapter */
+    void (*began)(void *ctx, uint32_t message);
+    /* called for a multicast packet, or for the end of a barrier */
+    void (*delivered)(void *ctx, uint32_t message, uint32_t node);
     void (*soon)(void *ctx, const struct event *e, enum event_soon how); /* NULL, or as event_queue.soon */
     void (*other)(void *ctx,
                   const struct event *e); /* events of the caller's own kinds, EVENT_OTHER and above */
@@ -129,25 +130,27 @@ enum { EVENT_PACKET, EVENT_LINK, EVENT_LOCAL, EVENT_DOORBELL, EVENT_RETRY, EVENT
 bool network_make(struct network *n, const struct machine *m, uint32_t nodes);
 void network_free(struct network *n);
 
-/* From now on; between ranks of one node it does not touch the network. Returns its number, NONE when memory ran out. */
+/* Sends a message; between ranks of one node it does not use the network. Returns the message's number, NONE
+ * if memory ran out. */
 uint32_t network_send(struct network *n, uint32_t from, uint32_t to, uint64_t bytes, uint32_t tag);
 
-/* Over one of several rails. An urgent message goes before all packets that have not been cut yet; where there is a bus, it is
- * from adapter to adapter and does not cross it. It is one packet. */
+/* Sends over one of several rails. An urgent message, which is one packet, precedes all packets that have not
+ * been cut yet and does not cross a bus: it is sent from adapter to adapter. */
 uint32_t network_send_on(struct network *n, uint32_t rail, uint32_t from, uint32_t to, uint64_t bytes,
                          uint32_t tag, bool urgent);
 
-/* One packet to all nodes but the sender, copied by the switches. It may be lost on any link; nobody sends it again. */
+/* One packet to all nodes except the sender, copied by the switches. It may be lost on any link and is not
+ * repeated. */
 uint32_t network_multicast(struct network *n, uint32_t from, uint32_t bytes, uint32_t tag);
 
-/* The node has come to the barrier that the switches count; `delivered` is called for each node when all have. Every node of the
- * network takes part, and nothing of it is lost. */
+/* The node has arrived at the barrier that the switches count; `delivered` is called for each node when all
+ * have arrived. Every node of the network takes part, and no packet of a barrier is lost. */
 uint32_t network_barrier(struct network *n, uint32_t from, uint32_t tag);
 
-/* All cables of a rail run at this multiple of machine.link_rate from now on. */
+/* Sets the rate of all cables of a rail to this multiple of machine.link_rate. */
 void network_rail_rate(struct network *n, uint32_t rail, double scale);
 
-/* Until nothing is left to happen, or memory ran out. */
+/* Runs until there are no more events, or memory ran out. */
 void network_run(struct network *n);
 
 #endif

@@ -6,13 +6,14 @@
 
 #include "network_part.h"
 
-/* What a bus link shares its rate with. Directions share, adapters of a node share, both do, or neither. */
+/* Index of the link whose rate a bus link shares: its directions share the rate, or all adapters of a node,
+ * or both, or neither. */
 static uint32_t bus_medium(const struct network *n, uint32_t link)
 {
     uint32_t port = (link - n->bus_first) / 2, direction = (link - n->bus_first) % 2;
     if (n->machine.bus_node != 0)
         port = port / n->rails * n->rails;
-    return bus_of(n, port, n->machine.bus_shared == 0 && direction);
+    return bus_link_index(n, port, n->machine.bus_shared == 0 && direction);
 }
 
 static void link_make(struct network *n, uint32_t index)
@@ -23,7 +24,7 @@ static void link_make(struct network *n, uint32_t index)
     l->wake_at = NEVER;
     l->medium = index;
     l->used_by = NONE;
-    if (is_bus(n, index)) {
+    if (link_is_bus(n, index)) {
         l->medium = bus_medium(n, index);
         l->end_node = (index - n->bus_first) / 2 / n->rails;
         l->rail = (uint8_t)((index - n->bus_first) / 2 % n->rails);
@@ -31,10 +32,10 @@ static void link_make(struct network *n, uint32_t index)
     }
     l->rail = (uint8_t)(index / (2 * n->topo.cables));
     if (n->rates) {
-        double rate = topo_rate(&n->topo, index - rail_first(n, l->rail));
+        double rate = topo_link_rate(&n->topo, index - rail_first_link(n, l->rail));
         n->rates[index] = rate > 0 ? rate : n->machine.link_rate;
     }
-    l->end = topo_end(&n->topo, index - rail_first(n, l->rail));
+    l->end = topo_link_end(&n->topo, index - rail_first_link(n, l->rail));
     if (l->end.level < 0)
         l->end_node = l->end.group;
 }
@@ -48,7 +49,7 @@ bool network_make(struct network *n, const struct machine *m, uint32_t nodes)
     nodes = n->topo.nodes;
     n->rails = m->rails > 1 ? (uint32_t)m->rails : 1;
     size_t queues = 2 * (size_t)nodes * n->rails;
-    n->bus_first = rail_first(n, n->rails);
+    n->bus_first = rail_first_link(n, n->rails);
     n->links_count = n->bus_first + (has_bus(n) ? 2 * nodes * n->rails : 0);
     n->buffers = (uint32_t)m->buffers;
     n->lanes = (uint32_t)m->lanes;

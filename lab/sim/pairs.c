@@ -1,4 +1,5 @@
-/* pairs.c: a hash table with open addressing; deleting moves later entries back, so that no search gets longer with time.
+/* pairs.c: a hash table with open addressing; a deletion moves later entries back, so that searches stay
+ * short.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pairs.h"
@@ -42,8 +43,9 @@ static bool pairs_grow(struct pairs *p)
     return true;
 }
 
-/* The slot of a key; `fresh` when it was not there and is now. NULL when memory ran out. */
-static struct pair *slot_of(struct pairs *p, uint32_t from, uint32_t to, uint32_t order, bool *fresh)
+/* The slot of a key; `fresh`: the key was inserted now. NULL: memory ran out. */
+static struct pair *pairs_find_or_insert(struct pairs *p, uint32_t from, uint32_t to, uint32_t order,
+                                         bool *fresh)
 {
     if (!pairs_grow(p))
         return NULL;
@@ -61,7 +63,7 @@ static void pairs_remove(struct pairs *p, struct pair *s)
     size_t hole = (size_t)(s - p->slots);
     for (size_t i = (hole + 1) & (p->capacity - 1); p->slots[i].used; i = (i + 1) & (p->capacity - 1)) {
         size_t from = pairs_home_slot(p, p->slots[i].from, p->slots[i].to, p->slots[i].order);
-        /* It may move into the hole unless its home lies after the hole, up to where it is. */
+        /* an entry may move into the hole unless its home slot lies after the hole */
         if (((i - from) & (p->capacity - 1)) >= ((i - hole) & (p->capacity - 1))) {
             p->slots[hole] = p->slots[i];
             hole = i;
@@ -74,14 +76,14 @@ static void pairs_remove(struct pairs *p, struct pair *s)
 uint32_t pairs_count(struct pairs *p, uint32_t from, uint32_t to)
 {
     bool fresh;
-    struct pair *s = slot_of(p, from, to, 0, &fresh);
+    struct pair *s = pairs_find_or_insert(p, from, to, 0, &fresh);
     return s ? s->value++ : 0;
 }
 
 bool pairs_match(struct pairs *p, uint32_t from, uint32_t to, uint32_t order, uint32_t mine, uint32_t *first)
 {
     bool fresh;
-    struct pair *s = slot_of(p, from, to, order, &fresh);
+    struct pair *s = pairs_find_or_insert(p, from, to, order, &fresh);
     if (!s)
         return false;
     if (fresh) {

@@ -1,5 +1,5 @@
-/* pairs.h: tables keyed by two ranks: how many messages went between them, and which of message and receive came first. Only
- * pairs that talk take memory.
+/* pairs.h: tables keyed by two ranks: number of messages from one to the other, and which of message and
+ * receive was first. Only pairs with traffic use memory.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_SIM_PAIRS_H
@@ -11,7 +11,7 @@
 
 struct pair {
     uint32_t from, to, order;
-    uint32_t value; /* a count, or who came first */
+    uint32_t value; /* a count, or the value of the first */
     bool used;
 };
 
@@ -21,11 +21,11 @@ struct pairs {
     bool failed; /* memory ran out */
 };
 
-/* How many times this was called for the pair before: 0, 1, 2, ... */
+/* Number of earlier calls for this pair: 0, 1, 2, ... */
 uint32_t pairs_count(struct pairs *p, uint32_t from, uint32_t to);
 
-/* True for the second that comes with this key; *first is then the first one's value, or mine if the first one's was
- * UINT32_MAX. The key is forgotten. */
+/* True for the second call with this key; *first is then the value of the first call, or `mine` if that was
+ * UINT32_MAX. The key is removed. */
 bool pairs_match(struct pairs *p, uint32_t from, uint32_t to, uint32_t order, uint32_t mine, uint32_t *first);
 
 void pairs_free(struct pairs *p);

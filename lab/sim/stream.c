@@ -36,14 +36,14 @@ struct stream {
     const struct stream_order *order;
     struct stream_report *report;
     struct network net;
-    struct adapt adapt[2]; /* of each direction */
+    struct adapt adapt[2]; /* one for each direction */
     struct slot slots[2][STREAM_WINDOW_MAX];
     struct stripe_rules rules;
     sim_time begin, slice;
     double bytes, sliced, latency;
 };
 
-static void send_message(struct stream *s, uint32_t from, uint32_t slot)
+static void stream_send_message(struct stream *s, uint32_t from, uint32_t slot)
 {
     struct slot *m = &s->slots[from][slot];
     struct stripe stripes[RAILS_MAX];
@@ -75,10 +75,10 @@ static void on_arrived(void *ctx, uint32_t message)
         s->latency += (double)(s->net.now - done->started) / SIM_US;
         s->report->messages++;
     }
-    send_message(s, from, slot);
+    stream_send_message(s, from, slot);
 }
 
-static void end_slice(struct stream *s)
+static void stream_end_slice(struct stream *s)
 {
     struct stream_report *r = s->report;
     const double *weight = s->order->adaptive ? s->adapt[0].weight : s->order->weight;
@@ -88,7 +88,7 @@ static void end_slice(struct stream *s)
         r->share[r->slices][i] = weight[i] / sum;
     s->sliced = 0;
     if (++r->slices == STREAM_SLICES)
-        s->net.failed = true; /* stops the run */
+        s->net.failed = true; /* ends the run */
 }
 
 static void on_event(void *ctx, const struct event *e)
@@ -97,7 +97,7 @@ static void on_event(void *ctx, const struct event *e)
     const struct stream_order *o = s->order;
     uint32_t rail = (uint32_t)o->disturbed_rail;
     if (e->kind == EVENT_SLICE)
-        end_slice(s);
+        stream_end_slice(s);
     else
         network_rail_rate(&s->net, rail, o->scale[rail] * (e->kind == EVENT_DISTURB ? o->disturbed : 1));
 }
@@ -120,17 +120,17 @@ void stream_simulate(const struct stream_order *order, struct stream_report *out
     for (uint32_t r = 0; r < s.net.rails; r++)
         network_rail_rate(&s.net, r, order->scale[r]);
     for (int i = 1; i <= STREAM_SLICES; i++)
-        s.net.failed |= !event_put(&s.net.events, s.begin + i * s.slice, EVENT_SLICE, 0);
+        s.net.failed |= !event_insert(&s.net.events, s.begin + i * s.slice, EVENT_SLICE, 0);
     if (order->disturbed_rail >= 0) {
         sim_time from = (sim_time)(order->disturbed_from_us * SIM_US),
                  to = (sim_time)(order->disturbed_to_us * SIM_US);
-        s.net.failed |= !event_put(&s.net.events, s.begin + from, EVENT_DISTURB, 0);
-        s.net.failed |= !event_put(&s.net.events, s.begin + to, EVENT_CALM, 0);
+        s.net.failed |= !event_insert(&s.net.events, s.begin + from, EVENT_DISTURB, 0);
+        s.net.failed |= !event_insert(&s.net.events, s.begin + to, EVENT_CALM, 0);
     }
     for (uint32_t from = 0; from < 1u + order->bidirectional; from++) {
         adapt_open(&s.adapt[from], s.net.rails, order->alpha);
         for (int i = 0; i < order->window; i++)
-            send_message(&s, from, (uint32_t)i);
+            stream_send_message(&s, from, (uint32_t)i);
     }
     network_run(&s.net);
     if (out->slices < STREAM_SLICES)

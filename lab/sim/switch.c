@@ -1,21 +1,20 @@
-/* switch.c: what switches do beside passing packets on: they copy multicast packets and count who has come to a
- * barrier.
+/* switch.c: switches copy multicast packets and count arrivals at a barrier.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "network_part.h"
 
 /* ---- multicast ---- */
 
-void switch_multicast_less(struct network *n, uint32_t message)
+void switch_multicast_packet_done(struct network *n, uint32_t message)
 {
     if (--n->messages[message].missing == 0)
         network_message_free(n, message);
 }
 
-/* The link's number in the topology, without its rail. */
-static uint32_t plain_link(const struct network *n, uint32_t link)
+/* Number of the link in the topology of its rail. */
+static uint32_t link_in_topology(const struct network *n, uint32_t link)
 {
-    return link - rail_first(n, n->links[link].rail);
+    return link - rail_first_link(n, n->links[link].rail);
 }
 
 static uint32_t copies_new(struct network *n)
@@ -30,7 +29,7 @@ static uint32_t copies_new(struct network *n)
     return n->copies_count++;
 }
 
-void switch_copy_left(struct network *n, struct packet *p, uint32_t held, sim_time end)
+void switch_release_copy(struct network *n, struct packet *p, uint32_t held, sim_time end)
 {
     uint32_t set = p->copies;
     struct copies *c = &n->copies[set];
@@ -44,7 +43,7 @@ void switch_copy_left(struct network *n, struct packet *p, uint32_t held, sim_ti
     n->copies_free = set;
 }
 
-/* One copy of the packet for each of the links in n->scratch; they share its buffer. */
+/* Makes one copy of the packet for each of the links in n->scratch; the copies share its buffer. */
 static void switch_copy(struct network *n, uint32_t index, uint32_t count)
 {
     struct packet original = n->packets[index];
@@ -60,14 +59,14 @@ static void switch_copy(struct network *n, uint32_t index, uint32_t count)
         if (p == NONE)
             return;
         n->packets[p] = original;
-        network_link_offer(n, rail_first(n, rail) + n->scratch[i], p);
+        network_link_offer(n, rail_first_link(n, rail) + n->scratch[i], p);
     }
 }
 
-/* The links of the multicast tree at a switch, but for the one that the packet came by. */
-static uint32_t switch_onward(struct network *n, struct tree_place at, uint32_t came_by)
+/* Links of the multicast tree at a switch except the one on which the packet arrived. */
+static uint32_t switch_list_onward_links(struct network *n, struct tree_place at, uint32_t came_by)
 {
-    uint32_t count = topo_down(&n->topo, at, n->scratch), kept = 0, up = topo_up(&n->topo, at);
+    uint32_t count = topo_down_links(&n->topo, at, n->scratch), kept = 0, up = topo_up_link(&n->topo, at);
     if (up != NONE)
         n->scratch[count++] = up;
     for (uint32_t i = 0; i < count; i++)
@@ -78,9 +77,9 @@ static uint32_t switch_onward(struct network *n, struct tree_place at, uint32_t 
 
 /* ---- the barrier in the switches ---- */
 
-/* A packet that a switch makes itself. */
-static uint32_t make_packet(struct network *n, uint32_t from, uint32_t rail, enum message_kind kind,
-                            uint32_t tag)
+/* Makes a packet that a switch sends itself. */
+static uint32_t switch_make_packet(struct network *n, uint32_t from, uint32_t rail, enum message_kind kind,
+                                   uint32_t tag)
 {
     uint32_t m = network_message_new(n), p = m == NONE ? NONE : network_packet_new(n);
     if (p == NONE)
@@ -96,79 +95,79 @@ static uint32_t make_packet(struct network *n, uint32_t from, uint32_t rail, enu
     return p;
 }
 
-/* Packets on their way to the top go by links up; those that tell of the end come down. */
-static bool comes_down(const struct network *n, struct tree_place at, uint32_t link)
+/* Packets towards the top use links up; packets that release the barrier come down. */
+static bool barrier_packet_descends(const struct network *n, struct tree_place at, uint32_t link)
 {
-    uint32_t up = topo_up(&n->topo, at);
-    return up != NONE && plain_link(n, link) == (up ^ 1);
+    uint32_t up = topo_up_link(&n->topo, at);
+    return up != NONE && link_in_topology(n, link) == (up ^ 1);
 }
 
-static void barrier_packet(struct network *n, uint32_t index)
+static void switch_count_barrier_packet(struct network *n, uint32_t index)
 {
     struct packet *p = &n->packets[index];
     struct tree_place at = n->links[p->held].end;
-    uint32_t held = p->held, below = topo_down(&n->topo, at, n->scratch);
-    if (comes_down(n, at, held)) {
+    uint32_t held = p->held, below = topo_down_links(&n->topo, at, n->scratch);
+    if (barrier_packet_descends(n, at, held)) {
         switch_copy(n, index, below);
         return;
     }
     network_buffer_release(n, held, (p->tail > n->now ? p->tail : n->now) + network_delay(n, held));
-    if (++n->gathered[topo_number(&n->topo, at)] < below) {
+    if (++n->gathered[topo_switch_number(&n->topo, at)] < below) {
         network_message_free(n, p->message);
         network_packet_free(n, index);
         return;
     }
-    n->gathered[topo_number(&n->topo, at)] = 0;
-    network_put(n, n->now + ns(n->machine.barrier_ns), EVENT_COMBINED, index);
+    n->gathered[topo_switch_number(&n->topo, at)] = 0;
+    network_schedule(n, n->now + ns(n->machine.barrier_ns), EVENT_COMBINED, index);
 }
 
-/* The switch forwards the combined packet; the last packet to arrive determines the switch. */
-void switch_combined(struct network *n, uint32_t index)
+/* Forwards the combined packet; the switch is that of the last packet to arrive. */
+void switch_forward_combined(struct network *n, uint32_t index)
 {
     struct packet *p = &n->packets[index];
     struct message m = n->messages[p->message];
     struct tree_place at = n->links[p->held].end;
-    uint32_t up = topo_up(&n->topo, at), made;
+    uint32_t up = topo_up_link(&n->topo, at), made;
     network_message_free(n, p->message);
     network_packet_free(n, index);
-    if ((made = make_packet(n, m.from, m.rail, MESSAGE_BARRIER, m.tag)) == NONE)
+    if ((made = switch_make_packet(n, m.from, m.rail, MESSAGE_BARRIER, m.tag)) == NONE)
         return;
     if (up != NONE)
-        network_link_offer(n, rail_first(n, m.rail) + up, made);
+        network_link_offer(n, rail_first_link(n, m.rail) + up, made);
     else
-        switch_copy(n, made, topo_down(&n->topo, at, n->scratch));
+        switch_copy(n, made, topo_down_links(&n->topo, at, n->scratch));
 }
 
 /* ---- for network.c ---- */
 
-void switch_special(struct network *n, uint32_t index)
+void switch_handle_special(struct network *n, uint32_t index)
 {
     struct packet *p = &n->packets[index];
     if (n->messages[p->message].kind == MESSAGE_BARRIER) {
-        barrier_packet(n, index);
+        switch_count_barrier_packet(n, index);
         return;
     }
-    uint32_t count = switch_onward(n, n->links[p->held].end, plain_link(n, p->held));
+    uint32_t count = switch_list_onward_links(n, n->links[p->held].end, link_in_topology(n, p->held));
     if (count) {
         switch_copy(n, index, count);
         return;
     }
     network_buffer_release(n, p->held, (p->tail > n->now ? p->tail : n->now) + network_delay(n, p->held));
-    switch_multicast_less(n, p->message);
+    switch_multicast_packet_done(n, p->message);
     network_packet_free(n, index);
 }
 
-void switch_arrived(struct network *n, uint32_t index)
+void switch_deliver_special(struct network *n, uint32_t index)
 {
     struct packet p = n->packets[index];
     uint32_t node = n->links[p.held].end_node;
     network_packet_free(n, index);
     n->delivered(n->ctx, p.message, node);
-    switch_multicast_less(n, p.message);
+    switch_multicast_packet_done(n, p.message);
 }
 
-static uint32_t special_send(struct network *n, uint32_t from, uint32_t bytes, uint32_t tag,
-                             enum message_kind kind)
+static uint32_t network_send_special(struct network *n, uint32_t from, uint32_t bytes, uint32_t tag,
+                                     enum message_kind kind)
 {
     uint32_t index = network_message_new(n);
     if (index == NONE)
@@ -182,7 +181,7 @@ static uint32_t special_send(struct network *n, uint32_t from, uint32_t bytes, u
                                           .tag = tag,
                                           .next = NONE};
     if (n->machine.doorbell_ns > 0)
-        network_put(n, n->now + ns(n->machine.doorbell_ns), EVENT_DOORBELL, index);
+        network_schedule(n, n->now + ns(n->machine.doorbell_ns), EVENT_DOORBELL, index);
     else
         network_message_queue(n, index);
     return index;
@@ -190,11 +189,11 @@ static uint32_t special_send(struct network *n, uint32_t from, uint32_t bytes, u
 
 uint32_t network_multicast(struct network *n, uint32_t from, uint32_t bytes, uint32_t tag)
 {
-    return special_send(n, from, bytes <= n->machine.mtu ? bytes : (uint32_t)n->machine.mtu, tag,
-                        MESSAGE_MULTICAST);
+    return network_send_special(n, from, bytes <= n->machine.mtu ? bytes : (uint32_t)n->machine.mtu, tag,
+                                MESSAGE_MULTICAST);
 }
 
 uint32_t network_barrier(struct network *n, uint32_t from, uint32_t tag)
 {
-    return special_send(n, from, 0, tag, MESSAGE_BARRIER);
+    return network_send_special(n, from, 0, tag, MESSAGE_BARRIER);
 }

@@ -7,7 +7,7 @@ bool topo_make(struct topo *t, const struct graph *graph, uint32_t nodes, uint32
 {
     *t = (struct topo){.graph = graph, .nodes = nodes, .paths = 1u << lmc};
     if (graph) {
-        t->nodes = graph->nodes; /* all of them, though only some may talk */
+        t->nodes = graph->nodes; /* all nodes of the file, even if only some of them send */
         t->cables = graph->cables;
         t->switches = graph->switches;
         t->most_copies = graph->most_links;
@@ -25,29 +25,29 @@ bool topo_make(struct topo *t, const struct graph *graph, uint32_t nodes, uint32
     return true;
 }
 
-struct tree_place topo_end(const struct topo *t, uint32_t link)
+struct tree_place topo_link_end(const struct topo *t, uint32_t link)
 {
     if (!t->graph)
-        return tree_end(&t->tree, link);
+        return tree_link_end(&t->tree, link);
     const struct graph_cable *c = &t->graph->cable[link / 2];
     if (link % 2 == 0)
         return (struct tree_place){0, c->b, 0};
     return (struct tree_place){link / 2 < t->nodes ? -1 : 0, c->a, 0};
 }
 
-uint32_t topo_next(const struct topo *t, struct tree_place at, uint32_t destination, uint32_t path)
+uint32_t topo_next_link(const struct topo *t, struct tree_place at, uint32_t destination, uint32_t path)
 {
     if (!t->graph)
-        return tree_next(&t->tree, at, destination, path, t->paths);
-    return at.level < 0 ? 2 * at.group : graph_next(t->graph, at.group, destination, path);
+        return tree_next_link(&t->tree, at, destination, path, t->paths);
+    return at.level < 0 ? 2 * at.group : graph_next_link(t->graph, at.group, destination, path);
 }
 
-double topo_rate(const struct topo *t, uint32_t link)
+double topo_link_rate(const struct topo *t, uint32_t link)
 {
     return t->graph ? t->graph->cable[link / 2].rate : 0;
 }
 
-uint32_t topo_number(const struct topo *t, struct tree_place at)
+uint32_t topo_switch_number(const struct topo *t, struct tree_place at)
 {
     uint32_t number = at.group;
     for (int l = 0; !t->graph && l < at.level; l++)
@@ -55,15 +55,15 @@ uint32_t topo_number(const struct topo *t, struct tree_place at)
     return number;
 }
 
-uint32_t topo_up(const struct topo *t, struct tree_place at)
+uint32_t topo_up_link(const struct topo *t, struct tree_place at)
 {
-    return t->graph ? t->graph->up[at.group] : tree_up(&t->tree, at);
+    return t->graph ? t->graph->up[at.group] : tree_up_link(&t->tree, at);
 }
 
-uint32_t topo_down(const struct topo *t, struct tree_place at, uint32_t *links)
+uint32_t topo_down_links(const struct topo *t, struct tree_place at, uint32_t *links)
 {
     if (!t->graph)
-        return tree_down(&t->tree, at, links);
+        return tree_down_links(&t->tree, at, links);
     const uint32_t *first = &t->graph->down_first[at.group];
     for (uint32_t i = first[0]; i < first[1]; i++)
         links[i - first[0]] = t->graph->down[i];

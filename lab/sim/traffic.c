@@ -1,5 +1,6 @@
-/* traffic.c: see traffic.h. Three kinds of things happen: a process has a message to send, an adapter's processor has done
- * with a command or a frame, and the network has delivered something. The policies decide; this file moves and counts.
+/* traffic.c: see traffic.h. There are three kinds of events: a process has a message to send, an adapter's
+ * processor has completed a command or a frame, and the network has delivered something. The policies decide;
+ * this file moves data and counts.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "traffic.h"
@@ -42,18 +43,18 @@ struct process {
     struct request request;
     struct filter filter;
     uint64_t random;
-    double made; /* when the present message was made, in ns */
+    double made; /* time at which the present message was made, in ns */
     uint64_t bytes;
     uint32_t to;
-    bool waiting; /* for a rail of its node to be free */
+    bool waiting; /* waits for a free rail of its node */
     bool busy;    /* a message is being sent */
     bool reserved;
 };
 
 struct nic {
     struct reserve reserve;
-    uint32_t sending, receiving; /* messages of data */
-    sim_time free_at;            /* its processor */
+    uint32_t sending, receiving; /* data messages in progress */
+    sim_time free_at;            /* time at which its processor is free */
 };
 
 /* Work for an adapter's processor. */
@@ -67,7 +68,7 @@ struct traffic {
     struct traffic_report *report;
     struct network net;
     struct process *processes;
-    struct nic *nics; /* of node n, rail r: n * rails + r */
+    struct nic *nics; /* node n, rail r: n * rails + r */
     struct job *jobs;
     uint32_t jobs_count, jobs_free, rails, numbers;
     sim_time begin, end;
@@ -92,7 +93,7 @@ static uint32_t nic_index(const struct traffic *t, uint32_t node, uint32_t rail)
     return node * t->rails + rail;
 }
 
-static uint32_t node_of(const struct traffic *t, uint32_t process)
+static uint32_t process_node(const struct traffic *t, uint32_t process)
 {
     return process / (uint32_t)t->order->per_node;
 }
@@ -104,7 +105,7 @@ static sim_time traffic_time_from_ns(double nanoseconds)
 
 static void traffic_schedule_event(struct traffic *t, sim_time at, uint32_t kind, uint32_t what)
 {
-    if (!event_put(&t->net.events, at, kind, what))
+    if (!event_insert(&t->net.events, at, kind, what))
         t->net.failed = true;
 }
 
@@ -135,7 +136,7 @@ static void job_free(struct traffic *t, uint32_t j)
     t->jobs_free = j;
 }
 
-/* Queues work for the processor behind the work before it. */
+/* Queues work for the processor behind earlier work. */
 static void job_queue(struct traffic *t, uint32_t j)
 {
     struct nic *n = &t->nics[t->jobs[j].nic];
@@ -153,7 +154,7 @@ static void traffic_command(struct traffic *t, uint32_t nic, uint32_t kind, uint
     job_queue(t, j);
 }
 
-static void frame_send(struct traffic *t, const struct frame *f)
+static void traffic_send_frame(struct traffic *t, const struct frame *f)
 {
     uint32_t j = job_new(t);
     if (j == NONE)
@@ -168,8 +169,9 @@ static void frame_send(struct traffic *t, const struct frame *f)
 
 static void process_try(struct traffic *t, uint32_t p);
 
-/* A rail of the node is free: a process that waits for a rail tries again. Beginning behind the last one keeps it fair. */
-static void node_wake(struct traffic *t, uint32_t node)
+/* A rail of the node is free: a process that waits for a rail tries again, beginning after the last one for
+ * fairness. */
+static void node_wake_process(struct traffic *t, uint32_t node)
 {
     uint32_t first = node * (uint32_t)t->order->per_node, turn = t->numbers;
     for (int i = 0; i < t->order->per_node; i++) {
@@ -186,8 +188,8 @@ static bool traffic_uses_reservation(const struct traffic *t)
     return t->order->policy == ALLOC_DYNAMIC || t->order->policy == ALLOC_HYBRID;
 }
 
-/* The state of the adapters as a process of the node sees it. */
-static uint32_t free_rails(const struct traffic *t, uint32_t node)
+/* Free rails as a process of the node sees them. */
+static uint32_t node_free_rails(const struct traffic *t, uint32_t node)
 {
     uint32_t set = 0;
     for (uint32_t r = 0; r < t->rails; r++) {
@@ -198,7 +200,7 @@ static uint32_t free_rails(const struct traffic *t, uint32_t node)
     return set;
 }
 
-static void send_stripes(struct traffic *t, uint32_t p, uint32_t set)
+static void process_send_stripes(struct traffic *t, uint32_t p, uint32_t set)
 {
     static const double even[RAILS_MAX] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     struct process *q = &t->processes[p];
@@ -208,8 +210,8 @@ static void send_stripes(struct traffic *t, uint32_t p, uint32_t set)
     filter_open(&q->filter, stripes, count, set);
     for (int i; (i = filter_next(&q->filter, (uint64_t)t->net.now, &ticket)) >= 0;) {
         const struct stripe *s = &q->filter.stripes[i].stripe;
-        t->nics[nic_index(t, node_of(t, p), s->rail)].sending++;
-        network_send_on(&t->net, s->rail, node_of(t, p), q->to, s->bytes, p, false);
+        t->nics[nic_index(t, process_node(t, p), s->rail)].sending++;
+        network_send_on(&t->net, s->rail, process_node(t, p), q->to, s->bytes, p, false);
     }
     if (t->net.now >= t->begin) {
         t->stripes += count;
@@ -218,11 +220,11 @@ static void send_stripes(struct traffic *t, uint32_t p, uint32_t set)
     }
 }
 
-static void give_back(struct traffic *t, uint32_t p, uint32_t set, uint32_t number)
+static void process_abort_rails(struct traffic *t, uint32_t p, uint32_t set, uint32_t number)
 {
     for (uint32_t r = 0; r < t->rails; r++)
         if (rail_set_contains(set, r))
-            traffic_command(t, nic_index(t, node_of(t, p), r), JOB_ABORT, number, 0);
+            traffic_command(t, nic_index(t, process_node(t, p), r), JOB_ABORT, number, 0);
 }
 
 static void process_decide(struct traffic *t, uint32_t p, const struct request_out *out, uint32_t number)
@@ -230,7 +232,7 @@ static void process_decide(struct traffic *t, uint32_t p, const struct request_o
     if (out->verdict == REQUEST_IGNORED)
         t->report->strays++;
     if (out->verdict == REQUEST_SEND) {
-        /* A message too short for that many stripes needs fewer rails than were granted. */
+        /* a message too short for this number of stripes needs fewer rails than were granted */
         struct stripe stripes[RAILS_MAX];
         static const double even[RAILS_MAX] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
         unsigned count = stripe_cut(&t->rules, even, out->send, 0, t->processes[p].bytes, stripes);
@@ -238,10 +240,10 @@ static void process_decide(struct traffic *t, uint32_t p, const struct request_o
         for (unsigned i = 0; i < count; i++)
             used |= rail_bit(stripes[i].rail);
         t->processes[p].reserved = true;
-        send_stripes(t, p, used);
-        give_back(t, p, out->abort | (out->send & ~used), number);
+        process_send_stripes(t, p, used);
+        process_abort_rails(t, p, out->abort | (out->send & ~used), number);
     } else {
-        give_back(t, p, out->abort, number);
+        process_abort_rails(t, p, out->abort, number);
     }
     if (out->verdict == REQUEST_RETRY) {
         t->report->refused++;
@@ -267,10 +269,10 @@ static void process_try(struct traffic *t, uint32_t p)
 {
     struct process *q = &t->processes[p];
     uint32_t set = 0;
-    switch (alloc_message(&q->alloc, q->bytes, free_rails(t, node_of(t, p)), &set)) {
+    switch (alloc_message(&q->alloc, q->bytes, node_free_rails(t, process_node(t, p)), &set)) {
     case ALLOC_SEND:
         q->reserved = false;
-        send_stripes(t, p, set);
+        process_send_stripes(t, p, set);
         break;
     case ALLOC_WAIT:
         q->waiting = true;
@@ -280,7 +282,7 @@ static void process_try(struct traffic *t, uint32_t p)
         request_begin(&q->request, t->numbers, set);
         for (uint32_t r = 0; r < t->rails; r++)
             if (rail_set_contains(set, r))
-                traffic_command(t, nic_index(t, node_of(t, p), r), JOB_RTS, t->numbers, q->to + 1);
+                traffic_command(t, nic_index(t, process_node(t, p), r), JOB_RTS, t->numbers, q->to + 1);
         break;
     }
 }
@@ -294,15 +296,15 @@ static void process_next(struct traffic *t, uint32_t p)
     q->busy = false;
     q->made += traffic_exponential(&q->random, o->mean_bytes / rate);
     q->bytes = 1 + (uint64_t)traffic_exponential(&q->random, o->mean_bytes);
-    uint32_t here = node_of(t, p), other = (uint32_t)(traffic_uniform(&q->random) * (o->nodes - 1));
+    uint32_t here = process_node(t, p), other = (uint32_t)(traffic_uniform(&q->random) * (o->nodes - 1));
     q->to = other + (other >= here);
     sim_time at = traffic_time_from_ns(q->made);
     traffic_schedule_event(t, at > t->net.now ? at : t->net.now, EVENT_PROCESS, p);
 }
 
-/* A message counts from the moment when it is made, also by a busy process. At the end the messages that busy processes would
- * have made are added. */
-static void count_made(struct traffic *t, const struct process *q)
+/* A message counts from the time at which it is made, even if its process is busy. Messages that busy
+ * processes would have made are added at the end. */
+static void process_count_message(struct traffic *t, const struct process *q)
 {
     sim_time at = traffic_time_from_ns(q->made);
     if (at >= t->begin && at < t->end)
@@ -311,7 +313,7 @@ static void count_made(struct traffic *t, const struct process *q)
 
 /* ---- what happens ---- */
 
-static void nic_job(struct traffic *t, uint32_t j)
+static void nic_execute_job(struct traffic *t, uint32_t j)
 {
     struct job job = t->jobs[j];
     struct nic *n = &t->nics[job.nic];
@@ -338,14 +340,14 @@ static void nic_job(struct traffic *t, uint32_t j)
     }
     t->report->strays += out.stray;
     for (unsigned i = 0; i < out.frames; i++)
-        frame_send(t, &out.frame[i]);
+        traffic_send_frame(t, &out.frame[i]);
     if (out.answer != RESERVE_NO_ANSWER)
         process_answer(t, out.request, node, rail, out.answer == RESERVE_ANSWER_CTS);
     if (!was_free && reserve_is_free(&n->reserve))
-        node_wake(t, node);
+        node_wake_process(t, node);
 }
 
-static void message_done(struct traffic *t, uint32_t p)
+static void process_complete_message(struct traffic *t, uint32_t p)
 {
     struct process *q = &t->processes[p];
     if (t->net.now >= t->begin && t->net.now < t->end) {
@@ -356,8 +358,8 @@ static void message_done(struct traffic *t, uint32_t p)
     process_next(t, p);
 }
 
-/* The ticket of the stripe whose attempt is in progress on this rail. */
-static uint32_t ticket_on(const struct filter *f, uint32_t rail)
+/* Ticket of the stripe that is in flight on this rail. */
+static uint32_t filter_ticket_on_rail(const struct filter *f, uint32_t rail)
 {
     for (unsigned i = 0; i < f->count; i++)
         if (f->stripes[i].stripe.rail == rail && f->stripes[i].state == FILTER_UNDER_WAY)
@@ -380,16 +382,16 @@ static void on_arrived(void *ctx, uint32_t message)
     receiver->receiving--;
     if (q->reserved)
         traffic_command(t, nic_index(t, to, rail), JOB_ACK, 0, 0);
-    bool done =
-        filter_completed(&q->filter, ticket_on(&q->filter, rail), (uint64_t)t->net.now, NULL) == FILTER_DONE;
+    bool done = filter_completed(&q->filter, filter_ticket_on_rail(&q->filter, rail), (uint64_t)t->net.now,
+                                 NULL) == FILTER_DONE;
     if (done)
-        message_done(t, tag);
+        process_complete_message(t, tag);
     if (traffic_uses_reservation(t))
         return;
     if (!sender->sending && !sender->receiving)
-        node_wake(t, from);
+        node_wake_process(t, from);
     if (!receiver->sending && !receiver->receiving)
-        node_wake(t, to);
+        node_wake_process(t, to);
 }
 
 static void on_began(void *ctx, uint32_t message)
@@ -406,34 +408,34 @@ static void on_event(void *ctx, const struct event *e)
     struct process *q = &t->processes[e->what];
     switch (e->kind) {
     case EVENT_PROCESS:
-        count_made(t, q);
+        process_count_message(t, q);
         q->busy = true;
         process_try(t, e->what);
         break;
     case EVENT_NIC:
-        nic_job(t, e->what);
+        nic_execute_job(t, e->what);
         break;
     default:
-        t->net.failed = true; /* stops the run */
+        t->net.failed = true; /* ends the run */
     }
 }
 
 /* ---- the run ---- */
 
-/* Messages that were made in the measured time by processes that were too busy to look at them. */
-static void count_unseen(struct traffic *t)
+/* Adds the messages that busy processes made in the measured time without starting them. */
+static void traffic_count_unstarted(struct traffic *t)
 {
     uint32_t count = (uint32_t)(t->order->nodes * t->order->per_node);
     for (uint32_t p = 0; p < count; p++) {
         struct process *q = &t->processes[p];
         if (!q->busy)
-            continue; /* its next message is made after the end */
+            continue; /* the next message is made after the end */
         double rate = t->order->load * t->rails * t->order->machine->link_rate / t->order->per_node;
         while (traffic_time_from_ns(q->made) < t->end) {
             q->made += traffic_exponential(&q->random, t->order->mean_bytes / rate);
             q->bytes = 1 + (uint64_t)traffic_exponential(&q->random, t->order->mean_bytes);
             traffic_uniform(&q->random);
-            count_made(t, q);
+            process_count_message(t, q);
         }
     }
 }
@@ -477,7 +479,7 @@ void traffic_simulate(const struct traffic_order *order, struct traffic_report *
     bool made = traffic_prepare(&t);
     if (made) {
         network_run(&t.net);
-        count_unseen(&t);
+        traffic_count_unstarted(&t);
     }
     if (!made || t.net.now < t.end) {
         out->failed =

@@ -14,28 +14,28 @@
 #include "network.h"
 
 struct traffic_order {
-    const struct machine *machine; /* its `rails` and bus are used */
+    const struct machine *machine; /* `rails` and the bus are used */
     int nodes, per_node;
     enum alloc_policy policy;
     double ratio;      /* striping ratio */
     uint64_t shortest; /* hybrid: longer messages reserve */
     double mean_bytes, load;
-    double control_ns;  /* an adapter's processor, for one control frame or command */
-    double warm_us, us; /* what is left out at the beginning, and what is measured after it */
+    double control_ns;  /* processor time of an adapter for one control frame or command */
+    double warm_us, us; /* time that is omitted at the beginning, and measured time after it */
     uint64_t seed;
 };
 
 struct traffic_report {
     double offered,
         accepted;      /* fractions of the links' rate: what was made and what arrived in the measured time */
-    double latency_us; /* from making to arrival, of messages that arrived in it */
-    double waited_us;  /* of that, until the first stripe was given to an adapter */
-    double stripes;    /* of a message, on average */
-    uint64_t messages; /* that arrived in it */
-    uint64_t frames, refused; /* control frames; rounds of requests that nobody granted */
-    uint64_t strays;          /* frames and answers that nobody waited for: 0 unless there is a mistake */
+    double latency_us; /* from creation to arrival, of messages that arrived in the measured time */
+    double waited_us;  /* part of latency_us until the first stripe was given to an adapter */
+    double stripes;    /* mean number of stripes of a message */
+    uint64_t messages; /* messages that arrived in the measured time */
+    uint64_t frames, refused; /* control frames; requests that no rail granted */
+    uint64_t strays;          /* frames and answers that belong to no request: 0 unless there is an error */
     uint64_t events;
-    const char *failed; /* NULL, or why there is no result */
+    const char *failed; /* NULL, or the reason why there is no result */
 };
 
 void traffic_simulate(const struct traffic_order *order, struct traffic_report *out);

@@ -1,4 +1,4 @@
-/* tree.c: numbers of switches and links of a fat tree, and routes.
+/* tree.c: numbering of switches and links of a fat tree, and routes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tree.h"
@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Nodes below one group of the top level's switches. */
-static uint64_t most_nodes(uint32_t half, uint32_t levels)
+static uint64_t tree_nodes_max(uint32_t half, uint32_t levels)
 {
     uint64_t nodes = 2;
     for (uint32_t l = 0; l < levels; l++)
@@ -22,7 +22,7 @@ bool tree_make(struct tree *t, uint32_t nodes, uint32_t radix)
     t->nodes = nodes;
     t->half = radix / 2;
     t->levels = 1;
-    while (most_nodes(t->half, t->levels) < nodes)
+    while (tree_nodes_max(t->half, t->levels) < nodes)
         if (++t->levels == TREE_LEVELS_MAX || t->half == 1)
             return false;
     t->power[0] = 1;
@@ -45,24 +45,26 @@ uint32_t tree_switches(const struct tree *t)
     return count;
 }
 
-/* The cable from switch (level, group, way) up through a port. */
-static uint32_t cable_of(const struct tree *t, uint32_t level, uint32_t group, uint32_t way, uint32_t port)
+/* Index of the cable from switch (level, group, way) up through a port. */
+static uint32_t tree_cable_index(const struct tree *t, uint32_t level, uint32_t group, uint32_t way,
+                                 uint32_t port)
 {
     return t->first_cable[level] + (group * t->power[level] + way) * t->half + port;
 }
 
-/* The group at a level that has this node below it. */
-static uint32_t group_of(const struct tree *t, uint32_t level, uint32_t node)
+/* Group at a level that has this node below it. */
+static uint32_t tree_group_of_node(const struct tree *t, uint32_t level, uint32_t node)
 {
     return level + 1 == t->levels ? 0 : node / t->power[level + 1];
 }
 
-struct tree_place tree_end(const struct tree *t, uint32_t link)
+struct tree_place tree_link_end(const struct tree *t, uint32_t link)
 {
     uint32_t cable = link / 2, level = 0;
     bool up = link % 2 == 0;
     if (cable < t->nodes)
-        return up ? (struct tree_place){0, group_of(t, 0, cable), 0} : (struct tree_place){-1, cable, 0};
+        return up ? (struct tree_place){0, tree_group_of_node(t, 0, cable), 0}
+                  : (struct tree_place){-1, cable, 0};
     while (cable >= t->first_cable[level + 1])
         level++;
     uint32_t port = (cable - t->first_cable[level]) % t->half;
@@ -74,31 +76,32 @@ struct tree_place tree_end(const struct tree *t, uint32_t link)
     return (struct tree_place){(int)level + 1, above, way + port * t->power[level]};
 }
 
-uint32_t tree_next(const struct tree *t, struct tree_place at, uint32_t destination, uint32_t path,
-                   uint32_t paths)
+uint32_t tree_next_link(const struct tree *t, struct tree_place at, uint32_t destination, uint32_t path,
+                        uint32_t paths)
 {
     if (at.level < 0)
         return 2 * at.group;
     uint32_t level = (uint32_t)at.level;
-    if (at.group != group_of(t, level, destination)) {
+    if (at.group != tree_group_of_node(t, level, destination)) {
         uint32_t turn = t->half >= paths ? path * (t->half / paths) : path;
-        return 2 * cable_of(t, level, at.group, at.way, (destination / t->power[level] + turn) % t->half);
+        return 2 *
+               tree_cable_index(t, level, at.group, at.way, (destination / t->power[level] + turn) % t->half);
     }
     if (level == 0)
         return 2 * destination + 1;
     uint32_t lower = level - 1;
-    return 2 * cable_of(t, lower, group_of(t, lower, destination), at.way % t->power[lower],
-                        at.way / t->power[lower]) +
+    return 2 * tree_cable_index(t, lower, tree_group_of_node(t, lower, destination), at.way % t->power[lower],
+                                at.way / t->power[lower]) +
            1;
 }
 
-uint32_t tree_up(const struct tree *t, struct tree_place at)
+uint32_t tree_up_link(const struct tree *t, struct tree_place at)
 {
     uint32_t level = (uint32_t)at.level;
-    return level + 1 == t->levels ? UINT32_MAX : 2 * cable_of(t, level, at.group, at.way, 0);
+    return level + 1 == t->levels ? UINT32_MAX : 2 * tree_cable_index(t, level, at.group, at.way, 0);
 }
 
-uint32_t tree_down(const struct tree *t, struct tree_place at, uint32_t *links)
+uint32_t tree_down_links(const struct tree *t, struct tree_place at, uint32_t *links)
 {
     uint32_t level = (uint32_t)at.level, count = 0;
     bool top = level + 1 == t->levels;
@@ -106,7 +109,8 @@ uint32_t tree_down(const struct tree *t, struct tree_place at, uint32_t *links)
     for (uint32_t i = at.group * each; i < (at.group + 1) * each && i < there; i++) {
         uint32_t cable = i;
         if (level)
-            cable = cable_of(t, level - 1, i, at.way % t->power[level - 1], at.way / t->power[level - 1]);
+            cable =
+                tree_cable_index(t, level - 1, i, at.way % t->power[level - 1], at.way / t->power[level - 1]);
         links[count++] = 2 * cable + 1;
     }
     return count;

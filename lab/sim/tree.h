@@ -1,9 +1,8 @@
-/* tree.h: a fat tree: which switches there are, which links, and the way from any place to any node. Pure arithmetic, no
- * state: a tree of 10,000 nodes is a few numbers.
- *
- * A switch has as many links up as down, but for the top level, whose ports all lead down. With half = radix / 2, a node's
- * number in base `half` names its port at the leaf, the leaf's port one level higher, and so on. Routes are static, by
- * destination: the port up at level l is the destination's digit l, so nodes of one leaf are spread over all routes.
+/* tree.h: a fat tree: its switches and links, and the route from any place to any node. Pure arithmetic, no
+ * state: a tree of 10,000 nodes is a few numbers. A switch has as many links up as down, except at the top
+ * level, where all ports lead down. With half = radix / 2, a node's number in base `half` names its port at
+ * the leaf, the leaf's port one level higher, and so on. Routes are static, by destination: the port up at
+ * level l is the destination's digit l, so nodes of one leaf are spread over all routes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_SIM_TREE_H
@@ -18,30 +17,30 @@ struct tree {
     uint32_t nodes, half, levels;
     uint32_t power[TREE_LEVELS_MAX + 1]; /* half^l */
     uint32_t subtrees[TREE_LEVELS_MAX];  /* groups of switches at level l: one for each half^(l + 1) nodes */
-    uint32_t
-        first_cable[TREE_LEVELS_MAX + 1]; /* cables above level l begin here; those of nodes come first */
-    uint32_t cables;                      /* each is a link up and a link down */
+    uint32_t first_cable[TREE_LEVELS_MAX + 1]; /* first cable above level l; those of nodes come first */
+    uint32_t cables;                           /* each cable is a link up and a link down */
 };
 
-/* Where a packet is: a node, or a switch. */
+/* Place of a packet: a node or a switch. */
 struct tree_place {
     int level; /* -1: node `group` */
     uint32_t group, way;
 };
 
-/* The smallest tree with this many nodes; false when radix is odd or the tree would be too high. */
+/* The smallest tree for this number of nodes; false: radix is odd or the tree would be too high. */
 bool tree_make(struct tree *t, uint32_t nodes, uint32_t radix);
 uint32_t tree_switches(const struct tree *t);
 
-/* Links have numbers below 2 * cables: even ones lead up. */
-struct tree_place tree_end(const struct tree *t, uint32_t link); /* where a link leads to */
-/* A destination has `paths` LIDs (2^LMC); path is which of them was taken. The ports up are turned by it, so that the routes of
- * two LIDs have nothing in common where there are ports enough. */
-uint32_t tree_next(const struct tree *t, struct tree_place at, uint32_t destination, uint32_t path,
-                   uint32_t paths);
+/* Link numbers are below 2 * cables; even ones lead up. */
+struct tree_place tree_link_end(const struct tree *t, uint32_t link); /* the place at the end of a link */
+/* A destination has `paths` LIDs (2^LMC); path selects one of them. It rotates the ports up, so that the
+ * routes of two LIDs are disjoint if there are enough ports. */
+uint32_t tree_next_link(const struct tree *t, struct tree_place at, uint32_t destination, uint32_t path,
+                        uint32_t paths);
 
-/* The tree that multicasts take: always through port 0 up. The link up, UINT32_MAX at the top; links down, and how many. */
-uint32_t tree_up(const struct tree *t, struct tree_place at);
-uint32_t tree_down(const struct tree *t, struct tree_place at, uint32_t *links);
+/* The multicast tree: always through port 0 up. The link up, UINT32_MAX at the top; links down, whose number
+ * is returned. */
+uint32_t tree_up_link(const struct tree *t, struct tree_place at);
+uint32_t tree_down_links(const struct tree *t, struct tree_place at, uint32_t *links);
 
 #endif

@@ -1,4 +1,5 @@
-/* validate.c: closed forms of a network whose times are easy to add up, and runs that must be alike.
+/* validate.c: compares the simulator with closed forms for a network with simple times, and with runs that
+ * must be equal.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "validate.h"
@@ -11,7 +12,7 @@
 struct probe {
     struct network net;
     sim_time last;
-    double waited; /* of a Poisson stream, beyond what a message takes alone */
+    double waited; /* wait in a Poisson stream, in addition to the time of a message alone */
     double bytes, alone;
     uint32_t left, sent;
     double rate, at;
@@ -42,7 +43,7 @@ static bool validate_begin(struct probe *p, const struct machine *m, uint32_t no
     return true;
 }
 
-static double end_ns(struct probe *p)
+static double probe_run_ns(struct probe *p)
 {
     network_run(&p->net);
     double ns = p->net.failed ? NAN : (double)p->last / SIM_NS;
@@ -50,34 +51,34 @@ static double end_ns(struct probe *p)
     return ns;
 }
 
-static double one_message(uint32_t nodes, uint32_t to, bool multicast)
+static double validate_message_ns(uint32_t nodes, uint32_t to, bool multicast)
 {
     struct probe p;
-    if (!validate_begin(&p, &machine_plain, nodes))
+    if (!validate_begin(&p, &machine_simple, nodes))
         return NAN;
     if (multicast)
         network_multicast(&p.net, 0, 500, 0);
     else
         network_send(&p.net, 0, to, 500, 0);
-    return end_ns(&p);
+    return probe_run_ns(&p);
 }
 
-/* Bytes a nanosecond at a receiver whose link many senders want. */
+/* Bytes per nanosecond at a receiver to whose link many nodes send. */
 static double validate_incast(uint32_t senders, uint32_t nodes)
 {
     struct probe p;
-    if (!validate_begin(&p, &machine_plain, nodes))
+    if (!validate_begin(&p, &machine_simple, nodes))
         return NAN;
     for (uint32_t k = 0; k < 100; k++)
         for (uint32_t s = 1; s <= senders; s++)
             network_send(&p.net, s * (nodes - 1) / senders, 0, 10000, 0);
-    return 100.0 * senders * 10000 / end_ns(&p);
+    return 100.0 * senders * 10000 / probe_run_ns(&p);
 }
 
-/* Both directions over buses that carry one direction at a time: the bandwidth into each node. */
+/* Both directions over buses that carry one direction at a time: bandwidth into each node. */
 static double validate_both_directions(void)
 {
-    struct machine m = machine_plain;
+    struct machine m = machine_simple;
     struct probe p;
     m.bus_rate = 1;
     m.bus_shared = 1;
@@ -87,7 +88,7 @@ static double validate_both_directions(void)
         network_send(&p.net, 0, 1, 10000, 0);
         network_send(&p.net, 1, 0, 10000, 0);
     }
-    return 100.0 * 10000 / end_ns(&p);
+    return 100.0 * 10000 / probe_run_ns(&p);
 }
 
 static double validate_uniform(uint64_t *x)
@@ -96,23 +97,23 @@ static double validate_uniform(uint64_t *x)
     return ((double)(*x >> 11) + 0.5) * 0x1p-53;
 }
 
-static void poisson_next(struct probe *p)
+static void probe_schedule_next(struct probe *p)
 {
     if (p->left == 0)
         return;
     p->left--;
     p->at += -log(validate_uniform(&p->random)) / p->rate;
-    p->net.failed |= !event_put(&p->net.events, (sim_time)(p->at * SIM_NS), EVENT_OTHER, 0);
+    p->net.failed |= !event_insert(&p->net.events, (sim_time)(p->at * SIM_NS), EVENT_OTHER, 0);
 }
 
-/* A message's tag is when it was sent, in units of 16 ps so that 32 bits last: the difference is what counts. */
+/* A message's tag is its send time in units of 16 ps, modulo 32 bits: only the difference is used. */
 static void on_poisson(void *ctx, const struct event *e)
 {
     struct probe *p = ctx;
     (void)e;
     network_send(&p->net, 0, 1, (uint64_t)p->bytes, (uint32_t)(p->net.now >> 4));
     p->sent++;
-    poisson_next(p);
+    probe_schedule_next(p);
 }
 
 static void on_waited(void *ctx, uint32_t message)
@@ -123,10 +124,10 @@ static void on_waited(void *ctx, uint32_t message)
 }
 
 /* The mean wait in units of a message's own time. */
-static double queue_wait(double load)
+static double validate_queue_wait(double load)
 {
     struct probe p;
-    if (!validate_begin(&p, &machine_plain, 2))
+    if (!validate_begin(&p, &machine_simple, 2))
         return NAN;
     p.net.arrived = on_waited;
     p.net.other = on_poisson;
@@ -135,15 +136,17 @@ static double queue_wait(double load)
     p.rate = load / p.bytes;
     p.left = 200000;
     p.random = 42;
-    poisson_next(&p);
+    probe_schedule_next(&p);
     network_run(&p.net);
     bool failed = p.net.failed;
     network_free(&p.net);
     return failed || !p.sent ? NAN : p.waited / p.sent / p.bytes;
 }
 
-/* An allreduce or all-to-all on a machine whose times are multiplied, with ranks on other nodes. */
-static double job_us(enum coll_kind kind, const char *name, int ranks, double slower, const uint32_t *place)
+/* Time of an allreduce or all-to-all on a machine whose times are multiplied by `slower`, with ranks on the
+ * nodes `place`. */
+static double validate_job_us(enum coll_kind kind, const char *name, int ranks, double slower,
+                              const uint32_t *place)
 {
     struct machine m = machine_preset;
     struct job_report r = {.failed = ""};
@@ -166,7 +169,7 @@ static double job_us(enum coll_kind kind, const char *name, int ranks, double sl
     return r.failed ? NAN : r.us;
 }
 
-/* Ranks on other nodes of the same switch: turned by some, or the other way round. */
+/* Places ranks on other nodes of the same switch: rotated or in reverse order. */
 static void validate_rotate(uint32_t *place, uint32_t ranks, uint32_t leaf, uint32_t by)
 {
     for (uint32_t r = 0; r < ranks; r++)
@@ -180,44 +183,45 @@ static struct validate_row *validate_add(struct validate_row *r, const char *aga
     return r + 1;
 }
 
-static struct validate_row *closed_forms(struct validate_row *r)
+static struct validate_row *validate_closed_forms(struct validate_row *r)
 {
     static const char *const form = "closed form";
-    r = validate_add(r, form, "500 bytes through one switch", "ns", 620, one_message(8, 1, false), 0);
-    r = validate_add(r, form, "500 bytes through three switches", "ns", 840, one_message(32, 31, false), 0);
+    r = validate_add(r, form, "500 bytes through one switch", "ns", 620, validate_message_ns(8, 1, false), 0);
+    r = validate_add(r, form, "500 bytes through three switches", "ns", 840,
+                     validate_message_ns(32, 31, false), 0);
     r = validate_add(r, form, "a multicast to 128 nodes takes one message", "ns",
-                     one_message(128, 127, false), one_message(128, 0, true), 0);
+                     validate_message_ns(128, 127, false), validate_message_ns(128, 0, true), 0);
     r = validate_add(r, form, "one link saturates at its rate", "GB/s", 1, validate_incast(1, 8), 0.001);
     r = validate_add(r, form, "seven senders share the receiver's link", "GB/s", 1, validate_incast(7, 128),
                      0.01);
     r = validate_add(r, form, "a bus for both directions gives each half", "GB/s", 0.5,
                      validate_both_directions(), 0.01);
-    r = validate_add(r, form, "M/D/1 queue, load 0.3: mean wait / service", "", 0.3 / 1.4, queue_wait(0.3),
-                     0.04);
-    r = validate_add(r, form, "M/D/1 queue, load 0.55", "", 0.55 / 0.9, queue_wait(0.55), 0.04);
-    return validate_add(r, form, "M/D/1 queue, load 0.8", "", 0.8 / 0.4, queue_wait(0.8), 0.04);
+    r = validate_add(r, form, "M/D/1 queue, load 0.3: mean wait / service", "", 0.3 / 1.4,
+                     validate_queue_wait(0.3), 0.04);
+    r = validate_add(r, form, "M/D/1 queue, load 0.55", "", 0.55 / 0.9, validate_queue_wait(0.55), 0.04);
+    return validate_add(r, form, "M/D/1 queue, load 0.8", "", 0.8 / 0.4, validate_queue_wait(0.8), 0.04);
 }
 
 static struct validate_row *validate_itself(struct validate_row *r)
 {
     static const char *const self = "itself";
     static uint32_t place[324];
-    double one = job_us(COLL_ALLTOALL, "pairwise", 36, 1, NULL);
+    double one = validate_job_us(COLL_ALLTOALL, "pairwise", 36, 1, NULL);
     validate_rotate(place, 36, 36, 7);
     r = validate_add(r, self, "alltoall on one switch, ranks on other nodes", "us", one,
-                     job_us(COLL_ALLTOALL, "pairwise", 36, 1, place), 0.001);
-    double many = job_us(COLL_ALLREDUCE, "recursive_doubling", 324, 1, NULL);
+                     validate_job_us(COLL_ALLTOALL, "pairwise", 36, 1, place), 0.001);
+    double many = validate_job_us(COLL_ALLREDUCE, "recursive_doubling", 324, 1, NULL);
     validate_rotate(place, 324, 18, 5);
     r = validate_add(r, self, "allreduce of 324 nodes, turned within each leaf", "us", many,
-                     job_us(COLL_ALLREDUCE, "recursive_doubling", 324, 1, place), 0.1);
-    double fine = job_us(COLL_ALLREDUCE, "rabenseifner", 64, 1, NULL);
+                     validate_job_us(COLL_ALLREDUCE, "recursive_doubling", 324, 1, place), 0.1);
+    double fine = validate_job_us(COLL_ALLREDUCE, "rabenseifner", 64, 1, NULL);
     return validate_add(r, self, "every time twice as long: half the time step", "us", 2 * fine,
-                        job_us(COLL_ALLREDUCE, "rabenseifner", 64, 2, NULL), 1e-5);
+                        validate_job_us(COLL_ALLREDUCE, "rabenseifner", 64, 2, NULL), 1e-5);
 }
 
 int validate_all(struct validate_row rows[VALIDATE_ROWS])
 {
-    return (int)(validate_itself(closed_forms(rows)) - rows);
+    return (int)(validate_itself(validate_closed_forms(rows)) - rows);
 }
 
 double validate_error(const struct validate_row *r)

@@ -1,5 +1,5 @@
-/* validate.h: the simulator beside what can be worked out on paper, and beside itself: each check is a row of what was
- * expected, what was found and how far they may differ.
+/* validate.h: checks of the simulator against closed forms and against itself: each check is a row with the
+ * expected value, the result and the permitted difference.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_SIM_VALIDATE_H
@@ -11,12 +11,12 @@ struct validate_row {
     const char *against; /* "closed form", "itself" */
     const char *what, *unit;
     double expected, found;
-    double bound; /* of the relative error; 0: they must be equal but for the rounding of picoseconds */
+    double bound; /* limit of the relative error; 0: equal except for the rounding of picoseconds */
 };
 
 enum { VALIDATE_ROWS = 16 };
 
-int validate_all(struct validate_row rows[VALIDATE_ROWS]); /* how many */
+int validate_all(struct validate_row rows[VALIDATE_ROWS]); /* number of rows */
 double validate_error(const struct validate_row *r);       /* relative */
 bool validate_good(const struct validate_row *r);
 

@@ -29,7 +29,7 @@ struct sim_options {
     size_t segment, most_steps;
     const char *algorithm; /* NULL: all */
     struct machine machine;
-    struct graph topology; /* when --topology gave one */
+    struct graph topology; /* used if --topology names a file */
     bool named, json, help;
 };
 
@@ -95,7 +95,7 @@ static bool parse_int(const char *text, int *out)
     return true;
 }
 
-/* The nodes of the file are taken unless --nodes sets fewer. */
+/* Simulates all nodes of the file unless --nodes sets fewer. */
 static bool parse_topology(struct sim_options *o, const char *path)
 {
     char why[256] = "";
@@ -119,9 +119,9 @@ static bool parse_value(void *options, const char *name, const char *value)
     struct sim_options *o = options;
     size_t bytes;
     if (strcmp(name, "--nodes") == 0)
-        return sim_list(value, o->nodes, &o->nnodes);
+        return sim_parse_list(value, o->nodes, &o->nnodes);
     if (strcmp(name, "--sizes") == 0)
-        return sim_list(value, o->sizes, &o->nsizes);
+        return sim_parse_list(value, o->sizes, &o->nsizes);
     if (strcmp(name, "--per-node") == 0)
         return parse_int(value, &o->per_node) && o->per_node > 0;
     if (strcmp(name, "--root") == 0)
@@ -131,7 +131,7 @@ static bool parse_value(void *options, const char *name, const char *value)
     if (strcmp(name, "--segment") == 0)
         return number_size(value, strlen(value), &o->segment);
     if (strcmp(name, "--machine") == 0)
-        return sim_machine(&o->machine, value);
+        return sim_read_machine(&o->machine, value);
     if (strcmp(name, "--topology") == 0)
         return parse_topology(o, value);
     if (strcmp(name, "--set") == 0)
@@ -155,7 +155,7 @@ static bool parse_kind(void *options, const char *name)
     return false;
 }
 
-/* 0, or the exit status after a sentence. */
+/* Returns 0, or the exit status after an error message. */
 static int collective_parse(struct sim_options *o, int argc, char **argv)
 {
     *o = (struct sim_options){.nodes = {16, 128, 1024},
@@ -174,15 +174,16 @@ static int collective_parse(struct sim_options *o, int argc, char **argv)
     for (int i = 0; i < o->nnodes; i++)
         if (o->nodes[i] < 1 || o->nodes[i] * (size_t)o->per_node > 1 << 20 ||
             o->root >= (int)o->nodes[i] * o->per_node)
-            return sim_complain(
+            return sim_report_misuse(
                 "sim", "is out of range: there must be 1 to 1048576 ranks, and --root must be one of them",
                 "--nodes");
     if (!o->named && !o->help)
-        return sim_complain("sim", "is missing", "OPERATION");
+        return sim_report_misuse("sim", "is missing", "OPERATION");
     return 0;
 }
 
-/* The barrier that switches count is no algorithm of the library: ranks would need an adapter and switches that offer it. */
+/* The barrier that switches count is no algorithm of the library: it would need adapters and switches with
+ * that feature. */
 static const struct coll_algorithm in_switches = {.name = "switch", .kind = COLL_BARRIER};
 
 static bool options_select_switches(const struct sim_options *o)
@@ -191,7 +192,7 @@ static bool options_select_switches(const struct sim_options *o)
            (!o->algorithm || strcmp(o->algorithm, in_switches.name) == 0);
 }
 
-/* "nway:n=3": the algorithm and its parameters. NULL when there is none of that name. */
+/* "nway:n=3": the algorithm and its parameters. NULL: unknown name. */
 static const struct coll_algorithm *parse_algorithm(const struct sim_options *o, int *parameter)
 {
     char text[64], *save = NULL;
@@ -215,7 +216,7 @@ static const struct coll_algorithm *parse_algorithm(const struct sim_options *o,
 
 static const char *collective_rules_choice(const struct sim_options *o, int ranks, size_t bytes)
 {
-    const struct coll_algorithm *a = sim_chosen(o->kind, ranks, bytes);
+    const struct coll_algorithm *a = sim_find_selected(o->kind, ranks, bytes);
     return a ? a->name : "";
 }
 
@@ -275,7 +276,7 @@ static void print_json(struct json *j, const struct sim_options *o, size_t nodes
     }
 }
 
-/* Whether the simulation includes this algorithm for so many nodes. */
+/* Whether the simulation includes this algorithm for this number of nodes. */
 static bool is_simulated(const struct sim_options *o, const struct coll_algorithm *a,
                          const struct coll_algorithm *only, size_t nodes)
 {
@@ -330,7 +331,7 @@ static int collective_simulate(const struct sim_options *o, size_t nodes, size_t
     }
     if (options_select_switches(o) && count < RESULTS_MAX) {
         results[count].algorithm = &in_switches;
-        barrier_in_switches(&o->machine, (uint32_t)nodes, &results[count].report);
+        barrier_simulate_switches(&o->machine, (uint32_t)nodes, &results[count].report);
         done->events += results[count++].report.events;
     }
     qsort(results, (size_t)count, sizeof(*results), compare_by_time);
@@ -347,7 +348,7 @@ static int collective_run(const struct sim_options *o)
     if (o->json) {
         json_object(&j, NULL);
         json_string(&j, "program", "fishplate-lab sim");
-        json_string(&j, "carrier", "simulated"); /* no figure here was measured */
+        json_string(&j, "carrier", "simulated"); /* no figure of this document was measured */
         json_string(&j, "operation", kind);
         json_int(&j, "per_node", o->per_node);
         json_array(&j, "results");
@@ -405,7 +406,7 @@ int command_sim(int argc, char **argv)
         return 0;
     }
     if (o.algorithm && !parse_algorithm(&o, parameter) && !options_select_switches(&o))
-        status = sim_complain(
+        status = sim_report_misuse(
             "sim", "is not an algorithm of this operation, or one of its parameters is invalid", o.algorithm);
     else
         status = collective_run(&o);

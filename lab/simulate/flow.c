@@ -50,14 +50,14 @@ static bool parse_value(void *options, const char *name, const char *value)
     size_t one[SIM_LIST_MAX];
     int count;
     if (strcmp(name, "--windows") == 0)
-        return sim_list(value, o->windows, &o->nwindows);
+        return sim_parse_list(value, o->windows, &o->nwindows);
     if (strcmp(name, "--buffers") == 0)
-        return sim_list(value, o->buffers, &o->nbuffers);
+        return sim_parse_list(value, o->buffers, &o->nbuffers);
     if (strcmp(name, "--machine") == 0)
-        return sim_machine(&o->machine, value);
+        return sim_read_machine(&o->machine, value);
     if (strcmp(name, "--set") == 0)
         return machine_set_pair(&o->machine, value);
-    if (!sim_list(value, one, &count) || count != 1 || one[0] < 1 || one[0] > 1u << 30)
+    if (!sim_parse_list(value, one, &count) || count != 1 || one[0] < 1 || one[0] > 1u << 30)
         return false;
     if (strcmp(name, "--bytes") == 0)
         o->bytes = one[0];
@@ -117,7 +117,7 @@ int command_sim_flow(int argc, char **argv)
                              .messages = 10000};
     const struct sim_command c = {"sim flow", &o, &o.help, &o.json, NULL, parse_value, NULL};
     struct json j = {.out = stdout};
-    machine_named(&o.machine, "liu2004");
+    machine_set_preset(&o.machine, "liu2004");
     const int status = sim_parse(&c, argc, argv);
     if (status)
         return status;
@@ -128,7 +128,8 @@ int command_sim_flow(int argc, char **argv)
     for (int i = 0; i < o.nwindows || i < o.nbuffers; i++)
         if ((i < o.nwindows && (o.windows[i] < 1 || o.windows[i] > 1u << 20)) ||
             (i < o.nbuffers && (o.buffers[i] < 1 || o.buffers[i] > 1u << 20)))
-            return sim_complain("sim flow", "must be from 1 to 1048576", "a window or number of buffers");
+            return sim_report_misuse("sim flow", "must be from 1 to 1048576",
+                                     "a window or number of buffers");
     if (o.json) {
         json_object(&j, NULL);
         json_string(&j, "program", "fishplate-lab sim flow");

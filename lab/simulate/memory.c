@@ -1,5 +1,5 @@
-/* memory.c: `fishplate-lab sim memory`: what a process of a job of any size registers, by scheme. The simulator's arithmetic is in
- * lab/sim/memory.c.
+/* memory.c: `fishplate-lab sim memory`: memory that a process of a job of any size registers, by scheme.
+ * lab/sim/memory.c computes it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -53,15 +53,15 @@ static bool parse_value(void *options, const char *name, const char *value)
     size_t one[SIM_LIST_MAX];
     int count;
     if (strcmp(name, "--ranks") == 0)
-        return sim_list(value, o->ranks, &o->nranks);
-    if (strcmp(name, "--partners") == 0 && sim_list(value, one, &count) && count == 1 && one[0] > 0) {
+        return sim_parse_list(value, o->ranks, &o->nranks);
+    if (strcmp(name, "--partners") == 0 && sim_parse_list(value, one, &count) && count == 1 && one[0] > 0) {
         o->partners = one[0];
         return true;
     }
     return false;
 }
 
-static void set_from(const char *name, uint32_t *number, size_t *size)
+static void memory_read_setting(const char *name, uint32_t *number, size_t *size)
 {
     const struct fishplate_inside *in = get_library_table();
     for (size_t i = 0; i < in->tunables_count(); i++) {
@@ -75,24 +75,24 @@ static void set_from(const char *name, uint32_t *number, size_t *size)
     }
 }
 
-/* The settings of this shell; a build without InfiniBand has none, and the presets stand. */
+/* The present settings of the library; a build without InfiniBand uses the presets. */
 static struct memory_rules memory_settings(void)
 {
     struct memory_rules r = memory_presets;
     get_library_table()->tunables_load();
-    set_from("IB_BUFFERS", &r.buffers, NULL);
-    set_from("IB_BUFFERS_MAX", &r.most, NULL);
-    set_from("IB_FRAME", NULL, &r.frame);
-    set_from("IB_SHARED_FACTOR", &r.factor, NULL);
-    set_from("IB_SHARED_BASE", &r.base, NULL);
-    set_from("IB_RING_SLOTS", &r.slots, NULL);
-    set_from("IB_RING_SLOT", NULL, &r.slot);
-    set_from("IB_POLLSET", &r.rings, NULL);
-    set_from("IB_SEND_DEPTH", &r.send_depth, NULL);
+    memory_read_setting("IB_BUFFERS", &r.buffers, NULL);
+    memory_read_setting("IB_BUFFERS_MAX", &r.most, NULL);
+    memory_read_setting("IB_FRAME", NULL, &r.frame);
+    memory_read_setting("IB_SHARED_FACTOR", &r.factor, NULL);
+    memory_read_setting("IB_SHARED_BASE", &r.base, NULL);
+    memory_read_setting("IB_RING_SLOTS", &r.slots, NULL);
+    memory_read_setting("IB_RING_SLOT", NULL, &r.slot);
+    memory_read_setting("IB_POLLSET", &r.rings, NULL);
+    memory_read_setting("IB_SEND_DEPTH", &r.send_depth, NULL);
     return r;
 }
 
-static uint32_t partners_of(const struct memory_options *o, uint32_t ranks)
+static uint32_t memory_count_partners(const struct memory_options *o, uint32_t ranks)
 {
     uint32_t bits = 0;
     while ((1u << bits) < ranks && bits < 31)
@@ -152,8 +152,8 @@ int command_sim_memory(int argc, char **argv)
     }
     for (int i = 0; i < o.nranks; i++)
         if (o.ranks[i] < 2 || o.ranks[i] > 1u << 30)
-            return sim_complain("sim memory", "is out of range: there must be 2 to 1073741824 ranks",
-                                "--ranks");
+            return sim_report_misuse("sim memory", "is out of range: there must be 2 to 1073741824 ranks",
+                                     "--ranks");
     const struct memory_rules r = memory_settings();
     if (o.json) {
         json_object(&j, NULL);
@@ -169,7 +169,7 @@ int command_sim_memory(int argc, char **argv)
             "frames", "queues", "frames", "queues", "queue pairs");
     for (int i = 0; i < o.nranks; i++)
         for (int s = 0; s < MEMORY_SCHEMES; s++)
-            memory_print_row(&j, &r, (uint32_t)o.ranks[i], partners_of(&o, (uint32_t)o.ranks[i]),
+            memory_print_row(&j, &r, (uint32_t)o.ranks[i], memory_count_partners(&o, (uint32_t)o.ranks[i]),
                              (enum memory_scheme)s, o.json);
     if (o.json) {
         json_end(&j);

@@ -1,5 +1,6 @@
-/* multicast.c: `fishplate-lab sim multicast`: broadcast by the switches' multicast at sizes that nobody has, with the library's
- * own protocol, beside a broadcast by messages; the figures and statements of [Liu04 7.5].
+/* multicast.c: `fishplate-lab sim multicast`: broadcast by the switches' multicast on large machines, with
+ * the library's own protocol, compared with a broadcast by messages; the figures and statements of [Liu04
+ * 7.5].
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -28,12 +29,12 @@ struct options {
     bool json, help, measured;
 };
 
-/* Both tables as numbers, and the findings. */
+/* Both tables as numbers, and the results. */
 struct study {
     struct chart latency, throughput;
-    double most;             /* times as fast as messages */
-    size_t best, best_paper; /* collectors, in our design and in the paper's */
-    bool inside;             /* the best is neither the first nor the last */
+    double most;             /* largest gain of multicast over messages */
+    size_t best, best_paper; /* best number of collectors, in our design and in the paper's */
+    bool inside;             /* the best number is neither the smallest nor the largest that was simulated */
 };
 
 static const char *const usage_text =
@@ -78,9 +79,9 @@ static bool parse_value(void *options, const char *name, const char *value)
     if (strcmp(name, "--nodes") == 0)
         return parse_count(value, 2, 1 << 16, &o->nodes);
     if (strcmp(name, "--sizes") == 0)
-        return sim_list(value, o->sizes, &o->nsizes);
+        return sim_parse_list(value, o->sizes, &o->nsizes);
     if (strcmp(name, "--collectors") == 0)
-        return sim_list(value, o->collectors, &o->ncollectors);
+        return sim_parse_list(value, o->collectors, &o->ncollectors);
     if (strcmp(name, "--packets") == 0)
         return parse_count(value, 1, 1 << 20, &o->packets);
     if (strcmp(name, "--window") == 0)
@@ -90,7 +91,7 @@ static bool parse_value(void *options, const char *name, const char *value)
     if (strcmp(name, "--timeout") == 0)
         return parse_count(value, 1, 1000000, &o->timeout_us);
     if (strcmp(name, "--machine") == 0)
-        return sim_machine(&o->machine, value);
+        return sim_read_machine(&o->machine, value);
     if (strcmp(name, "--svg") == 0)
         return (o->svg = value)[0] != 0;
     return strcmp(name, "--set") == 0 && machine_set_pair(&o->machine, value);
@@ -113,7 +114,7 @@ static int multicast_parse(struct options *o, int argc, char **argv)
                           .timeout_us = 1000,
                           .sizes = {8, 32, 128, 512, 1024},
                           .nsizes = 5};
-    machine_named(&o->machine, "liu2004");
+    machine_set_preset(&o->machine, "liu2004");
     const struct sim_command c = {"sim multicast", o, &o->help, &o->json, parse_word, parse_value, NULL};
     int status = sim_parse(&c, argc, argv);
     if (status)
@@ -124,11 +125,11 @@ static int multicast_parse(struct options *o, int argc, char **argv)
             o->collectors[o->ncollectors++] = k;
     for (int i = 0; i < o->nsizes; i++)
         if ((double)o->sizes[i] > o->machine.mtu)
-            return sim_complain("sim multicast", "is larger than a packet of this machine (--set mtu=...)",
-                                "--sizes");
+            return sim_report_misuse("sim multicast",
+                                     "is larger than a packet of this machine (--set mtu=...)", "--sizes");
     for (int i = 0; i < o->ncollectors; i++)
         if (o->collectors[i] < 1 || o->collectors[i] > o->nodes)
-            return sim_complain("sim multicast", "must be 1 to the number of nodes", "--collectors");
+            return sim_report_misuse("sim multicast", "must be 1 to the number of nodes", "--collectors");
     return 0;
 }
 
@@ -210,7 +211,7 @@ static const char *multicast_throughput(const struct options *o, struct study *s
                         .by_factors = true};
     const int simulated = chart_line(c, "simulated"), model = chart_line(c, "model"),
               paper = chart_line(c, "paper's design, model"), again = chart_line(c, "sent again");
-    c->lines--; /* a column of the table, but no curve */
+    c->lines--; /* a column of the table without a curve */
     for (int i = 0; i < o->ncollectors; i++, c->points++) {
         const size_t bytes = o->sizes[o->nsizes - 1];
         struct multicast_report r = multicast_broadcast(o, bytes, o->collectors[i], o->packets);
@@ -239,8 +240,9 @@ static const char *multicast_throughput(const struct options *o, struct study *s
     return NULL;
 }
 
-/* The root of the paper's design sends log2 k times and collects N / k acknowledgements: k co-roots are better than k / 2 if an
- * acknowledgement costs more than k / N of a send, and better than 2 k if less than 2 k / N. Our root collects k + N / k. */
+/* The root of the paper's design sends log2 k times and collects N / k acknowledgements: k co-roots are
+ * better than k / 2 if an acknowledgement takes more than k / N of a send, and better than 2 k if it takes
+ * less than 2 k / N. Our root collects k + N / k. */
 static void multicast_statements(const struct options *o, const struct study *s)
 {
     const double nodes = (double)o->nodes, share = o->machine.ack_ns / o->machine.send_ns;
@@ -273,7 +275,7 @@ static bool multicast_draw(const char *folder, const struct chart *c)
     return true;
 }
 
-static void as_json(const struct options *o, const struct study *s)
+static void multicast_write_json(const struct options *o, const struct study *s)
 {
     struct json j = {.out = stdout};
     json_object(&j, NULL);
@@ -292,7 +294,7 @@ static void as_json(const struct options *o, const struct study *s)
     putchar('\n');
 }
 
-static void as_text(const struct options *o, struct study *s)
+static void multicast_print_text(const struct options *o, struct study *s)
 {
     printf("fishplate-lab sim multicast: %zu nodes, window of %zu packets, %zu packets for each "
            "acknowledgement, "
@@ -318,9 +320,9 @@ static int multicast_run(const struct options *o)
         return 1;
     }
     if (o->json)
-        as_json(o, &s);
+        multicast_write_json(o, &s);
     else
-        as_text(o, &s);
+        multicast_print_text(o, &s);
     return o->svg && (!multicast_draw(o->svg, &s.latency) || !multicast_draw(o->svg, &s.throughput));
 }
 

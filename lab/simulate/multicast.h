@@ -1,4 +1,4 @@
-/* multicast.h: the parameters of multicast on this machine.
+/* multicast.h: parameters of multicast measured on this machine.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAB_SIMULATE_MULTICAST_H
@@ -8,8 +8,8 @@
 
 #include "lab/sim/machine.h"
 
-/* Two virtual nodes (sim_fit_here), each node with a core of its own in the simulation; and ack_ns: what the library's sender takes for
- * an acknowledgement. False after a sentence. */
+/* Parameters of two virtual nodes (sim_fit_here), each with a core of its own in the simulation, and ack_ns:
+ * processor time of the library's sender for an acknowledgement. False: failed, and an error was printed. */
 bool sim_multicast_measure(struct machine *m);
 
 #endif

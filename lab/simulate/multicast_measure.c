@@ -1,5 +1,5 @@
-/* multicast_measure.c: times the library's own machine of a sender with a thousand members, whose acknowledgements it polls in
- * memory, each in a cache line of its own as in the library.
+/* multicast_measure.c: measures the library's multicast sender with a thousand members: it polls their
+ * acknowledgements in memory, each in a cache line of its own as in the library.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -14,16 +14,16 @@
 
 enum { MEMBERS = 1023, PACKETS = 64, PASSES = 9 };
 
-struct note {
+struct ack_line {
     struct mcast_ack ack;
     char rest[64];
 };
 
-static double ack_ns(void)
+static double measure_ack_ns(void)
 {
     const struct mcast_rules rules = multicast_rules(PACKETS, 1, 1e6);
     struct mcast_child *child = calloc(MEMBERS, sizeof(*child));
-    struct note *notes = calloc(MEMBERS, sizeof(*notes));
+    struct ack_line *notes = calloc(MEMBERS, sizeof(*notes));
     uint64_t sent[PACKETS] = {0};
     struct mcast_sender s;
     double best = 0;
@@ -52,9 +52,8 @@ bool sim_multicast_measure(struct machine *m)
 {
     if (!sim_fit_here(m))
         return false;
-    m->cores = m->turn_ns = 0; /* a node has a core of its own */
-    m->multicast_ns = m->multicast_byte_ns =
-        0; /* softib's switch copies a packet as it passes a message on */
-    m->ack_ns = ack_ns();
+    m->cores = m->turn_ns = 0;                  /* each node has a core of its own */
+    m->multicast_ns = m->multicast_byte_ns = 0; /* softib's switch copies a packet at no extra cost */
+    m->ack_ns = measure_ack_ns();
     return true;
 }

@@ -14,7 +14,7 @@
 #include "cli/json_read.h"
 #include "cli/number.h"
 
-int sim_complain(const char *command, const char *what, const char *about)
+int sim_report_misuse(const char *command, const char *what, const char *about)
 {
     fprintf(stderr, "fishplate %s: '%s' %s; see --help.\n", command, about, what);
     return 2;
@@ -30,25 +30,26 @@ int sim_parse(const struct sim_command *c, int argc, char **argv)
         else if (c->word && c->word(c->options, argv[i]))
             continue;
         else if (argv[i][0] != '-' && c->stray)
-            return sim_complain(c->name, c->stray, argv[i]);
+            return sim_report_misuse(c->name, c->stray, argv[i]);
         else if (i + 1 == argc || argv[i][0] != '-')
-            return sim_complain(c->name, "is not an option, or its value is missing", argv[i]);
+            return sim_report_misuse(c->name, "is not an option, or its value is missing", argv[i]);
         else if (!c->value(c->options, argv[i], argv[i + 1]))
-            return sim_complain(c->name, "is not an option, or its value is invalid", argv[i]);
+            return sim_report_misuse(c->name, "is not an option, or its value is invalid", argv[i]);
         else
             i++;
     }
     return 0;
 }
 
-bool sim_list(const char *text, size_t *list, int *count)
+bool sim_parse_list(const char *text, size_t *list, int *count)
 {
     return number_sizes(text, list, SIM_LIST_MAX, count);
 }
 
-/* LogP parameters of a small message, and the rate at which large ones follow each other. The latency L has everything between
- * the two processors in it, so it is taken for the two cables, and the switch takes nothing. */
-static bool from_logp(struct machine *m, const struct value *of_verb)
+/* Uses the LogP parameters of a small message, and the rate at which large messages follow each other. The
+ * latency L includes everything between the two processors; it is assigned to the two cables, and the switch
+ * gets none. */
+static bool machine_set_logp(struct machine *m, const struct value *of_verb)
 {
     const struct value *small = NULL, *one = NULL, *two = NULL;
     for (const struct value *v = value_first_element(of_verb, "logp"); v; v = v->next) {
@@ -66,18 +67,18 @@ static bool from_logp(struct machine *m, const struct value *of_verb)
     m->message_ns = value_number(small, "g", 0) * 1000;
     m->link_ns = latency > 0 ? latency / 2 : 0;
     m->switch_ns = m->bus_rate = m->header_bytes = m->multicast_ns = m->multicast_byte_ns = 0;
-    m->ack_ns = m->receive_ns; /* at most: it is not received, but found in memory */
+    m->ack_ns = m->receive_ns; /* upper limit: the acknowledgement is found in memory, not received */
     m->link_rate = (value_number(two, "bytes", 0) - value_number(one, "bytes", 0)) /
                    (value_number(two, "g", 0) - value_number(one, "g", 0)) / 1000;
     return m->link_rate > 0;
 }
 
-static bool read_logp(struct machine *m, const char *path, char *why, size_t size)
+static bool machine_read_logp(struct machine *m, const char *path, char *why, size_t size)
 {
     struct value *all = value_read(path);
     bool good = false;
     for (const struct value *v = value_first_element(all, "verbs"); v && !good; v = v->next)
-        good = strcmp(value_text(v, "verb"), "send") == 0 && from_logp(m, v);
+        good = strcmp(value_text(v, "verb"), "send") == 0 && machine_set_logp(m, v);
     value_free(all);
     if (!good)
         snprintf(why, size,
@@ -86,11 +87,11 @@ static bool read_logp(struct machine *m, const char *path, char *why, size_t siz
     return good;
 }
 
-bool sim_machine(struct machine *m, const char *what)
+bool sim_read_machine(struct machine *m, const char *what)
 {
     char why[256] = "";
     const struct graph *topology = m->topology;
-    if (machine_named(m, what)) {
+    if (machine_set_preset(m, what)) {
         m->topology = topology;
         return true;
     }
@@ -102,14 +103,15 @@ bool sim_machine(struct machine *m, const char *what)
     }
     int first = getc(in);
     rewind(in);
-    bool good = first == '{' ? read_logp(m, what, why, sizeof(why)) : machine_read(m, in, why, sizeof(why));
+    bool good =
+        first == '{' ? machine_read_logp(m, what, why, sizeof(why)) : machine_read(m, in, why, sizeof(why));
     fclose(in);
     if (!good)
         fprintf(stderr, "fishplate-lab sim: %s, %s.\n", what, why);
     return good;
 }
 
-const struct coll_algorithm *sim_chosen(enum coll_kind kind, int ranks, size_t bytes)
+const struct coll_algorithm *sim_find_selected(enum coll_kind kind, int ranks, size_t bytes)
 {
     const struct fishplate_inside *in = get_library_table();
     struct coll_shape shape = {.kind = kind, .size = ranks, .commutative = true, .adjacent = true};

@@ -1,5 +1,5 @@
-/* rails.c: `fishplate-lab sim rails`: several rails, with the policies of the library (src/net/rails), as the papers
- * studied them.
+/* rails.c: `fishplate-lab sim rails`: several rails with the policies of the library (src/net/rails and
+ * lab/mechanisms/rails), for the studies of the papers.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "rails.h"
@@ -19,7 +19,7 @@ struct rails_options {
     int figures_count;
     const char *svg; /* folder, or NULL */
     bool json, help, only_claims, no_claims, one;
-    struct study_key key; /* of the one run */
+    struct study_key key; /* parameters of a single run */
 };
 
 static const char *const usage_text =
@@ -149,7 +149,7 @@ static int rails_parse(struct rails_options *o, int argc, char **argv)
     if (status)
         return status;
     if (o->only_claims && o->no_claims)
-        return sim_complain("sim rails", "leaves no statements", "--figures");
+        return sim_report_misuse("sim rails", "leaves no statements", "--figures");
     for (int i = 0; !o->no_claims && figure_ids[i]; i++)
         o->figures[o->figures_count++] = figure_ids[i];
     return 0;
@@ -202,7 +202,7 @@ static int run_one(struct rails_options *o)
 {
     struct study *s = &o->study;
     o->key.nodes = s->nodes;
-    struct traffic_report r = study_run(s, o->key);
+    struct traffic_report r = study_report_of_run(s, o->key);
     struct json j = {.out = stdout};
     if (!o->json) {
         printf("offered %.4f, accepted %.4f, latency %.0f cycles (%.0f of them before the first byte left), "
@@ -229,7 +229,7 @@ static int run_one(struct rails_options *o)
 
 static int rails_run(struct rails_options *o)
 {
-    static struct chart c; /* too large for a stack that somebody made small */
+    static struct chart c; /* static because it is too large for a small stack */
     struct statement statements[STATEMENTS_MAX] = {{0}};
     struct json j = {.out = stdout};
     int status = 0, count = 0;
@@ -246,7 +246,7 @@ static int rails_run(struct rails_options *o)
                o->study.nodes, o->study.control_ns);
     }
     for (int i = 0; !o->only_claims && i < o->figures_count; i++) {
-        figure_make(&o->study, o->figures[i], &c);
+        study_make_figure(&o->study, o->figures[i], &c);
         if (o->svg && !write_svg(o->svg, &c))
             status = 1;
         if (o->json)

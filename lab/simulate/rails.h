@@ -1,4 +1,5 @@
-/* rails.h: the parts of `fishplate-lab sim rails`: the runs, the figures, and the papers' statements beside them.
+/* rails.h: the parts of `fishplate-lab sim rails`: runs, figures, and comparison with the papers'
+ * statements.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAB_SIMULATE_RAILS_H
@@ -20,49 +21,50 @@ struct study_key {
 };
 
 struct study {
-    int nodes;         /* where the paper has 128 */
-    double length;     /* of runs, times what is usual */
-    double control_ns; /* an adapter's processor, for one control frame */
+    int nodes;         /* number of nodes that replaces the paper's 128 */
+    double length;     /* factor of the length of the runs */
+    double control_ns; /* processor time of an adapter for one control frame */
     uint64_t seed;
     struct machine machine;
     bool quiet;
-    struct study_run *runs; /* each is made once */
-    size_t runs_count, runs_room;
+    struct study_run *runs; /* each run is simulated once */
+    size_t runs_count, runs_capacity;
     uint64_t events;
     struct progress progress;
 };
 
-/* The report of a run, made now or before. Ends the process when memory runs out. */
-struct traffic_report study_run(struct study *s, struct study_key key);
-/* The largest accepted load: the throughput when far more is offered. */
-double study_most(struct study *s, struct study_key key);
+/* Report of a run, from an earlier simulation or a new one. Ends the process if memory runs out. */
+struct traffic_report study_report_of_run(struct study *s, struct study_key key);
+/* The largest accepted load: the throughput if far more is offered. */
+double study_max_accepted(struct study *s, struct study_key key);
 /* The smallest load of which more than a twentieth is not accepted. */
 double study_saturation(struct study *s, struct study_key key);
 void study_free(struct study *s);
 
-/* A line of a figure: a policy with its name. */
+/* A line of a figure: a policy with its name and parameters. */
 struct study_line {
     const char *name;
     enum alloc_policy policy;
     double ratio;
     int shortest_kib;
 };
-extern const struct study_line study_lines[]; /* basic, local, dynamic, without and with stripes */
+/* basic, local, dynamic; the latter two with and without stripes */
+extern const struct study_line study_lines[];
 enum { LINE_BASIC, LINE_LOCAL, LINE_LOCAL_STRIPED, LINE_DYNAMIC, LINE_DYNAMIC_STRIPED, STUDY_LINES };
 
 struct study_key study_key_of(const struct study_line *line, int nodes, int rails, double kib, double load);
 
-/* A figure of the papers by its number, "3" to "16" and "8.16" to "8.19"; false: there is none of that name. */
-bool figure_make(struct study *s, const char *id, struct chart *out);
-extern const char *const figure_ids[]; /* all, in order; the last is NULL */
-bool stream_figure(const char *id, double length, struct chart *out, uint64_t *events);
+/* A figure of the papers by its number, "3" to "16" and "8.16" to "8.19"; false: unknown number. */
+bool study_make_figure(struct study *s, const char *id, struct chart *out);
+extern const char *const figure_ids[]; /* all figures in order; the last entry is NULL */
+bool stream_make_figure(const char *id, double length, struct chart *out, uint64_t *events);
 
-/* A claim of a paper and the finding. */
+/* A claim of a paper and our result. */
 struct statement {
     const char *where, *claim;
     char found[160];
     bool agrees;
-    const char *why; /* NULL, or why ours differs, as far as it is known */
+    const char *why; /* NULL, or the known reason why our result differs */
 };
 enum { STATEMENTS_MAX = 24 };
 int statements_check(struct study *s, struct statement out[STATEMENTS_MAX]);

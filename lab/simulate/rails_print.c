@@ -1,6 +1,7 @@
-/* rails_print.c: the statements of [Coll01] on its figures, each compared with the result of this simulator. A sentence agrees or
- * it does not. The default machine (traffic.h) was chosen among about twenty with the paper's figures known, so that an
- * agreement is weaker evidence than a prediction: docs/simulator.md lists what other machines give.
+/* rails_print.c: the statements of [Coll01] about its figures, each compared with the result of this
+ * simulator. A statement agrees or does not. The default machine (traffic.h) was chosen among about twenty
+ * with the paper's figures known, so an agreement is weaker evidence than a prediction: docs/simulator.md
+ * lists the results of other machines.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -9,7 +10,8 @@
 
 #include "rails.h"
 
-/* Why a sentence does not agree, as far as runs with other numbers tell; docs/simulator.md has them. */
+/* Reasons why a statement does not agree, as far as runs with other parameters show; docs/simulator.md lists
+ * these runs. */
 static const char *const unstated =
     "depends on numbers that the paper does not state. Dynamic's lead over basic with 32 nodes is 12 % where "
     "packets take fixed routes, 40 % where switches choose, 17 % as worms without a cost for turning the "
@@ -52,12 +54,14 @@ static void rails_add_claim(struct list *l, const char *where, const char *claim
 
 static double rails_largest(struct list *l, int line, int nodes, int rails, double kib)
 {
-    return study_most(l->study, study_key_of(&study_lines[line], nodes, rails, kib, 0));
+    return study_max_accepted(l->study, study_key_of(&study_lines[line], nodes, rails, kib, 0));
 }
 
-static double rails_latency_of(struct list *l, int line, int nodes, int rails, double kib, double load)
+static double rails_latency_at(struct list *l, int line, int nodes, int rails, double kib, double load)
 {
-    return study_run(l->study, study_key_of(&study_lines[line], nodes, rails, kib, load)).latency_us * 1000;
+    return study_report_of_run(l->study, study_key_of(&study_lines[line], nodes, rails, kib, load))
+               .latency_us *
+           1000;
 }
 
 static double rails_percent(double a, double b)
@@ -70,7 +74,7 @@ static bool rails_is_near(double value, double wanted, double within)
     return fabs(value - wanted) <= within;
 }
 
-static void rails_claims_of_sizes(struct list *l)
+static void rails_check_sizes(struct list *l)
 {
     int n = l->study->nodes;
     double basic[2] = {rails_largest(l, LINE_BASIC, n, 4, 4), rails_largest(l, LINE_BASIC, n, 4, 64)};
@@ -94,21 +98,21 @@ static void rails_claims_of_sizes(struct list *l)
                     "dynamic %+.1f %%, local %+.1f %% at 64 KiB", striped, local_striped);
 }
 
-static void rails_claims_of_stripes(struct list *l)
+static void rails_check_stripes(struct list *l)
 {
     int n = l->study->nodes;
-    double dynamic = -rails_percent(rails_latency_of(l, LINE_DYNAMIC_STRIPED, n, 4, 64, 0.05),
-                                    rails_latency_of(l, LINE_DYNAMIC, n, 4, 64, 0.05));
-    double local = -rails_percent(rails_latency_of(l, LINE_LOCAL_STRIPED, n, 4, 64, 0.05),
-                                  rails_latency_of(l, LINE_LOCAL, n, 4, 64, 0.05));
+    double dynamic = -rails_percent(rails_latency_at(l, LINE_DYNAMIC_STRIPED, n, 4, 64, 0.05),
+                                    rails_latency_at(l, LINE_DYNAMIC, n, 4, 64, 0.05));
+    double local = -rails_percent(rails_latency_at(l, LINE_LOCAL_STRIPED, n, 4, 64, 0.05),
+                                  rails_latency_at(l, LINE_LOCAL, n, 4, 64, 0.05));
     rails_add_claim(l, "5.2, fig 6",
                     "at 64 KiB and a load of 5 % stripes take 65 % off dynamic's latency, 72 % off local's",
                     rails_is_near(dynamic, 65, 7) && rails_is_near(local, 72, 7), NULL, "%.0f %% and %.0f %%",
                     dynamic, local);
-    double shorter[2] = {rails_latency_of(l, LINE_LOCAL_STRIPED, n, 4, 8, 0.15),
-                         rails_latency_of(l, LINE_DYNAMIC_STRIPED, n, 4, 8, 0.15)};
-    double longer[2] = {rails_latency_of(l, LINE_LOCAL_STRIPED, n, 4, 128, 0.15),
-                        rails_latency_of(l, LINE_DYNAMIC_STRIPED, n, 4, 128, 0.15)};
+    double shorter[2] = {rails_latency_at(l, LINE_LOCAL_STRIPED, n, 4, 8, 0.15),
+                         rails_latency_at(l, LINE_DYNAMIC_STRIPED, n, 4, 8, 0.15)};
+    double longer[2] = {rails_latency_at(l, LINE_LOCAL_STRIPED, n, 4, 128, 0.15),
+                        rails_latency_at(l, LINE_DYNAMIC_STRIPED, n, 4, 128, 0.15)};
     rails_add_claim(l, "5.2, fig 7",
                     "below 16 KiB local with stripes has the lowest latency, above dynamic with stripes",
                     shorter[0] < shorter[1] && longer[1] < longer[0], unstated,
@@ -116,7 +120,7 @@ static void rails_claims_of_stripes(struct list *l)
                     shorter[1], longer[0], longer[1]);
 }
 
-static void rails_claims_of_nodes(struct list *l)
+static void rails_check_nodes(struct list *l)
 {
     double gain[2], loss[2];
     for (int i = 0; i < 2; i++) {
@@ -135,7 +139,7 @@ static void rails_claims_of_nodes(struct list *l)
                     "basic %.0f %%, dynamic %.0f %%", loss[0], loss[1]);
 }
 
-static void rails_claims_of_rails(struct list *l)
+static void rails_check_rails(struct list *l)
 {
     double basic =
         -rails_percent(rails_largest(l, LINE_BASIC, 32, 7, 32), rails_largest(l, LINE_BASIC, 32, 1, 32));
@@ -149,30 +153,31 @@ static void rails_claims_of_rails(struct list *l)
         l, "5.4, figs 9, 10", "dynamic accepts as much with any number of rails, or a little more",
         dynamic > -5 && small > -10, NULL,
         "seven rails against one, 32 KiB: %+.0f %%; four against one, 4 KiB: %+.0f %%", dynamic, small);
-    double basic1 = rails_latency_of(l, LINE_BASIC, 32, 1, 32, 0.15),
-           basic7 = rails_latency_of(l, LINE_BASIC, 32, 7, 32, 0.15);
+    double basic1 = rails_latency_at(l, LINE_BASIC, 32, 1, 32, 0.15),
+           basic7 = rails_latency_at(l, LINE_BASIC, 32, 7, 32, 0.15);
     rails_add_claim(l, "5.4, fig 11", "basic's latency grows with the number of rails", basic7 > basic1,
                     unstated, "%.0f cycles with one rail, %.0f with seven", basic1, basic7);
-    double striped[2] = {rails_latency_of(l, LINE_LOCAL_STRIPED, 32, 7, 32, 0.15),
-                         rails_latency_of(l, LINE_DYNAMIC_STRIPED, 32, 7, 32, 0.15)};
-    double single[2] = {rails_latency_of(l, LINE_LOCAL_STRIPED, 32, 1, 32, 0.15),
-                        rails_latency_of(l, LINE_DYNAMIC_STRIPED, 32, 1, 32, 0.15)};
+    double striped[2] = {rails_latency_at(l, LINE_LOCAL_STRIPED, 32, 7, 32, 0.15),
+                         rails_latency_at(l, LINE_DYNAMIC_STRIPED, 32, 7, 32, 0.15)};
+    double single[2] = {rails_latency_at(l, LINE_LOCAL_STRIPED, 32, 1, 32, 0.15),
+                        rails_latency_at(l, LINE_DYNAMIC_STRIPED, 32, 1, 32, 0.15)};
     rails_add_claim(l, "5.4, fig 11", "stripes lower the latency as rails are added, local's most",
                     striped[0] < single[0] && striped[1] < single[1] && striped[0] < striped[1], control,
                     "seven rails against one: local %+.0f %%, dynamic %+.0f %%",
                     rails_percent(striped[0], single[0]), rails_percent(striped[1], single[1]));
 }
 
-static double rails_saturation_of(struct list *l, int line, double kib)
+static double rails_saturation_load(struct list *l, int line, double kib)
 {
     return study_saturation(l->study, study_key_of(&study_lines[line], l->study->nodes, 4, kib, 0));
 }
 
-static void rails_claims_of_saturation(struct list *l)
+static void rails_check_saturation(struct list *l)
 {
-    double dynamic[2] = {rails_saturation_of(l, LINE_DYNAMIC, 4), rails_saturation_of(l, LINE_DYNAMIC, 64)};
-    double basic[2] = {rails_saturation_of(l, LINE_BASIC, 4), rails_saturation_of(l, LINE_BASIC, 64)};
-    double local[2] = {rails_saturation_of(l, LINE_LOCAL, 4), rails_saturation_of(l, LINE_LOCAL, 64)};
+    double dynamic[2] = {rails_saturation_load(l, LINE_DYNAMIC, 4),
+                         rails_saturation_load(l, LINE_DYNAMIC, 64)};
+    double basic[2] = {rails_saturation_load(l, LINE_BASIC, 4), rails_saturation_load(l, LINE_BASIC, 64)};
+    double local[2] = {rails_saturation_load(l, LINE_LOCAL, 4), rails_saturation_load(l, LINE_LOCAL, 64)};
     rails_add_claim(l, "5.5, fig 12", "dynamic's saturation point grows with the size of messages",
                     dynamic[1] > 1.1 * dynamic[0], control, "%.2f at 4 KiB, %.2f at 64 KiB", dynamic[0],
                     dynamic[1]);
@@ -182,7 +187,7 @@ static void rails_claims_of_saturation(struct list *l)
                     local[1]);
 }
 
-static void rails_claims_of_hybrids(struct list *l)
+static void rails_check_hybrids(struct list *l)
 {
     static const int thresholds[] = {1, 4, 8, 16, 32};
     int n = l->study->nodes, better = 0, best_at = 0;
@@ -190,7 +195,7 @@ static void rails_claims_of_hybrids(struct list *l)
            dynamic = rails_largest(l, LINE_DYNAMIC, n, 4, 32), best = 0;
     for (int i = 0; i < 5; i++) {
         struct study_line line = {"hybrid", ALLOC_HYBRID, 0, thresholds[i]};
-        double accepted = study_most(l->study, study_key_of(&line, n, 4, 32, 0));
+        double accepted = study_max_accepted(l->study, study_key_of(&line, n, 4, 32, 0));
         better += accepted > dynamic && accepted > basic;
         if (accepted > best) {
             best = accepted;
@@ -213,11 +218,11 @@ static void rails_claims_of_hybrids(struct list *l)
 int statements_check(struct study *s, struct statement out[STATEMENTS_MAX])
 {
     struct list l = {s, out, 0};
-    rails_claims_of_sizes(&l);
-    rails_claims_of_stripes(&l);
-    rails_claims_of_nodes(&l);
-    rails_claims_of_rails(&l);
-    rails_claims_of_saturation(&l);
-    rails_claims_of_hybrids(&l);
+    rails_check_sizes(&l);
+    rails_check_stripes(&l);
+    rails_check_nodes(&l);
+    rails_check_rails(&l);
+    rails_check_saturation(&l);
+    rails_check_hybrids(&l);
     return l.count;
 }

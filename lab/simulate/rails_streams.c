@@ -1,5 +1,5 @@
-/* rails_streams.c: adaptive striping over rails of 1 GB/s and 250 MB/s, and one that somebody else uses for a while
- * [Liu04 8.3.3, figures 8.16 to 8.19].
+/* rails_streams.c: adaptive striping over rails of 1 GB/s and 250 MB/s, and over a rail that another program
+ * uses for some time [Liu04 8.3.3, figures 8.16 to 8.19].
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -10,10 +10,10 @@
 enum scheme { EVEN, FOUR_TO_ONE, ADAPTIVE, SCHEMES };
 static const char *const scheme_names[] = {"even", "4:1", "adaptive"};
 
-static struct stream_order order_of(double second, bool bidirectional, int window, uint64_t bytes,
-                                    double length)
+static struct stream_order stream_make_order(double second, bool bidirectional, int window, uint64_t bytes,
+                                             double length)
 {
-    /* At least 60 messages, of which the first dozen are for the weights to settle. */
+    /* at least 60 messages; the weights settle during the first dozen */
     double message_us = (double)bytes / 500 + 5;
     return (struct stream_order){.machine = &stream_machine,
                                  .scale = {1, second},
@@ -39,8 +39,8 @@ static struct stream_report rails_streams_run(struct stream_order o, enum scheme
     return r;
 }
 
-/* The best fixed weights there are, by search; *share is the first rail's part. */
-static double best_fixed(struct stream_order o, double *share, uint64_t *events)
+/* Searches the best fixed weights; *share is the first rail's part. */
+static double stream_search_fixed_weights(struct stream_order o, double *share, uint64_t *events)
 {
     double best = 0;
     for (double w = 0.50; w < 0.96; w += 0.01) {
@@ -55,9 +55,9 @@ static double best_fixed(struct stream_order o, double *share, uint64_t *events)
     return best;
 }
 
-/* Latency of one message at a time, or bandwidth of a window of them, by size. */
-static void compare_by_size(struct chart *c, bool bidirectional, bool latency, double length,
-                            uint64_t *events)
+/* Latency of one message at a time, or bandwidth of a window of messages, by size. */
+static void stream_compare_by_size(struct chart *c, bool bidirectional, bool latency, double length,
+                                   uint64_t *events)
 {
     c->x_name = "message";
     c->x_bytes = c->by_factors = true;
@@ -70,7 +70,7 @@ static void compare_by_size(struct chart *c, bool bidirectional, bool latency, d
         int line = chart_line(c, scheme_names[scheme]);
         for (int i = 0; i < c->points; i++) {
             struct stream_order o =
-                order_of(0.25, bidirectional, latency ? 1 : 16, (uint64_t)c->x[i], length);
+                stream_make_order(0.25, bidirectional, latency ? 1 : 16, (uint64_t)c->x[i], length);
             struct stream_report r = rails_streams_run(o, (enum scheme)scheme, events);
             c->y[line][i] = latency ? r.latency_us : r.rate;
         }
@@ -80,14 +80,14 @@ static void compare_by_size(struct chart *c, bool bidirectional, bool latency, d
     int line = chart_line(c, "best weights");
     for (int i = 0; i < c->points; i++) {
         double share = 0;
-        c->y[line][i] =
-            best_fixed(order_of(0.25, bidirectional, 16, (uint64_t)c->x[i], length / 2), &share, events);
+        c->y[line][i] = stream_search_fixed_weights(
+            stream_make_order(0.25, bidirectional, 16, (uint64_t)c->x[i], length / 2), &share, events);
     }
 }
 
 static struct stream_order rails_streams_disturbed(double length)
 {
-    struct stream_order o = order_of(1, false, 16, 1 << 20, 1);
+    struct stream_order o = stream_make_order(1, false, 16, 1 << 20, 1);
     o.us = 640000 * length;
     o.disturbed_rail = 1;
     o.disturbed = 0.5;
@@ -96,18 +96,18 @@ static struct stream_order rails_streams_disturbed(double length)
     return o;
 }
 
-bool stream_figure(const char *id, double length, struct chart *c, uint64_t *events)
+bool stream_make_figure(const char *id, double length, struct chart *c, uint64_t *events)
 {
     *c = (struct chart){.id = id};
     if (strcmp(id, "8.16") == 0) {
         c->title = "latency over rails of 1 and 0.25 GB/s";
-        compare_by_size(c, false, true, length, events);
+        stream_compare_by_size(c, false, true, length, events);
     } else if (strcmp(id, "8.17") == 0) {
         c->title = "bandwidth over rails of 1 and 0.25 GB/s";
-        compare_by_size(c, false, false, length, events);
+        stream_compare_by_size(c, false, false, length, events);
     } else if (strcmp(id, "8.18") == 0) {
         c->title = "bandwidth in both directions, buses of 1 GB/s for both directions together";
-        compare_by_size(c, true, false, length, events);
+        stream_compare_by_size(c, true, false, length, events);
     } else if (strcmp(id, "8.19") == 0) {
         struct stream_order o = rails_streams_disturbed(length);
         c->title = "rails of 1 GB/s; half of the second is taken for a while";
@@ -129,7 +129,7 @@ bool stream_figure(const char *id, double length, struct chart *c, uint64_t *eve
     return true;
 }
 
-static double mean_of(const double *curve, int from, int count)
+static double curve_mean(const double *curve, int from, int count)
 {
     double sum = 0;
     for (int i = from; i < from + count; i++)
@@ -137,10 +137,10 @@ static double mean_of(const double *curve, int from, int count)
     return sum / count;
 }
 
-/* How long after the rail is whole again the rate is back at 95 % of what it was, in ms. */
-static double recovery_ms(const struct stream_order *o, const struct stream_report *r)
+/* Time in ms from the end of the disturbance until the rate is back at 95 % of its former value. */
+static double stream_recovery_ms(const struct stream_order *o, const struct stream_report *r)
 {
-    double before = mean_of(r->curve, 5, 10), slice = o->us / STREAM_SLICES;
+    double before = curve_mean(r->curve, 5, 10), slice = o->us / STREAM_SLICES;
     int back = (int)(o->disturbed_to_us / slice);
     for (int i = back; i + 1 < STREAM_SLICES; i++)
         if ((r->curve[i] + r->curve[i + 1]) / 2 > 0.95 * before)
@@ -152,8 +152,8 @@ int stream_statements(double length, struct statement *out, int room, uint64_t *
 {
     int n = 0;
     for (int both = 0; both < 2 && n < room; both++) {
-        struct stream_order o = order_of(0.25, both, 16, 1 << 20, length);
-        double share = 0, best = best_fixed(o, &share, events),
+        struct stream_order o = stream_make_order(0.25, both, 16, 1 << 20, length);
+        double share = 0, best = stream_search_fixed_weights(o, &share, events),
                even = rails_streams_run(o, EVEN, events).rate,
                four = rails_streams_run(o, FOUR_TO_ONE, events).rate,
                adaptive = rails_streams_run(o, ADAPTIVE, events).rate;
@@ -171,13 +171,13 @@ int stream_statements(double length, struct statement *out, int room, uint64_t *
         struct stream_order o = rails_streams_disturbed(length);
         struct stream_report r = rails_streams_run(o, ADAPTIVE, events);
         struct statement *s = &out[n++];
-        double back = recovery_ms(&o, &r);
+        double back = stream_recovery_ms(&o, &r);
         s->where = "8.3.3, fig 8.19";
         s->claim =
             "adaptive follows when another program takes a part of a rail, and comes back when it ends";
-        double during = mean_of(r.curve, 26, 12);
+        double during = curve_mean(r.curve, 26, 12);
         snprintf(s->found, sizeof(s->found), "%.2f GB/s before, %.2f during, back to 95 %% within %.0f ms",
-                 mean_of(r.curve, 5, 10), during, back);
+                 curve_mean(r.curve, 5, 10), during, back);
         s->agrees = during > 1.4 && back < 300;
     }
     return n;

@@ -1,4 +1,4 @@
-/* rails_study.c: the runs of the load study [Coll01 5], each made once, and its figures.
+/* rails_study.c: the runs of the load study [Coll01 5], each simulated once, and its figures.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _POSIX_C_SOURCE 200809L
@@ -24,7 +24,7 @@ const struct study_line study_lines[] = {
 
 static const double loads[] = {0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5};
 enum { LOADS = sizeof(loads) / sizeof(loads[0]) };
-#define FLOOD 0.7 /* more than any policy can take: half is what the buses allow */
+#define FLOOD 0.7 /* more than any policy accepts: the buses permit at most half */
 
 const char *const figure_ids[] = {"3",  "4",  "5",  "6",  "7",    "8",    "9",    "10",   "11", "12",
                                   "13", "14", "15", "16", "8.16", "8.17", "8.18", "8.19", NULL};
@@ -60,12 +60,12 @@ static struct traffic_report rails_study_simulate(struct study *s, struct study_
     struct machine m = s->machine;
     struct traffic_report r;
     m.rails = key.rails;
-    /* Long enough for some tens of messages of each process, at the pace of the adapter's processor where that is slower.
-     * */
+    /* long enough for some tens of messages of each process, at the rate of the adapter's processor if that
+     * is slower */
     double message_us = key.kib * 1024 / m.link_rate / 1000 + 6 * s->control_ns / 1000;
-    if (key.load < 0.3) /* fewer messages come: wait for as many */
+    if (key.load < 0.3) /* a low load has fewer messages in the same time */
         message_us *= 0.3 / key.load;
-    /* Fewer nodes send fewer messages: as many are counted in a longer time. */
+    /* fewer nodes send fewer messages, so the run is longer */
     double more = key.nodes < s->nodes ? (double)s->nodes / key.nodes : 1;
     struct traffic_order o = {.machine = &m,
                               .nodes = key.nodes,
@@ -83,20 +83,20 @@ static struct traffic_report rails_study_simulate(struct study *s, struct study_
     return r;
 }
 
-struct traffic_report study_run(struct study *s, struct study_key key)
+struct traffic_report study_report_of_run(struct study *s, struct study_key key)
 {
     for (size_t i = 0; i < s->runs_count; i++)
         if (rails_study_is_equal(&s->runs[i].key, &key))
             return s->runs[i].report;
-    if (s->runs_count == s->runs_room) {
-        size_t room = s->runs_room ? 2 * s->runs_room : 256;
+    if (s->runs_count == s->runs_capacity) {
+        size_t room = s->runs_capacity ? 2 * s->runs_capacity : 256;
         struct study_run *larger = realloc(s->runs, room * sizeof(*larger));
         if (!larger) {
             fprintf(stderr, "fishplate-lab sim rails: out of memory after %zu runs.\n", s->runs_count);
             exit(1);
         }
         s->runs = larger;
-        s->runs_room = room;
+        s->runs_capacity = room;
     }
     rails_study_progress(s);
     struct traffic_report r = rails_study_simulate(s, key);
@@ -109,10 +109,10 @@ struct traffic_report study_run(struct study *s, struct study_key key)
     return r;
 }
 
-double study_most(struct study *s, struct study_key key)
+double study_max_accepted(struct study *s, struct study_key key)
 {
     key.load = FLOOD;
-    return study_run(s, key).accepted;
+    return study_report_of_run(s, key).accepted;
 }
 
 static bool rails_study_saturated(const struct traffic_report *r)
@@ -125,7 +125,7 @@ double study_saturation(struct study *s, struct study_key key)
     double low = 0, high = 0.5;
     for (int step = 0; step < 6; step++) {
         key.load = (low + high) / 2;
-        struct traffic_report r = study_run(s, key);
+        struct traffic_report r = study_report_of_run(s, key);
         if (rails_study_saturated(&r))
             high = key.load;
         else
@@ -142,24 +142,25 @@ void study_free(struct study *s)
 
 /* ---- figures ---- */
 
-static void set_x(struct chart *c, const double *x, int count)
+static void chart_set_x(struct chart *c, const double *x, int count)
 {
     memcpy(c->x, x, (size_t)count * sizeof(*x));
     c->points = count;
 }
 
-/* Accepted load, or latency as long as the network is not saturated, over the offered load. */
-static void over_load(struct study *s, struct chart *c, const struct study_line *lines, int count, double kib,
-                      bool latency)
+/* Accepted load, or latency while the network is not saturated, over the offered load. */
+static void study_plot_over_load(struct study *s, struct chart *c, const struct study_line *lines, int count,
+                                 double kib, bool latency)
 {
     c->x_name = "offered";
     c->y_name = latency ? "latency in cycles" : "accepted load";
     c->format = latency ? "%.0f" : "%.3f";
-    set_x(c, loads, LOADS);
+    chart_set_x(c, loads, LOADS);
     for (int l = 0; l < count; l++) {
         int line = chart_line(c, lines[l].name);
         for (int i = 0; i < LOADS; i++) {
-            struct traffic_report r = study_run(s, study_key_of(&lines[l], s->nodes, 4, kib, loads[i]));
+            struct traffic_report r =
+                study_report_of_run(s, study_key_of(&lines[l], s->nodes, 4, kib, loads[i]));
             c->y[line][i] = !latency ? r.accepted : rails_study_saturated(&r) ? NAN : r.latency_us * 1000;
         }
     }
@@ -175,12 +176,12 @@ static void rails_study_hybrids(struct study *s, struct chart *c, double ratio, 
                                        {"hybrid 8 KiB", ALLOC_HYBRID, ratio, 8},
                                        {"hybrid 16 KiB", ALLOC_HYBRID, ratio, 16},
                                        {"hybrid 32 KiB", ALLOC_HYBRID, ratio, 32}};
-    over_load(s, c, lines, sizeof(lines) / sizeof(lines[0]), 32, latency);
+    study_plot_over_load(s, c, lines, sizeof(lines) / sizeof(lines[0]), 32, latency);
 }
 
-static double latency_at(struct study *s, struct study_key key)
+static double study_latency(struct study *s, struct study_key key)
 {
-    struct traffic_report r = study_run(s, key);
+    struct traffic_report r = study_report_of_run(s, key);
     return rails_study_saturated(&r) ? NAN : r.latency_us * 1000;
 }
 
@@ -200,14 +201,14 @@ static void rails_study_plot(struct study *s, struct chart *c, const int *lines,
             double x = c->x[i];
             struct study_key key = study_key_of(&study_lines[lines[l]], (int)(nodes > 0 ? nodes : x),
                                                 (int)(rails > 0 ? rails : x), kib > 0 ? kib : x / 1024, 0.15);
-            c->y[line][i] = what == MOST      ? study_most(s, key)
-                            : what == LATENCY ? latency_at(s, key)
+            c->y[line][i] = what == MOST      ? study_max_accepted(s, key)
+                            : what == LATENCY ? study_latency(s, key)
                                               : study_saturation(s, key);
         }
     }
 }
 
-static void figure_9(struct study *s, struct chart *c)
+static void study_make_figure_9(struct study *s, struct chart *c)
 {
     static const char *const names[2][3] = {{"basic, 1 rail", "basic, 2 rails", "basic, 4 rails"},
                                             {"dynamic, 1 rail", "dynamic, 2", "dynamic, 4"}};
@@ -218,7 +219,7 @@ static void figure_9(struct study *s, struct chart *c)
             int line = chart_line(c, names[d][r]);
             const struct study_line *policy = &study_lines[d ? LINE_DYNAMIC_STRIPED : LINE_BASIC];
             for (int i = 0; i < c->points; i++)
-                c->y[line][i] = study_most(s, study_key_of(policy, 32, 1 << r, c->x[i] / 1024, 0));
+                c->y[line][i] = study_max_accepted(s, study_key_of(policy, 32, 1 << r, c->x[i] / 1024, 0));
         }
 }
 
@@ -226,68 +227,68 @@ static const int all_lines[] = {LINE_BASIC, LINE_LOCAL, LINE_LOCAL_STRIPED, LINE
                                 LINE_DYNAMIC_STRIPED};
 static const int three_lines[] = {LINE_BASIC, LINE_LOCAL, LINE_DYNAMIC};
 
-static void over_sizes(struct chart *c)
+static void chart_set_sizes_axis(struct chart *c)
 {
     static const double sizes[] = {1024, 4096, 8192, 16384, 32768, 65536, 131072, 262144};
-    set_x(c, sizes, sizeof(sizes) / sizeof(sizes[0]));
+    chart_set_x(c, sizes, sizeof(sizes) / sizeof(sizes[0]));
     c->x_name = "mean size";
     c->x_bytes = c->by_factors = true;
 }
 
-static void over_rails(struct chart *c)
+static void chart_set_rails_axis(struct chart *c)
 {
     static const double rails[] = {1, 2, 3, 4, 5, 6, 7};
-    set_x(c, rails, 7);
+    chart_set_x(c, rails, 7);
     c->x_name = "rails";
 }
 
-bool figure_make(struct study *s, const char *id, struct chart *c)
+bool study_make_figure(struct study *s, const char *id, struct chart *c)
 {
     static const double nodes[] = {32, 64, 128};
     if (strchr(id, '.'))
-        return stream_figure(id, s->length, c, &s->events);
+        return stream_make_figure(id, s->length, c, &s->events);
     *c = (struct chart){.id = id};
     switch (atoi(id)) {
     case 3:
     case 4:
         c->title = "messages of 4 KiB on average, 4 rails";
-        over_load(s, c, study_lines, STUDY_LINES, 4, atoi(id) == 4);
+        study_plot_over_load(s, c, study_lines, STUDY_LINES, 4, atoi(id) == 4);
         return true;
     case 5:
     case 6:
         c->title = "messages of 64 KiB on average, 4 rails";
-        over_load(s, c, study_lines, STUDY_LINES, 64, atoi(id) == 6);
+        study_plot_over_load(s, c, study_lines, STUDY_LINES, 64, atoi(id) == 6);
         return true;
     case 7:
         c->title = "latency by size at an offered load of 0.15";
-        over_sizes(c);
+        chart_set_sizes_axis(c);
         rails_study_plot(s, c, all_lines, 5, LATENCY, s->nodes, 4, 0);
         return true;
     case 8:
         c->title = "scaling of nodes, 4 rails, 32 KiB";
-        set_x(c, nodes, 3);
+        chart_set_x(c, nodes, 3);
         c->x_name = "nodes";
         c->by_factors = true;
         rails_study_plot(s, c, three_lines, 3, MOST, 0, 4, 32);
         return true;
     case 9:
         c->title = "sizes and rails, 32 nodes";
-        over_sizes(c);
-        figure_9(s, c);
+        chart_set_sizes_axis(c);
+        study_make_figure_9(s, c);
         return true;
     case 10:
         c->title = "scaling of rails, 32 nodes, 32 KiB";
-        over_rails(c);
+        chart_set_rails_axis(c);
         rails_study_plot(s, c, all_lines, 5, MOST, 32, 0, 32);
         return true;
     case 11:
         c->title = "latency by rails at an offered load of 0.15, 32 nodes, 32 KiB";
-        over_rails(c);
+        chart_set_rails_axis(c);
         rails_study_plot(s, c, all_lines, 5, LATENCY, 32, 0, 32);
         return true;
     case 12:
         c->title = "saturation point by size, 4 rails";
-        over_sizes(c);
+        chart_set_sizes_axis(c);
         rails_study_plot(s, c, three_lines, 3, SATURATION, s->nodes, 4, 0);
         return true;
     case 13:

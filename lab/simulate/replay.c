@@ -1,8 +1,8 @@
-/* replay.c: `fishplate-lab sim replay`: a job that `fishplate prof` recorded, on another machine. Every rank computes between its
- * calls for as long as it did, and sends what it sent; collectives take the steps of the library's algorithms.
- *
- * What a record does not say is taken as usual: messages between two ranks match in order, whatever their tags; a wait waits for
- * everything that was started; a receive that was started early takes effect at the next wait.
+/* replay.c: `fishplate-lab sim replay`: simulates a job that `fishplate prof` recorded on another machine.
+ * Every rank computes between its calls for the recorded time and sends the recorded messages; collectives
+ * use the library's algorithms. Assumptions about information that a record lacks: messages between two ranks
+ * match in order, whatever their tags; a wait waits for every started operation; an early receive takes
+ * effect at the next wait.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -42,14 +42,14 @@ struct options {
     double compute;
 };
 
-/* One rank's calls become its steps. */
+/* Converts one rank's calls into its steps. */
 struct builder {
     const struct prof_job *job;
     struct sched *scheds;
     int rank;
-    bool tested;        /* only tests since something was started */
+    bool tested;        /* only test calls since the last operation was started */
     struct step *later; /* receives that take effect at the next wait */
-    size_t later_count, later_room;
+    size_t later_count, later_capacity;
     char why[200];
 };
 
@@ -69,8 +69,8 @@ static void replay_compute(struct sched *s, double ns)
     }
 }
 
-/* Like compute, while started operations continue. */
-static void compute_beside(struct sched *s, double ns)
+/* Computes while started operations continue. */
+static void replay_compute_in_background(struct sched *s, double ns)
 {
     if (ns < 1)
         return;
@@ -92,21 +92,21 @@ static void replay_message(struct sched *s, bool send, int peer, int64_t bytes)
         sched_recv(s, peer, at, bytes);
 }
 
-static bool keep_later(struct builder *b, int peer, int64_t bytes)
+static bool builder_defer_receive(struct builder *b, int peer, int64_t bytes)
 {
-    if (b->later_count == b->later_room) {
-        size_t room = b->later_room ? 2 * b->later_room : 64;
+    if (b->later_count == b->later_capacity) {
+        size_t room = b->later_capacity ? 2 * b->later_capacity : 64;
         struct step *larger = realloc(b->later, room * sizeof(*larger));
         if (!larger)
             return false;
         b->later = larger;
-        b->later_room = room;
+        b->later_capacity = room;
     }
     b->later[b->later_count++] = (struct step){.peer = peer, .count = bytes};
     return true;
 }
 
-static void wait_all(struct builder *b)
+static void builder_wait_all(struct builder *b)
 {
     struct sched *s = &b->scheds[b->rank];
     for (size_t i = 0; i < b->later_count; i++)
@@ -116,7 +116,8 @@ static void wait_all(struct builder *b)
     sched_fence(s);
 }
 
-static bool point_to_point(struct builder *b, const struct prof_event *e, const struct prof_function *f)
+static bool builder_add_point_to_point(struct builder *b, const struct prof_event *e,
+                                       const struct prof_function *f)
 {
     struct sched *s = &b->scheds[b->rank];
     if (e->to == -1 || e->from == -1)
@@ -129,7 +130,7 @@ static bool point_to_point(struct builder *b, const struct prof_event *e, const 
     if (e->from >= 0 && e->from != b->rank) {
         if (!f->nonblocking)
             replay_message(s, false, e->from, e->in);
-        else if (!keep_later(b, e->from, e->in))
+        else if (!builder_defer_receive(b, e->from, e->in))
             return replay_refuse(b, "out of memory", f->name);
     }
     if (!f->nonblocking)
@@ -147,7 +148,7 @@ static const struct {
     {"MPI_Exscan", COLL_EXSCAN},   {"MPI_Allgatherv", COLL_ALLGATHER}, {"MPI_Alltoallv", COLL_ALLTOALL},
     {"MPI_Gatherv", COLL_GATHER},  {"MPI_Scatterv", COLL_SCATTER}};
 
-static int kind_of(const char *name)
+static int collective_find_kind(const char *name)
 {
     const char *plain = strncmp(name, "MPI_", 4) == 0 ? name + 4 : name;
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
@@ -156,13 +157,14 @@ static int kind_of(const char *name)
     return -1;
 }
 
-/* Who the root is: the rank with the buffer that only roots have, in the same collective as mine. */
+/* The root is the rank that passed the buffer which only roots pass, in the same collective of each
+ * record. */
 struct collective {
     int kind, root;
     int64_t bytes; /* of the vector, or of one block */
 };
 
-static const struct prof_function *function_of(const struct prof_job *job, int id)
+static const struct prof_function *record_find_function(const struct prof_job *job, int id)
 {
     for (size_t i = 0; i < job->nfunctions; i++)
         if (job->functions[i].id == id)
@@ -171,7 +173,7 @@ static const struct prof_function *function_of(const struct prof_job *job, int i
 }
 
 /* Collectives with the same position in each rank's record must be the same operation. */
-static bool collectives_find(struct builder *b, struct collective **all, int *count)
+static bool builder_find_collectives(struct builder *b, struct collective **all, int *count)
 {
     const struct prof_job *job = b->job;
     int *seen = calloc((size_t)job->size, sizeof(*seen)), room = 0;
@@ -179,8 +181,8 @@ static bool collectives_find(struct builder *b, struct collective **all, int *co
     *count = 0;
     for (size_t i = 0; seen && i < job->nevents; i++) {
         const struct prof_event *e = &job->events[i];
-        const struct prof_function *f = function_of(job, e->function);
-        int kind = f ? kind_of(f->name) : -1;
+        const struct prof_function *f = record_find_function(job, e->function);
+        int kind = f ? collective_find_kind(f->name) : -1;
         if (kind < 0 || e->rank < 0 || e->rank >= job->size)
             continue;
         int at = seen[e->rank]++;
@@ -220,12 +222,13 @@ static bool collectives_find(struct builder *b, struct collective **all, int *co
     return seen != NULL;
 }
 
-static bool add_collective(struct builder *b, const struct collective *c, const char *name)
+static bool builder_add_collective(struct builder *b, const struct collective *c, const char *name)
 {
     struct sched steps, *s = &b->scheds[b->rank];
     bool vector = c->kind == COLL_BCAST || c->kind == COLL_REDUCE || c->kind == COLL_ALLREDUCE ||
                   c->kind == COLL_SCAN || c->kind == COLL_EXSCAN;
-    const struct coll_algorithm *a = sim_chosen((enum coll_kind)c->kind, b->job->size, (size_t)c->bytes);
+    const struct coll_algorithm *a =
+        sim_find_selected((enum coll_kind)c->kind, b->job->size, (size_t)c->bytes);
     struct coll_shape shape = {.kind = (enum coll_kind)c->kind,
                                .size = b->job->size,
                                .rank = b->rank,
@@ -246,7 +249,8 @@ static bool add_collective(struct builder *b, const struct collective *c, const 
         struct step one = steps.steps[i];
         if (!vector)
             one.count *= c->bytes;
-        sched_copy(s, loc_make(BUF_SEND, 0), loc_make(BUF_RECV, 0), 1); /* a place for it */
+        /* reserves a step, which is set later */
+        sched_copy(s, loc_make(BUF_SEND, 0), loc_make(BUF_RECV, 0), 1);
         if (!s->failed)
             s->steps[s->count - 1] = one;
     }
@@ -258,9 +262,10 @@ static bool add_collective(struct builder *b, const struct collective *c, const 
     return good || replay_refuse(b, "out of memory", name);
 }
 
-static bool add_event(struct builder *b, const struct prof_event *e, const struct collective *all, int *at)
+static bool builder_add_event(struct builder *b, const struct prof_event *e, const struct collective *all,
+                              int *at)
 {
-    const struct prof_function *f = function_of(b->job, e->function);
+    const struct prof_function *f = record_find_function(b->job, e->function);
     const char *name = f && strncmp(f->name, "MPI_", 4) == 0 ? f->name + 4 : f ? f->name : "";
     if (!f || f->startup)
         return true;
@@ -269,25 +274,25 @@ static bool add_event(struct builder *b, const struct prof_event *e, const struc
         if (test)
             b->tested = true;
         else
-            wait_all(b);
+            builder_wait_all(b);
         return true;
     }
     if (b->tested)
-        wait_all(b);
-    if (kind_of(f->name) >= 0)
-        return add_collective(b, &all[(*at)++], name);
+        builder_wait_all(b);
+    if (collective_find_kind(f->name) >= 0)
+        return builder_add_collective(b, &all[(*at)++], name);
     if (f->kind == PROF_COLL && e->moved)
         return replay_refuse(b, "this collective cannot be replayed", name);
     if (strncmp(name, "Start", 5) == 0 || f->kind == PROF_RMA)
         return replay_refuse(b, "persistent and one-sided operations cannot be replayed", name);
     if (f->kind == PROF_P2P && e->moved)
-        return point_to_point(b, e, f);
-    compute_beside(&b->scheds[b->rank], (double)e->ns); /* it takes what it took */
+        return builder_add_point_to_point(b, e, f);
+    replay_compute_in_background(&b->scheds[b->rank], (double)e->ns); /* the call takes its recorded time */
     return true;
 }
 
-/* The steps of one rank: what it computed from the end of MPI_Init on, and its calls. */
-static bool build_rank(struct builder *b, int rank, double scale, const struct collective *all)
+/* The steps of one rank from the end of MPI_Init on: computing and calls. */
+static bool builder_build_rank(struct builder *b, int rank, double scale, const struct collective *all)
 {
     struct sched *s = &b->scheds[rank];
     const struct prof_event *before = NULL;
@@ -305,18 +310,19 @@ static bool build_rank(struct builder *b, int rank, double scale, const struct c
                          ? (double)(e->start - before->start - before->ns)
                          : 0;
         if (b->later_count || b->tested)
-            compute_beside(s, gap * scale);
+            replay_compute_in_background(s, gap * scale);
         else
             replay_compute(s, gap * scale);
-        if (!add_event(b, e, all, &at))
+        if (!builder_add_event(b, e, all, &at))
             return false;
         before = e;
     }
-    wait_all(b);
+    builder_wait_all(b);
     return !s->failed || replay_refuse(b, "out of memory", "a call");
 }
 
-/* Seconds from the end of MPI_Init to the end of the last call before MPI_Finalize, of the rank where that is longest. */
+/* Seconds from the end of MPI_Init to the end of the last call before MPI_Finalize, maximum over all
+ * ranks. */
 static double recorded_seconds(const struct prof_job *job)
 {
     double most = 0;
@@ -324,7 +330,7 @@ static double recorded_seconds(const struct prof_job *job)
         uint64_t first = UINT64_MAX, last = 0;
         for (size_t i = 0; i < job->nevents; i++) {
             const struct prof_event *e = &job->events[i];
-            const struct prof_function *f = e->rank == r ? function_of(job, e->function) : NULL;
+            const struct prof_function *f = e->rank == r ? record_find_function(job, e->function) : NULL;
             if (f && f->startup && last == 0)
                 first = e->start + e->ns;
             if (!f || f->startup)
@@ -338,7 +344,7 @@ static double recorded_seconds(const struct prof_job *job)
     return most;
 }
 
-/* The job on a machine; NAN after a sentence. */
+/* Simulated seconds of the job on a machine; NAN: failed, and an error was printed. */
 static double replay_profile(const struct prof_job *job, const struct machine *m, int per_node, double scale,
                              uint64_t *messages)
 {
@@ -346,10 +352,10 @@ static double replay_profile(const struct prof_job *job, const struct machine *m
     struct collective *all = NULL;
     struct job_report r = {.failed = "out of memory"};
     int count;
-    bool good = b.scheds && collectives_find(&b, &all, &count);
+    bool good = b.scheds && builder_find_collectives(&b, &all, &count);
     for (int i = 0; good && i < job->size; i++) {
         sched_init(&b.scheds[i]);
-        good = build_rank(&b, i, scale, all);
+        good = builder_build_rank(&b, i, scale, all);
     }
     struct job_order o = {
         .machine = m, .ranks = job->size, .per_node = per_node, .given = b.scheds, .most_steps = UINT64_MAX};
@@ -376,12 +382,12 @@ static bool parse_value(void *options, const char *name, const char *value)
     struct options *o = options;
     long number;
     if (strcmp(name, "--machine") == 0)
-        return sim_machine(&o->machine, value);
+        return sim_read_machine(&o->machine, value);
     if (strcmp(name, "--set") == 0)
         return machine_set_pair(&o->machine, value);
     if (strcmp(name, "--from") == 0) {
         o->has_from = true;
-        return strcmp(value, "here") == 0 ? sim_fit_here(&o->from) : sim_machine(&o->from, value);
+        return strcmp(value, "here") == 0 ? sim_fit_here(&o->from) : sim_read_machine(&o->from, value);
     }
     if (strcmp(name, "--per-node") == 0 && number_parse_integer(value, 1, 4096, &number)) {
         o->per_node = (int)number;
@@ -406,7 +412,7 @@ static int replay_parse(struct options *o, int argc, char **argv)
     int status = sim_parse(&c, argc, argv);
     if (status)
         return status;
-    return o->record || o->help ? 0 : sim_complain("sim replay", "is missing", "RECORD");
+    return o->record || o->help ? 0 : sim_report_misuse("sim replay", "is missing", "RECORD");
 }
 
 static int replay_run(const struct options *o, const struct prof_job *job)

@@ -1,5 +1,5 @@
-/* validate.c: `fishplate-lab sim validate`: how far the simulator is from closed forms, from itself and from runs that are
- * measured here and now on virtual nodes of this machine.
+/* validate.c: `fishplate-lab sim validate`: difference of the simulator from closed forms, from itself, and
+ * from runs that are measured on virtual nodes of this machine.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -32,7 +32,7 @@ static const char *const usage_text = "Usage: fishplate-lab sim validate [--meas
                                       "  --json\n";
 
 enum {
-    FITS = 3, /* runs, of which the best counts: the first one finds cold caches and a slow clock */
+    FITS = 3, /* runs, of which the best counts: the first one has cold caches and a low clock frequency */
     MEASURED_ROWS = 32,
     OUTPUT_MAX = 1 << 20
 };
@@ -47,10 +47,10 @@ struct study {
     struct measured_row rows[MEASURED_ROWS];
     int count;
     struct machine machine;
-    char folder[4096]; /* of the programs */
+    char folder[4096]; /* folder of the programs */
 };
 
-/* Runs `fishplate bench` on that number of virtual nodes; NULL after a sentence on failure. */
+/* Runs `fishplate bench` on this number of virtual nodes; NULL: failed, and an error was printed. */
 static struct value *validate_measure(const struct study *s, int nodes, const char *tests)
 {
     char command[9000], *text = malloc(OUTPUT_MAX);
@@ -68,7 +68,7 @@ static struct value *validate_measure(const struct study *s, int nodes, const ch
     return v;
 }
 
-/* The best of a test's figures, NAN when it is not there. */
+/* The best of a test's figures; NAN: the test is not in the document. */
 static double validate_figure(const struct value *all, const char *test, double bytes)
 {
     for (const struct value *v = value_first_element(all, "results"); v; v = v->next)
@@ -77,7 +77,8 @@ static double validate_figure(const struct value *all, const char *test, double 
     return NAN;
 }
 
-/* A latency has two halves of processor time and the wire between them; the rest follows from longer messages. */
+/* A latency consists of two halves of processor time and the wire between them; longer messages give the
+ * other parameters. */
 static bool validate_fit(struct study *s)
 {
     double latency = INFINITY, longer = INFINITY, rate = 0, gap = INFINITY;
@@ -104,14 +105,15 @@ static bool validate_fit(struct study *s)
     return true;
 }
 
-/* With more ranks than cores a core changes from one rank to another all the time. How long that takes is fitted to the smallest
- * barrier that needs it, by halving; that barrier is no row of the comparison then. */
+/* If ranks outnumber cores, a core changes from one rank to another frequently. The time of such a change is
+ * fitted by bisection to the smallest barrier for which it matters; that barrier is then no row of the
+ * comparison. */
 static bool fit_turns(struct study *s, double measured, int nodes)
 {
     double low = 0, high = 1e6;
     struct job_report r;
     struct job_order o = {.machine = &s->machine,
-                          .algorithm = sim_chosen(COLL_BARRIER, nodes, 0),
+                          .algorithm = sim_find_selected(COLL_BARRIER, nodes, 0),
                           .ranks = nodes,
                           .per_node = 1,
                           .most_steps = 1 << 20};
@@ -133,7 +135,7 @@ static void validate_compare(struct study *s, const struct value *all, enum coll
                              size_t bytes)
 {
     const char *name = get_library_table()->coll_kind_name((int)kind);
-    const struct coll_algorithm *a = sim_chosen(kind, nodes, bytes);
+    const struct coll_algorithm *a = sim_find_selected(kind, nodes, bytes);
     struct job_report r;
     struct measured_row *row = &s->rows[s->count];
     double measured = validate_figure(all, name, (double)bytes);
@@ -153,7 +155,7 @@ static void validate_compare(struct study *s, const struct value *all, enum coll
     s->count++;
 }
 
-/* Finds the programs, which are in the folder of this one. */
+/* The programs are in the folder of this program. */
 static bool find_programs(struct study *s)
 {
     ssize_t n = readlink("/proc/self/exe", s->folder, sizeof(s->folder) - 1);
@@ -207,7 +209,7 @@ static int compare_by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The middle of the factors between measured and simulated, whichever is larger. */
+/* Median of the factors between measured and simulated times, each at least 1. */
 static double validate_median(const struct study *s)
 {
     double factor[MEASURED_ROWS] = {0};

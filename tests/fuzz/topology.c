@@ -19,9 +19,9 @@ static void expect_all_reachable(const struct graph *g)
             struct tree_place at = {0, from, 0};
             for (uint32_t hops = 0; at.level >= 0; hops++) {
                 FUZZ_CHECK(hops <= g->switches);
-                uint32_t link = topo_next(&t, at, node, hops);
+                uint32_t link = topo_next_link(&t, at, node, hops);
                 FUZZ_CHECK(link < 2 * g->cables);
-                at = topo_end(&t, link);
+                at = topo_link_end(&t, link);
             }
             FUZZ_CHECK(at.group == node);
         }

@@ -35,7 +35,7 @@ static bool execute_line(struct world *w, const char *line, unsigned *events)
     if (sscanf(line, " state %u %u %31s %d %d", &a, &b, name, &priority, &to) == 5)
         return a < NODES && b < RAILS && state_agrees(w, a, b, name, priority, to);
     if (sscanf(line, " asks %u", &a) == 1 && a < NODES)
-        event = ASK + a;
+        event = REQUEST + a;
     else if (sscanf(line, " frame %u %u %u", &a, &b, &c) == 3 && a < RAILS && b < NODES && c < NODES)
         event = FRAME + (a * NODES + b) * NODES + c;
     else if (sscanf(line, " data %u %u", &a, &b) == 2 && a < RAILS && b < NODES)
@@ -65,7 +65,7 @@ static int follow_trace(const struct limits *limits)
     }
     for (unsigned event = 0; event < EVENTS; event++) {
         struct world next = w;
-        if (world_might(&next, event) && world_event(&next, event)) {
+        if (world_event_is_possible(&next, event) && world_event(&next, event)) {
             printf("the model has ended, and in the code '%s' can still happen\n", event_name(event));
             return 1;
         }
@@ -79,7 +79,7 @@ static int count_states(const struct limits *limits)
     struct world begin = world_begin(limits);
     struct explore e;
     explore_open(&e, sizeof(begin));
-    bool good = explore_run(&e, &begin, look);
+    bool good = explore_run(&e, &begin, explore_check_state);
     printf("%u %u\n", e.count, ends);
     explore_close(&e);
     free(the_edges.first), free(the_edges.to), free(the_edges.event);

@@ -1,4 +1,4 @@
-/* plain.h: the machine whose times are easy to add up, with several rails.
+/* plain.h: the machine with simple times, with several rails.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TESTS_SIM_PLAIN_H
@@ -8,7 +8,7 @@
 
 static struct machine plain_machine(int rails)
 {
-    struct machine m = machine_plain;
+    struct machine m = machine_simple;
     m.rails = rails;
     return m;
 }

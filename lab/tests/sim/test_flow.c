@@ -1,4 +1,5 @@
-/* test_flow.c: streams under flow control, beside what can be worked out on paper, and the findings of [Liu04 5.4].
+/* test_flow.c: streams under flow control, compared with times computed by hand and with the results of
+ * [Liu04 5.4].
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "flow.h"
@@ -26,8 +27,8 @@ static struct flow_report flow_stream(enum credit_scheme scheme, uint32_t buffer
     return r;
 }
 
-/* One message and one answer at a time: each carries the other's credit, nobody waits, all schemes take alike: a send, the way and a
- * receive, twice. */
+/* One message and one answer at a time: each carries the credit of the other, no side waits, and all schemes
+ * take the same time: a send, the wire and a receive, twice. */
 static void answers_carry_credits(void)
 {
     struct flow_report r[3];
@@ -43,7 +44,8 @@ static void answers_carry_credits(void)
     EXPECT(r[0].us > 0.999 * expected && r[0].us < 1.001 * expected);
 }
 
-/* A window that is larger than the buffers, one way: each credit message carries half of the credits, as the rules say. */
+/* A window larger than the number of buffers in one direction: each credit message carries half of the
+ * credits, as the rules require. */
 static void credits_come_in_halves(void)
 {
     struct flow_report r = flow_stream(CREDIT_STATIC, 10, 100);
@@ -53,8 +55,8 @@ static void credits_come_in_halves(void)
     EXPECT(r.credit_messages >= 2000 / 10 && r.credit_messages <= 2000 / 5);
 }
 
-/* One buffer: a message, then the credit for it, then the next: a send, a way and a receive each way for every message but those
- * whose credit the answer carries. */
+/* One buffer: a message, its credit, then the next message: a send, the wire and a receive in each direction
+ * for every message except those whose credit the answer carries. */
 static void one_credit_goes_back_and_forth(void)
 {
     struct flow_report r = flow_stream(CREDIT_STATIC, 1, 100);
@@ -62,8 +64,8 @@ static void one_credit_goes_back_and_forth(void)
     EXPECT(r.us > 2000 * turn / 1000 && r.us < 2000 * (turn + 30) / 1000);
 }
 
-/* With 10 buffers and large windows the dynamic scheme is best and the static one worst [Liu04 figures 5.2, 5.3], and it posts more
- * buffers; with 100 buffers all are alike. */
+/* With 10 buffers and large windows the dynamic scheme is best and the static one worst [Liu04 figures 5.2,
+ * 5.3], and it posts more buffers; with 100 buffers all schemes are equal. */
 static void dynamic_adapts(void)
 {
     struct flow_report hw = flow_stream(CREDIT_HW, 10, 100), fixed = flow_stream(CREDIT_STATIC, 10, 100),
@@ -77,7 +79,7 @@ static void dynamic_adapts(void)
     EXPECT(flow_stream(CREDIT_DYNAMIC, 128, 100).us == many.us);
 }
 
-/* A receiver that is slower than the sender, without credits: frames are refused, and all arrive at last. */
+/* A receiver slower than the sender, without credits: frames are refused, and all arrive in the end. */
 static void refused_frames_arrive(void)
 {
     struct machine usual = machine;

@@ -1,4 +1,5 @@
-/* test_jobs.c: every algorithm of the library ends on the simulated machine, and small cases take what they must.
+/* test_jobs.c: every algorithm of the library completes on the simulated machine, and small cases take the
+ * computed time.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -24,7 +25,8 @@ static struct job_report jobs_simulate(const char *name, enum coll_kind kind, in
     return report;
 }
 
-/* One signal each way: start a send, cross, take it; twice when the second waits for the first. */
+/* One signal in each direction: start a send, cross the wire, receive; twice if the second depends on the
+ * first. */
 static void a_barrier_of_two_is_a_message(void)
 {
     const struct machine *m = &machine_preset;
@@ -45,15 +47,16 @@ static void a_long_message_sends_a_request_first(void)
     m.message_ns = 0;
     m.mtu = 1 << 20;
     double way = 2 * m.link_ns + m.switch_ns, control = m.send_ns + way + 64 / m.link_rate;
-    /* Ask, go on, data: each is started, crosses, and is taken by a processor. The receiver waits already, so the question
-     * costs it nothing but the answer. */
+    /* Request, answer, data: each is started, crosses the wire, and is received by a processor. The receiver
+     * waits already, so the request costs it only the answer. */
     double expected =
         control + control + m.receive_ns + m.send_ns + way + 100000 / m.link_rate + m.receive_ns;
     struct job_report r = jobs_simulate("linear", COLL_BCAST, 2, 1, 0, 100000, &m);
     EXPECT(!r.failed && fabs(r.us * 1000 - expected) < 0.01);
 }
 
-/* Two rails: the data of a long message takes half, everything else what it took. Short messages are not striped. */
+/* Two rails: the data of a long message takes half the time, everything else the same time. Short messages
+ * are not striped. */
 static void long_messages_are_striped(void)
 {
     struct machine m = machine_preset;
@@ -70,7 +73,8 @@ static void long_messages_are_striped(void)
     EXPECT(jobs_simulate("linear", COLL_BCAST, 2, 2, 0, 128000, &m).us == one_local); /* no rail is used */
 }
 
-/* Two ranks on one processor: one turn, from the sender to the receiver. On two processors there is none, whichever rank is first. */
+/* Two ranks on one processor: one change from the sender to the receiver. On two processors there is no
+ * change, whichever rank is first. */
 static void processors_take_a_while_for_turns(void)
 {
     struct machine m = machine_preset;
@@ -83,7 +87,7 @@ static void processors_take_a_while_for_turns(void)
     }
 }
 
-/* Nodes of one switch are all the same: the time is the same for every root. */
+/* Nodes of one switch are equal, so the time is the same for every root. */
 static void roots_are_alike(void)
 {
     struct job_report first = jobs_simulate("binomial", COLL_BCAST, 16, 1, 0, 5000, &machine_preset);
@@ -123,7 +127,7 @@ static void every_algorithm_ends(void)
     EXPECT(cases > 500);
 }
 
-static void too_much_is_said(void)
+static void too_many_steps_are_refused(void)
 {
     struct job_report r;
     struct job_order order = {.machine = &machine_preset,
@@ -134,7 +138,7 @@ static void too_much_is_said(void)
                               .most_steps = 100};
     job_simulate(&order, &r);
     EXPECT(r.failed && strstr(r.failed, "--most-steps"));
-    /* One rank with many steps among others with few is not too much. */
+    /* One rank with many steps among others with few must not exceed the limit. */
     order.algorithm = algorithm_find(COLL_BARRIER, "central");
     order.ranks = 4096;
     order.bytes = 0;
@@ -151,6 +155,6 @@ int main(void)
     TEST_RUN(processors_take_a_while_for_turns);
     TEST_RUN(roots_are_alike);
     TEST_RUN(every_algorithm_ends);
-    TEST_RUN(too_much_is_said);
+    TEST_RUN(too_many_steps_are_refused);
     return test_result();
 }

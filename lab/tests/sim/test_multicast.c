@@ -1,5 +1,5 @@
-/* test_multicast.c: the library's multicast machines on the simulated network: every node gets everything, with loss and
- * without, and acknowledgements are collected as they should be.
+/* test_multicast.c: the library's multicast state machines on the simulated network: every node receives
+ * every packet, with loss and without, and the acknowledgements are collected as configured.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "multicast.h"
@@ -44,7 +44,8 @@ static void everybody_gets_everything(void)
             }
 }
 
-/* Without aggregation each packet is acknowledged once by each member; with it, by far fewer. */
+/* Without aggregation each member acknowledges each packet once; with aggregation there are far fewer
+ * acknowledgements. */
 static void acknowledgements_are_counted(void)
 {
     EXPECT_EQ(multicast_run(0, 33, 1, 1).acks, PACKETS * 32);
@@ -53,7 +54,8 @@ static void acknowledgements_are_counted(void)
     EXPECT(multicast_run(0, 33, 4, 1).most_children <= 11);
 }
 
-/* One processor cannot collect from 100: the square root of them is best [Liu04 7.5.2]. */
+/* One processor is too slow to collect from 100 nodes; the square root of them is the best number of co-roots
+ * [Liu04 7.5.2]. */
 static void co_roots_help(void)
 {
     double alone = multicast_run(0, 100, 1, 1).us, some = multicast_run(0, 100, 10, 1).us,

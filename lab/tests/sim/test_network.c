@@ -1,4 +1,4 @@
-/* test_network.c: the simulated network beside what can be worked out on paper.
+/* test_network.c: the simulated network compared with times computed by hand.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -47,7 +47,7 @@ static void one_message_takes_what_its_way_takes(void)
     EXPECT(end_ns() == 120);
     network_begin(&plain, 8);
     network_send(&net, 0, 1, 10000, 0);
-    EXPECT(end_ns() == 120 + 10000); /* ten packets follow each other without a gap */
+    EXPECT(end_ns() == 120 + 10000); /* ten packets follow each other without gaps */
     network_begin(&plain, 32);       /* two levels: 0 and 31 are under different leaves */
     network_send(&net, 0, 31, 500, 0);
     EXPECT(end_ns() == 3 * 110 + 10 + 500);
@@ -66,7 +66,7 @@ static void adapters_take_a_while_for_each_message(void)
     network_begin(&m, 8);
     for (int i = 0; i < 100; i++)
         network_send(&net, 0, 1, 8, 0);
-    /* The last of them begins after 99 gaps; its own takes as long as a gap. */
+    /* the last one begins after 99 gaps and takes as long as a gap */
     EXPECT(end_ns() == 100 * 50 + 120);
 }
 
@@ -77,7 +77,7 @@ static void links_saturate_at_their_rate(void)
         m.bus_rate = 1;
         m.bus_shared = shared;
         network_begin(&m, 8);
-        /* Both directions at once: a bus that both directions share lets half of it through. */
+        /* both directions at the same time: a bus that both share passes half of the rate */
         for (int i = 0; i < 200; i++) {
             network_send(&net, 0, 1, 10000, 0);
             network_send(&net, 1, 0, 10000, 0);
@@ -103,7 +103,8 @@ static void on_tagged(void *ctx, uint32_t message)
     arrivals++;
 }
 
-/* When node 0's ten messages to `to` are there, with or without a flood from nodes 1 to 3 to node 7. */
+/* Time until node 0's ten messages to `to` have arrived, with or without a flood from nodes 1 to 3 to node
+ * 7. */
 static double victim_ns(uint32_t to, bool flood)
 {
     struct machine m = plain;
@@ -121,7 +122,8 @@ static double victim_ns(uint32_t to, bool flood)
     return ns;
 }
 
-/* Nobody but node 0 wants node 5, but its way up is full of packets that wait for node 7. The other way is free. */
+/* Only node 0 sends to node 5, but its link up is full of packets that wait for node 7. The other link is
+ * free. */
 static void congestion_spreads(void)
 {
     EXPECT(victim_ns(5, true) > 2 * victim_ns(5, false));
@@ -151,7 +153,8 @@ static void on_send(void *ctx, const struct event *e)
     network_send(&net, 0, 1, 1000, e->what);
 }
 
-/* Messages that come at random to one link wait, in the mean, load / (2 (1 - load)) of a message's own time. */
+/* Messages that arrive at random at one link wait, in the mean, load / (2 (1 - load)) of a message's own
+ * time. */
 static void one_link_is_an_m_d_1_queue(void)
 {
     enum { MESSAGES = 200000 };
@@ -164,7 +167,7 @@ static void one_link_is_an_m_d_1_queue(void)
         waited = 0;
         for (uint32_t i = 0; i < MESSAGES; i++) {
             at += -log(network_uniform(&x)) * 1000 / load;
-            EXPECT(event_put(&net.events, (sim_time)(at * SIM_NS), EVENT_OTHER, i));
+            EXPECT(event_insert(&net.events, (sim_time)(at * SIM_NS), EVENT_OTHER, i));
         }
         network_run(&net);
         EXPECT_EQ(arrivals, MESSAGES);

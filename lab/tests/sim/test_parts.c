@@ -26,7 +26,7 @@ static void events_come_by_time_then_by_order(void)
     for (int round = 0; round < 20000; round++) {
         if (parts_draw(3) || left == 0) {
             sim_time at = before.at < 0 ? parts_draw(50) : before.at + parts_draw(50);
-            EXPECT(event_put(&q, at, 7, (uint32_t)round));
+            EXPECT(event_insert(&q, at, 7, (uint32_t)round));
             left++;
             continue;
         }
@@ -44,8 +44,8 @@ static void events_come_by_time_then_by_order(void)
     event_queue_free(&q);
 }
 
-/* Gaps of all magnitudes, so that events move through all levels; many of one time; a crowd beside loners. The order is that
- * of a stable sort. */
+/* Gaps of all magnitudes, so that events move through all levels; many events of one time, and isolated ones.
+ * The order is that of a stable sort. */
 static void far_events_keep_their_order(void)
 {
     enum { EVENTS = 20000 };
@@ -58,14 +58,14 @@ static void far_events_keep_their_order(void)
             sim_time gap = (sim_time)parts_draw(4) << parts_draw(60);
             at[put] = parts_draw(4) && put ? at[put - 1] : before.at + gap;
             at[put] = at[put] < before.at ? before.at : at[put];
-            EXPECT(event_put(&q, at[put], 0, put));
+            EXPECT(event_insert(&q, at[put], 0, put));
             put++;
         }
         for (uint32_t burst = parts_draw(200); burst && taken < put; burst--, taken++) {
             EXPECT(event_pop(&q, &e));
             EXPECT(e.at == at[e.what]);
             EXPECT(taken == 0 || e.at > before.at || (e.at == before.at && e.what > before.what));
-            if (before.at > INT64_MAX / 4) { /* begin again before the time runs out */
+            if (before.at > INT64_MAX / 4) { /* restart before the time exceeds its range */
                 while (event_pop(&q, &e))
                     taken++;
                 event_queue_free(&q);
@@ -81,7 +81,7 @@ static void far_events_keep_their_order(void)
     event_queue_free(&q);
 }
 
-/* Beside a plain array, over many keys that come and go. */
+/* Compared with a plain array, over many keys that are inserted and removed. */
 static void pairs_are_found_and_forgotten(void)
 {
     enum { RANKS = 12, ORDERS = 6 };
@@ -104,17 +104,17 @@ static void pairs_are_found_and_forgotten(void)
     pairs_free(&p);
 }
 
-/* Follows the route; the number of links, or -1 when it does not end. */
+/* Follows the route; returns the number of links, or -1 if the route does not end. */
 static int parts_hops(const struct tree *t, uint32_t from, uint32_t to)
 {
     struct tree_place at = {-1, from, 0};
     for (int n = 0; n < 2 * TREE_LEVELS_MAX; n++) {
         if (at.level < 0 && n > 0)
             return at.group == to ? n : -1;
-        uint32_t link = tree_next(t, at, to, 0, 1);
+        uint32_t link = tree_next_link(t, at, to, 0, 1);
         if (link >= 2 * t->cables)
             return -1;
-        at = tree_end(t, link);
+        at = tree_link_end(t, link);
     }
     return -1;
 }
@@ -144,7 +144,8 @@ static void every_route_ends(void)
     EXPECT(!tree_make(&t, 0, 4));
 }
 
-/* All nodes of a leaf send to those of another: each has a way up of its own, so that none shares a link. */
+/* All nodes of a leaf send to those of another leaf: each uses another link up, so that no two share a
+ * link. */
 static void routes_are_spread_by_destination(void)
 {
     struct tree t;
@@ -153,10 +154,10 @@ static void routes_are_spread_by_destination(void)
     for (uint32_t i = 0; i < t.half; i++) {
         struct tree_place at = {-1, i, 0};
         do {
-            uint32_t link = tree_next(&t, at, t.half + i, 0, 1);
+            uint32_t link = tree_next_link(&t, at, t.half + i, 0, 1);
             EXPECT(!used[link]);
             used[link] = true;
-            at = tree_end(&t, link);
+            at = tree_link_end(&t, link);
         } while (at.level >= 0);
     }
 }

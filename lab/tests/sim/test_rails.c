@@ -47,7 +47,7 @@ static void rails_are_networks_of_their_own(void)
     rails_begin(&m, 8);
     network_send_on(&net, 0, 0, 1, 100000, 0, false);
     network_send_on(&net, 1, 0, 1, 100000, 1, false);
-    EXPECT(rails_run() == 120 + 100000); /* both at once take what one takes */
+    EXPECT(rails_run() == 120 + 100000); /* both messages in parallel take the time of one */
     rails_begin(&m, 8);
     network_rail_rate(&net, 1, 0.5);
     network_send_on(&net, 0, 0, 1, 100000, 0, false);
@@ -68,12 +68,12 @@ static void adapters_of_a_node_may_share_a_bus(void)
         network_send_on(&net, 1, 0, 1, 100000, 1, false);
         double rate = 200000 / rails_run();
         EXPECT(fabs(rate - (shared ? 1 : 2)) < 0.03);
-        if (shared) /* by turns: neither is done long before the other */
+        if (shared) /* they take turns: neither ends long before the other */
             EXPECT(llabs(last_of[0] - last_of[1]) < 5000 * SIM_NS);
     }
 }
 
-/* A bus that moves data one way at a time gives both directions the same, packet by packet. */
+/* A bus that moves data in one direction at a time gives both directions the same rate, packet by packet. */
 static void directions_take_turns(void)
 {
     struct machine m = plain;
@@ -89,7 +89,8 @@ static void directions_take_turns(void)
     EXPECT(llabs(last_of[0] - last_of[1]) < 5000 * SIM_NS);
 }
 
-/* A bus that needs a quarter of a packet's time to turn carries four fifths when both directions take turns. */
+/* A bus that needs a quarter of a packet's time to change its direction carries four fifths if the directions
+ * alternate. */
 static void a_bus_takes_time_to_turn(void)
 {
     struct machine m = plain;
@@ -101,12 +102,12 @@ static void a_bus_takes_time_to_turn(void)
     network_send(&net, 1, 0, 200000, 1);
     EXPECT(fabs(400000 / rails_run() - 0.8) < 0.02);
     rails_begin(&m, 8);
-    network_send(&net, 0, 1, 200000, 0); /* one direction never turns it */
+    network_send(&net, 0, 1, 200000, 0); /* a single direction never changes the bus */
     EXPECT(fabs(200000 / rails_run() - 1) < 0.02);
 }
 
-/* Two long messages to one node: packets share its cable, so both end late; of worms on one lane the second waits for the
- * first. On two lanes they share again. */
+/* Two long messages to one node: as packets they share the node's cable, so both end late; as worms on one
+ * lane the second waits for the first. On two lanes they share the cable again. */
 static void worms_hold_lanes(void)
 {
     for (int lanes = 0; lanes <= 2; lanes++) {
@@ -122,7 +123,8 @@ static void worms_hold_lanes(void)
     }
 }
 
-/* Three messages whose fixed routes share a link up take turns; switches that choose spread them, also as worms. */
+/* Three messages whose fixed routes share a link up take turns; adaptive switches spread them, also as
+ * worms. */
 static void switches_may_choose_the_way_up(void)
 {
     for (int adaptive = 0; adaptive <= 1; adaptive++)
@@ -145,9 +147,9 @@ static void urgent_messages_go_first(void)
     network_send_on(&net, 0, 0, 1, 20, 1, true);
     EXPECT(rails_run() == 120 + 100020);
     EXPECT_EQ(first_tag, 1);
-    EXPECT(last_of[1] < 2500 * SIM_NS); /* after at most two packets of the long one */
+    EXPECT(last_of[1] < 2500 * SIM_NS); /* after at most two packets of the long message */
     struct machine m = plain;
-    m.bus_rate = 0.01; /* where there is a bus, adapters talk past it */
+    m.bus_rate = 0.01; /* urgent messages of adapters do not cross the bus */
     m.mtu = 64;
     rails_begin(&m, 8);
     network_send_on(&net, 0, 0, 1, 10000, 0, false);
@@ -158,8 +160,8 @@ static void urgent_messages_go_first(void)
 
 /* ---- [Coll01] ---- */
 
-static struct traffic_report rails_traffic(enum alloc_policy policy, int nodes, int rails, double kib,
-                                           double load, double ratio)
+static struct traffic_report rails_run_traffic(enum alloc_policy policy, int nodes, int rails, double kib,
+                                               double load, double ratio)
 {
     struct machine m = traffic_machine;
     struct traffic_report r;
@@ -182,13 +184,13 @@ static struct traffic_report rails_traffic(enum alloc_policy policy, int nodes, 
     return r;
 }
 
-/* Below saturation everything that is made arrives; above it no policy gets past half of the links, since a byte needs two
- * buses. */
+/* Below saturation everything that is made arrives; above saturation no policy exceeds half of the links'
+ * rate, since a byte crosses two buses. */
 static void what_is_offered_is_accepted(void)
 {
     for (int policy = ALLOC_BASIC; policy <= ALLOC_HYBRID; policy++) {
-        struct traffic_report low = rails_traffic((enum alloc_policy)policy, 8, 2, 32, 0.08, 1);
-        struct traffic_report high = rails_traffic((enum alloc_policy)policy, 8, 2, 32, 0.9, 1);
+        struct traffic_report low = rails_run_traffic((enum alloc_policy)policy, 8, 2, 32, 0.08, 1);
+        struct traffic_report high = rails_run_traffic((enum alloc_policy)policy, 8, 2, 32, 0.9, 1);
         EXPECT(low.messages > 50);
         EXPECT(fabs(low.accepted - low.offered) < 0.02);
         EXPECT(fabs(low.offered - 0.08) < 0.02 && fabs(high.offered - 0.9) < 0.08);
@@ -200,26 +202,26 @@ static void what_is_offered_is_accepted(void)
 
 static void the_same_seed_gives_the_same_run(void)
 {
-    struct traffic_report a = rails_traffic(ALLOC_HYBRID, 8, 3, 16, 0.3, 0.5),
-                          b = rails_traffic(ALLOC_HYBRID, 8, 3, 16, 0.3, 0.5);
+    struct traffic_report a = rails_run_traffic(ALLOC_HYBRID, 8, 3, 16, 0.3, 0.5),
+                          b = rails_run_traffic(ALLOC_HYBRID, 8, 3, 16, 0.3, 0.5);
     EXPECT(a.events == b.events && a.accepted == b.accepted && a.latency_us == b.latency_us &&
            a.frames == b.frames);
 }
 
-/* The paper's main findings, where they are far apart: basic loses by more rails, dynamic does not; stripes shorten the
- * way. */
+/* The paper's main results with large differences: more rails are worse for basic but not for dynamic;
+ * stripes shorten the latency. */
 static void rails_and_stripes(void)
 {
-    double basic1 = rails_traffic(ALLOC_BASIC, 16, 1, 32, 0.7, 0).accepted,
-           basic7 = rails_traffic(ALLOC_BASIC, 16, 7, 32, 0.7, 0).accepted;
-    double dynamic1 = rails_traffic(ALLOC_DYNAMIC, 16, 1, 32, 0.7, 1).accepted,
-           dynamic7 = rails_traffic(ALLOC_DYNAMIC, 16, 7, 32, 0.7, 1).accepted;
+    double basic1 = rails_run_traffic(ALLOC_BASIC, 16, 1, 32, 0.7, 0).accepted,
+           basic7 = rails_run_traffic(ALLOC_BASIC, 16, 7, 32, 0.7, 0).accepted;
+    double dynamic1 = rails_run_traffic(ALLOC_DYNAMIC, 16, 1, 32, 0.7, 1).accepted,
+           dynamic7 = rails_run_traffic(ALLOC_DYNAMIC, 16, 7, 32, 0.7, 1).accepted;
     EXPECT(basic7 < 0.8 * basic1);
     EXPECT(dynamic7 > 0.9 * dynamic1);
     EXPECT(dynamic7 > 1.2 * basic7);
     for (int policy = ALLOC_LOCAL; policy <= ALLOC_DYNAMIC; policy++) {
-        struct traffic_report one = rails_traffic((enum alloc_policy)policy, 16, 4, 64, 0.05, 0);
-        struct traffic_report all = rails_traffic((enum alloc_policy)policy, 16, 4, 64, 0.05, 1);
+        struct traffic_report one = rails_run_traffic((enum alloc_policy)policy, 16, 4, 64, 0.05, 0);
+        struct traffic_report all = rails_run_traffic((enum alloc_policy)policy, 16, 4, 64, 0.05, 1);
         EXPECT(one.stripes == 1 && all.stripes > 2);
         EXPECT(all.latency_us < 0.6 * one.latency_us);
     }
@@ -262,7 +264,7 @@ static void adaptive_stripes_are_as_good_as_the_best_weights(void)
             best = fmax(best, rails_rate(o, w, false));
         EXPECT(adaptive > 0.95 * best);
         EXPECT(even < 0.7 * best);
-        if (both) /* the buses change what is best: 4 to 1 is not */
+        if (both) /* the buses change the best weights: 4:1 is not the best */
             EXPECT(adaptive > 1.1 * rails_rate(o, 0.8, false));
     }
 }

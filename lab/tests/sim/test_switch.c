@@ -1,4 +1,5 @@
-/* test_switch.c: what switches do beside passing packets on (copies, barriers, loss, LIDs), and topologies from text.
+/* test_switch.c: functions of switches other than forwarding (copies, barriers, loss, LIDs), and topologies
+ * from text.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -40,7 +41,7 @@ static void switch_begin(const struct machine *m, uint32_t nodes)
     last_arrival = 0;
 }
 
-/* Runs; every buffer and record is free again afterwards. */
+/* Runs to the end; every buffer and record must be free afterwards. */
 static double end_ns(void)
 {
     network_run(&net);
@@ -80,7 +81,8 @@ static void a_multicast_reaches_everybody_once(void)
             }
 }
 
-/* All copies leave a switch at once: a multicast takes as long as one message to the farthest node. */
+/* All copies leave a switch at the same time: a multicast takes as long as one message to the farthest
+ * node. */
 static void a_multicast_takes_one_message(void)
 {
     switch_begin(&plain, 8);
@@ -106,7 +108,7 @@ static void switches_count_barriers(void)
     EXPECT(end_ns() == 110 + 7 + 110 + 7 + 110 + 10);
     EXPECT_EQ(arrivals, 32);
     switch_begin(&m, 32);
-    for (uint32_t n = 1; n < 32; n++) /* one has not come: nobody goes */
+    for (uint32_t n = 1; n < 32; n++) /* one node has not arrived: no node is released */
         network_barrier(&net, n, 0);
     network_run(&net);
     EXPECT_EQ(arrivals, 0);
@@ -142,10 +144,11 @@ static void lost_packets_come_again(void)
     EXPECT(share > 0.78 && share < 0.84);
 }
 
-/* A message of many packets over a link that loses some: repeating all from the lost one on costs, for each loss, the packets
- * that were sent until the receiver's NAK came back: the next one reveals the gap when its last byte is there, one packet time
- * and one way later, and the NAK takes another way back while a third is cut. With a timeout that is longer than the
- * whole message, only losses behind which nothing came are waited for. */
+/* A message of many packets over a link that loses some: repeating everything from the lost packet on costs,
+ * for each loss, the packets that were sent until the receiver's NAK arrived: the next packet reveals the gap
+ * when its last byte has arrived, one packet time and one wire delay later, and the NAK takes another delay
+ * while a third packet is cut. With a timeout longer than the whole message only losses that no packet
+ * follows wait for the timeout. */
 static void a_reliable_connection_goes_back(void)
 {
     const double packets = 4000, packet_ns = 1000;
@@ -173,7 +176,8 @@ static void a_reliable_connection_goes_back(void)
     EXPECT(alone < (packets + 1.5 * lost + 10) * packet_ns && alone < back);
 }
 
-/* Nodes 4 and 8 have the same digit: their messages share a way up from the first leaf unless they have two LIDs each. */
+/* Nodes 4 and 8 have the same digit: their messages share a link up from the first leaf unless they have two
+ * LIDs each. */
 static void lids_spread_over_routes(void)
 {
     struct machine m = plain;
@@ -181,7 +185,7 @@ static void lids_spread_over_routes(void)
     for (int lmc = 0; lmc < 2; lmc++) {
         m.lmc = lmc;
         switch_begin(&m, 32);
-        net.turn[1] = 1; /* the two senders are at different turns */
+        net.turn[1] = 1; /* the two senders use different LIDs */
         network_send(&net, 0, 4, 100000, 0);
         network_send(&net, 1, 8, 100000, 0);
         one[lmc] = end_ns();
@@ -208,7 +212,7 @@ static bool read_text(struct graph *g, const char *text, char *why, size_t size)
     return good;
 }
 
-/* The fat tree of radix 8 with 32 nodes, in words: everything takes as long as on the built-in one. */
+/* The fat tree of radix 8 with 32 nodes as text: all times equal those of the built-in tree. */
 static void a_tree_in_words_is_the_tree(void)
 {
     struct graph g;

@@ -1,4 +1,5 @@
-/* test_validate.c: what `fishplate-lab sim validate` prints is within its bounds, and a wrong answer is not.
+/* test_validate.c: the checks of `fishplate-lab sim validate` are within their bounds, and a wrong result is
+ * detected.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"

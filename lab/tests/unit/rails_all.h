@@ -1,11 +1,9 @@
-/* rails_all.h: every interleaving of a rails_world: each state is checked, no end is a standstill, and no
- * circle of events goes on for ever under weak fairness. The file that includes it has a main and chooses
- * the code of reserve.c.
- *
- * Weak fairness: whatever can happen at every moment from some time on happens at some time. A set of
- * states in which each can be reached from each (a strongly connected component) can be stayed in for ever
- * exactly if, for every class of events, either the class happens within it or it is impossible in one of
- * its states.
+/* rails_all.h: explores every interleaving of a rails_world: each state is checked, no final state is a
+ * standstill, and no circle of events continues for ever under weak fairness. The file that includes this
+ * header has a main and selects the code of reserve.c. Weak fairness: an event that is possible at every
+ * moment from some time on happens eventually. A set of states in which each is reachable from each (a
+ * strongly connected component) permits an infinite run exactly if, for every class of events, the class
+ * happens within it or is impossible in one of its states.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TESTS_RAILS_ALL_H
@@ -15,7 +13,7 @@
 #include "rails_world.h"
 
 struct edges {
-    uint32_t *first; /* of each state, and one more */
+    uint32_t *first; /* for each state, and one entry more */
     uint32_t *to;
     uint8_t *event;
     uint32_t count, room, states;
@@ -53,7 +51,7 @@ static void edge_add(uint32_t to, unsigned event)
     g->event[g->count++] = (uint8_t)event;
 }
 
-static bool look(struct explore *e, const void *state)
+static bool explore_check_state(struct explore *e, const void *state)
 {
     const struct world *now = state;
     struct edges *g = &the_edges;
@@ -66,13 +64,13 @@ static bool look(struct explore *e, const void *state)
     }
     g->first[e->at] = g->count;
     for (unsigned event = 0; event < EVENTS; event++) {
-        if (!world_might(now, event))
+        if (!world_event_is_possible(now, event))
             continue;
         struct world next = *now;
         if (!world_event(&next, event))
             continue;
         possible++;
-        sends += the_send;
+        sends += send_was_granted;
         edge_add(explore_add(e, &next, event_name(event)), event);
         if (test_failures != before)
             printf("after: %s\n", event_name(event));
@@ -85,16 +83,17 @@ static bool look(struct explore *e, const void *state)
     return test_failures == before;
 }
 
-/* ---- circles: Tarjan's algorithm, without recursion ---- */
+/* ---- circles: Tarjan's algorithm without recursion ---- */
 
 struct tarjan {
     uint32_t *number, *low, *edge, *stack,
-        *path; /* number 0: not seen; UINT32_MAX in low: its component is closed */
+        *path; /* number 0: not visited; UINT32_MAX in low: its component is closed */
     uint32_t counter, depth, length;
 };
 
-/* True when one may stay in this component for ever. */
-static bool for_ever(const struct tarjan *t, const uint32_t *members, uint32_t count, uint32_t mark)
+/* True if a run may stay in this component for ever. */
+static bool component_is_endless(const struct tarjan *t, const uint32_t *members, uint32_t count,
+                                 uint32_t mark)
 {
     bool taken[EVENTS] = {false}, always[EVENTS], circle = false;
     const struct edges *g = &the_edges;
@@ -115,7 +114,7 @@ static bool for_ever(const struct tarjan *t, const uint32_t *members, uint32_t c
     return circle;
 }
 
-static uint32_t *words(uint32_t count)
+static uint32_t *allocate_words(uint32_t count)
 {
     uint32_t *all = calloc(count + 1u, sizeof(*all));
     if (!all)
@@ -123,9 +122,9 @@ static uint32_t *words(uint32_t count)
     return all;
 }
 
-/* The last members of the stack are a component: closes it. Returns a state of it when it can be stayed in
- * for ever. */
-static uint32_t close_component(struct tarjan *t, uint32_t root)
+/* The last members of the stack are a component: closes it. Returns one of its states if a run may stay in it
+ * for ever, else UINT32_MAX. */
+static uint32_t tarjan_close_component(struct tarjan *t, uint32_t root)
 {
     uint32_t top = t->length, at = root;
     while (t->stack[--t->length] != root)
@@ -134,17 +133,24 @@ static uint32_t close_component(struct tarjan *t, uint32_t root)
     uint32_t count = top - t->length, mark = UINT32_MAX - 1;
     for (uint32_t i = 0; i < count; i++)
         t->low[members[i]] = mark;
-    bool bad = for_ever(t, members, count, mark);
+    bool bad = component_is_endless(t, members, count, mark);
     for (uint32_t i = 0; i < count; i++)
         t->low[members[i]] = UINT32_MAX;
     return bad ? at : UINT32_MAX;
 }
 
-/* A state in which nothing need ever come to an end, or UINT32_MAX. */
-static uint32_t find_circle(uint32_t states)
+/* A state of a component in which a run may stay for ever, or UINT32_MAX. */
+static uint32_t tarjan_find_endless(uint32_t states)
 {
     const struct edges *g = &the_edges;
-    struct tarjan t = {words(states), words(states), words(states), words(states), words(states), 0, 0, 0};
+    struct tarjan t = {allocate_words(states),
+                       allocate_words(states),
+                       allocate_words(states),
+                       allocate_words(states),
+                       allocate_words(states),
+                       0,
+                       0,
+                       0};
     uint32_t found = UINT32_MAX;
     t.path[t.depth++] = 0;
     while (t.depth && found == UINT32_MAX) {
@@ -158,7 +164,7 @@ static uint32_t find_circle(uint32_t states)
             uint32_t to = g->to[t.edge[s]];
             if (t.number[to] == 0) {
                 t.path[t.depth++] = to;
-                continue; /* and look at this edge again when it is done */
+                continue; /* continue with this edge after the other state is closed */
             }
             if (t.low[to] != UINT32_MAX && t.low[to] < t.low[s])
                 t.low[s] = t.low[to];
@@ -167,7 +173,7 @@ static uint32_t find_circle(uint32_t states)
         }
         t.depth--;
         if (t.low[s] == t.number[s])
-            found = close_component(&t, s);
+            found = tarjan_close_component(&t, s);
     }
     free(t.number), free(t.low), free(t.edge), free(t.stack), free(t.path);
     return found;
@@ -181,9 +187,9 @@ static inline bool explore_all(struct limits limits)
     ends = sends = 0;
     the_edges = (struct edges){0};
     explore_open(&e, sizeof(begin));
-    if (!explore_run(&e, &begin, look))
+    if (!explore_run(&e, &begin, explore_check_state))
         explore_print_trail(&e, e.at);
-    uint32_t circle = find_circle(e.count);
+    uint32_t circle = tarjan_find_endless(e.count);
     printf("%u nodes, %u rails, to %u %u %u, %u messages, %u timeouts, ratio %g: %u states, %u events, %u "
            "ends%s\n",
            limits.nodes, limits.rails, limits.to[0], limits.to[1], limits.to[2], limits.messages,

@@ -1,7 +1,7 @@
-/* rails_world.h: a few nodes with a few rails that send messages to each other by reservation, for tests that look at every
- * interleaving or follow a trace. Each node has one process, which sends one message after another; between the adapters of
- * a rail frames travel as bytes, in order for each pair. The code under test is
- * lab/mechanisms/rails.
+/* rails_world.h: a few nodes with a few rails that send messages to each other with reservations, for tests
+ * that explore every interleaving or follow a trace. Each node has one process, which sends one message after
+ * another; frames between the adapters of a rail travel as bytes, in order for each pair. The code under test
+ * is lab/mechanisms/rails.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TESTS_RAILS_WORLD_H
@@ -13,9 +13,9 @@
 
 enum { NODES = 3, RAILS = 2, QUEUE = 4 };
 
-/* The events. The number of an event is its class in the argument about fairness. */
+/* The number of an event is its class in the argument about fairness. */
 enum {
-    ASK = 0,
+    REQUEST = 0,
     TIMEOUT = NODES,
     FRAME = 2 * NODES,
     DATA = FRAME + RAILS * NODES * NODES,
@@ -25,7 +25,8 @@ enum {
 struct limits {
     uint8_t nodes, rails, messages, timeouts, bound;
     double ratio;
-    uint8_t to[NODES]; /* where each node's messages go; its own number: anywhere, one after the other */
+    /* destination of each node's messages; its own number: any node, one after the other */
+    uint8_t to[NODES];
 };
 
 struct world_nic {
@@ -39,10 +40,10 @@ struct world_frame {
 };
 
 struct world_process {
-    uint8_t left, to;                 /* messages; where the present one goes */
+    uint8_t left, to;                 /* remaining messages; destination of the present one */
     uint8_t number, waiting, granted; /* struct request */
-    uint8_t next, last;               /* number of the next request; struct alloc's round robin */
-    uint8_t timeouts, data;           /* timeouts left; rails with a stripe that is under way */
+    uint8_t next, last;               /* number of the next request; round robin of struct alloc */
+    uint8_t timeouts, data;           /* remaining timeouts; rails with a stripe in flight */
 };
 
 struct world {
@@ -52,9 +53,9 @@ struct world {
 };
 
 static struct limits the_limits;
-static bool the_send; /* a process was granted its rails in the last event */
+static bool send_was_granted; /* the last event granted a process its rails */
 
-static inline struct reserve nic_of(const struct world *w, unsigned node, unsigned rail)
+static inline struct reserve world_get_nic(const struct world *w, unsigned node, unsigned rail)
 {
     const struct world_nic *n = &w->nic[node][rail];
     return (struct reserve){.state = (enum reserve_state)n->state,
@@ -70,7 +71,7 @@ static inline struct reserve nic_of(const struct world *w, unsigned node, unsign
                             .granted_to = n->granted_to};
 }
 
-static inline void nic_keep(struct world *w, unsigned node, unsigned rail, const struct reserve *n)
+static inline void world_set_nic(struct world *w, unsigned node, unsigned rail, const struct reserve *n)
 {
     bool out = n->state == RESERVE_RESERVED || n->state == RESERVE_RECEIVING_OUT;
     w->nic[node][rail] = (struct world_nic){.state = (uint8_t)n->state,
@@ -83,7 +84,7 @@ static inline void nic_keep(struct world *w, unsigned node, unsigned rail, const
                                             .request_priority = (int8_t)(out ? n->request_priority : 0)};
 }
 
-static inline struct alloc alloc_of(const struct world_process *p)
+static inline struct alloc process_get_alloc(const struct world_process *p)
 {
     struct alloc a;
     alloc_open(&a, ALLOC_DYNAMIC, the_limits.rails, the_limits.ratio, 0);
@@ -113,7 +114,8 @@ static inline void world_send(struct world *w, const struct frame *f)
 static inline void world_answer(struct world *w, unsigned node, unsigned rail, uint32_t number, bool granted);
 
 /* Carries out the actions of the adapter's state machine. */
-static inline void world_do(struct world *w, unsigned node, unsigned rail, const struct reserve_out *out)
+static inline void world_apply_nic_output(struct world *w, unsigned node, unsigned rail,
+                                          const struct reserve_out *out)
 {
     for (unsigned i = 0; i < out->frames; i++)
         world_send(w, &out->frame[i]);
@@ -121,25 +123,27 @@ static inline void world_do(struct world *w, unsigned node, unsigned rail, const
         world_answer(w, node, rail, out->request, out->answer == RESERVE_ANSWER_CTS);
 }
 
-static inline void world_act(struct world *w, unsigned node, const struct request_out *out, uint32_t number)
+static inline void world_apply_request_output(struct world *w, unsigned node, const struct request_out *out,
+                                              uint32_t number)
 {
     struct world_process *p = &w->process[node];
     if (out->verdict == REQUEST_SEND) {
-        the_send = true;
+        send_was_granted = true;
         p->left--;
         p->data = (uint8_t)out->send;
     }
     for (unsigned r = 0; r < the_limits.rails; r++)
         if (rail_set_contains(out->abort, r)) {
-            struct reserve n = nic_of(w, node, r);
+            struct reserve n = world_get_nic(w, node, r);
             struct reserve_out local = reserve_local_abort(&n, number);
             EXPECT(!local.stray);
-            nic_keep(w, node, r, &n);
-            world_do(w, node, r, &local);
+            world_set_nic(w, node, r, &n);
+            world_apply_nic_output(w, node, r, &local);
         }
 }
 
-static inline void request_keep(struct world_process *p, const struct request *r, const struct alloc *a)
+static inline void process_set_request(struct world_process *p, const struct request *r,
+                                       const struct alloc *a)
 {
     p->number = (uint8_t)r->number;
     p->waiting = (uint8_t)r->waiting;
@@ -151,15 +155,15 @@ static inline void world_answer(struct world *w, unsigned node, unsigned rail, u
 {
     struct world_process *p = &w->process[node];
     struct request r = {p->number, p->waiting, p->granted};
-    struct alloc a = alloc_of(p);
+    struct alloc a = process_get_alloc(p);
     struct request_out out = request_answer(&r, &a, number, rail, granted);
     EXPECT(out.verdict != REQUEST_IGNORED);
-    request_keep(p, &r, &a);
-    world_act(w, node, &out, number);
+    process_set_request(p, &r, &a);
+    world_apply_request_output(w, node, &out, number);
 }
 
-/* A process that has a message and nothing under way requests all rails that are free here. */
-static inline bool world_ask(struct world *w, unsigned node)
+/* A process that has a message and no transfer in progress requests all rails that are free here. */
+static inline bool world_request(struct world *w, unsigned node)
 {
     struct world_process *p = &w->process[node];
     uint32_t free = 0, set;
@@ -168,7 +172,7 @@ static inline bool world_ask(struct world *w, unsigned node)
     for (unsigned r = 0; r < the_limits.rails; r++)
         if (w->nic[node][r].state == RESERVE_FREE)
             free |= rail_bit(r);
-    struct alloc a = alloc_of(p);
+    struct alloc a = process_get_alloc(p);
     if (alloc_message(&a, 1 << 20, free, &set) != ALLOC_RESERVE)
         return false;
     p->to = the_limits.to[node] != node
@@ -176,15 +180,15 @@ static inline bool world_ask(struct world *w, unsigned node)
                 : (uint8_t)((node + 1 + p->left % (the_limits.nodes - 1)) % the_limits.nodes);
     struct request r;
     request_begin(&r, p->next, set);
-    request_keep(p, &r, &a);
-    if (the_limits.timeouts) /* without them no answer can be an old one, and one number is enough */
+    process_set_request(p, &r, &a);
+    if (the_limits.timeouts) /* without timeouts no answer can be outdated, and one number suffices */
         p->next = (uint8_t)(3 - p->next);
     for (unsigned i = 0; i < the_limits.rails; i++)
         if (rail_set_contains(set, i)) {
-            struct reserve n = nic_of(w, node, i);
+            struct reserve n = world_get_nic(w, node, i);
             struct reserve_out out = reserve_local_rts(&n, p->number, p->to + 1u);
-            nic_keep(w, node, i, &n);
-            world_do(w, node, i, &out);
+            world_set_nic(w, node, i, &n);
+            world_apply_nic_output(w, node, i, &out);
         }
     return true;
 }
@@ -196,15 +200,15 @@ static inline bool world_timeout(struct world *w, unsigned node)
         return false;
     p->timeouts--;
     struct request r = {p->number, p->waiting, p->granted};
-    struct alloc a = alloc_of(p);
+    struct alloc a = process_get_alloc(p);
     struct request_out out = request_timeout(&r, &a);
     uint32_t number = p->number;
-    request_keep(p, &r, &a);
-    world_act(w, node, &out, number);
+    process_set_request(p, &r, &a);
+    world_apply_request_output(w, node, &out, number);
     return true;
 }
 
-static inline bool world_frame(struct world *w, unsigned rail, unsigned from, unsigned to)
+static inline bool world_deliver_frame(struct world *w, unsigned rail, unsigned from, unsigned to)
 {
     struct world_frame *q = w->queue[rail][from][to], head = q[0];
     if (head.kind == 0)
@@ -217,31 +221,31 @@ static inline bool world_frame(struct world *w, unsigned rail, unsigned from, un
                       .from = from + 1,
                       .to = to + 1,
                       .request = head.request};
-    struct reserve n = nic_of(w, to, rail);
+    struct reserve n = world_get_nic(w, to, rail);
     struct reserve_out out = reserve_frame(&n, &f);
     EXPECT(!out.stray);
-    nic_keep(w, to, rail, &n);
-    world_do(w, to, rail, &out);
+    world_set_nic(w, to, rail, &n);
+    world_apply_nic_output(w, to, rail, &out);
     return true;
 }
 
-/* A stripe is in the receiver's memory. Nothing else used either end meanwhile. */
-static inline bool world_data(struct world *w, unsigned node, unsigned rail)
+/* A stripe is in the receiver's memory. No other message used either end meanwhile. */
+static inline bool world_deliver_data(struct world *w, unsigned node, unsigned rail)
 {
     struct world_process *p = &w->process[node];
     if (!rail_set_contains(p->data, rail))
         return false;
     p->data &= (uint8_t)~rail_bit(rail);
-    struct reserve n = nic_of(w, p->to, rail);
+    struct reserve n = world_get_nic(w, p->to, rail);
     struct reserve_out out = reserve_local_ack(&n);
     EXPECT(!out.stray);
-    nic_keep(w, p->to, rail, &n);
-    world_do(w, p->to, rail, &out);
+    world_set_nic(w, p->to, rail, &n);
+    world_apply_nic_output(w, p->to, rail, &out);
     return true;
 }
 
-/* Whether the event may be possible now; false saves the caller a copy. */
-static inline bool world_might(const struct world *w, unsigned event)
+/* False if the event is certainly impossible now, which saves the caller a copy. */
+static inline bool world_event_is_possible(const struct world *w, unsigned event)
 {
     unsigned f = event - FRAME, d = event - DATA;
     if (event < TIMEOUT)
@@ -253,19 +257,19 @@ static inline bool world_might(const struct world *w, unsigned event)
     return rail_set_contains(w->process[d % NODES].data, d / NODES);
 }
 
-/* Applies the event; false when it is impossible now. */
+/* Applies the event; false: the event is impossible now. */
 static inline bool world_event(struct world *w, unsigned event)
 {
-    the_send = false;
+    send_was_granted = false;
     if (event < TIMEOUT)
-        return world_ask(w, event);
+        return world_request(w, event);
     if (event < FRAME)
         return world_timeout(w, event - TIMEOUT);
     if (event < DATA) {
         event -= FRAME;
-        return world_frame(w, event / (NODES * NODES), event / NODES % NODES, event % NODES);
+        return world_deliver_frame(w, event / (NODES * NODES), event / NODES % NODES, event % NODES);
     }
-    return world_data(w, (event - DATA) % NODES, (event - DATA) / NODES);
+    return world_deliver_data(w, (event - DATA) % NODES, (event - DATA) / NODES);
 }
 
 /* While data is in flight, both ends are reserved for it and for nothing else. */
@@ -300,7 +304,7 @@ static inline struct world world_begin(const struct limits *limits)
     return w;
 }
 
-/* All messages have arrived and nothing is kept for anybody. */
+/* All messages have arrived and no adapter is reserved. */
 static inline bool world_ended(const struct world *w)
 {
     for (unsigned n = 0; n < the_limits.nodes; n++) {

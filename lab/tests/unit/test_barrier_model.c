@@ -1,4 +1,5 @@
-/* test_barrier_model.c: predictions of barriers against figures computed by hand, against print, and against each other.
+/* test_barrier_model.c: predictions of barriers compared with figures computed by hand, with print, and with
+ * each other.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "lab/logp/barrier_model.h"
@@ -44,7 +45,7 @@ static void logp_by_hand(void)
     EXPECT_NEAR(barrier_model_logp("nwise", 2, 0, 28), 3 * (13 + 1 + 2) + 2 * 13, 1e-9);
 }
 
-/* More partners than ranks count as the number of ranks. */
+/* A number of partners above the number of ranks counts as the number of ranks. */
 static void few_ranks(void)
 {
     for (int size = 2; size <= 5; size++)
@@ -69,12 +70,13 @@ static void lop_by_hand(void)
     const struct model_lop m = {.send = {.a = 1}, .trip = {.l3 = 10}, .most = 1e9};
     const struct coll_algorithm *nway = algorithm_find(COLL_BARRIER, "nway"),
                                 *central = algorithm_find(COLL_BARRIER, "central");
-    /* o = 1, L = 10 / 2 - 2 = 3 whatever p is. */
+    /* o = 1, L = 10 / 2 - 2 = 3 for every p. */
     EXPECT_NEAR(model_barrier_lop(&m, nway, (int[COLL_PARAMETERS]){2}, 9, 5), 2 * (2 * 1 + 2 * 3), 1e-9);
     EXPECT_NEAR(model_barrier_lop(&m, central, NULL, 5, 5), 2 * (1 + 4 * 3), 1e-9);
 }
 
-/* Each algorithm that has a schedule has an equation, which grows with the number of ranks by powers of all bases. */
+/* Each algorithm that has a schedule has an equation, which grows with the number of ranks by powers of all
+ * bases. */
 static void every_algorithm(void)
 {
     for (size_t i = 0; i < algorithms_count(); i++) {

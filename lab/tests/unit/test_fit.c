@@ -1,4 +1,4 @@
-/* test_fit.c: curves that are known are found again; noise ends in the residual; few points do no harm.
+/* test_fit.c: fits recover known curves; noise appears in the residual; too few points do no harm.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "lab/logp/fit.h"
@@ -28,7 +28,7 @@ static void overhead_is_found(void)
     EXPECT(f.residual < 1e-4);
 }
 
-/* The paper's own curve: other numbers may describe it, but not other values. */
+/* The paper's own curve: other parameters may describe it, but its values must agree. */
 static void trip_is_found(void)
 {
     double p[POINTS * 4], y[POINTS * 4];

@@ -1,4 +1,4 @@
-/* test_papers.c: what `fishplate-lab papers` reads, judges and compares, without running anything.
+/* test_papers.c: the parsing, judging and comparing of `fishplate-lab papers`, without running anything.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -91,17 +91,18 @@ static void test_judge(void)
     EXPECT(isnan(table_cell(t, 1, 2)->value) && table_cell(t, 1, 2)->samples == 0);
     judge_entry(&e, t, &idle, &f);
     EXPECT(f.verdict == VERDICT_AGREES && strstr(f.text, "25 %") && strstr(f.text, "(4: 25;"));
-    /* All rows: the ring is slower at 256, and the median of 25 % less and 20 % more is nothing. */
+    /* all rows count: the ring is slower at 256, and the median of 25 % less and 20 % more is no effect */
     e.checks[0].to = 0;
     judge_entry(&e, t, &idle, &f);
     EXPECT(f.verdict == VERDICT_DIFFERS && strstr(f.text, "256: -20"));
-    e.checks[0] = (struct check){CHECK_GAIN, "ring", "send", 60, 0, 0, 64}; /* less than half of it */
+    /* less than half of the paper's gain */
+    e.checks[0] = (struct check){CHECK_GAIN, "ring", "send", 60, 0, 0, 64};
     judge_entry(&e, t, &idle, &f);
     EXPECT(f.verdict == VERDICT_DIFFERS && strstr(f.text, "Because."));
-    e.checks[0].want = 10; /* more than twice as much */
+    e.checks[0].want = 10; /* more than twice the paper's gain */
     judge_entry(&e, t, &idle, &f);
     EXPECT(f.verdict == VERDICT_DIFFERS && strstr(f.text, "more than the paper's effect"));
-    e.checks[0].kind = CHECK_BETTER; /* no number to exceed */
+    e.checks[0].kind = CHECK_BETTER; /* no upper bound */
     judge_entry(&e, t, &idle, &f);
     EXPECT(f.verdict == VERDICT_AGREES);
     e.checks[1] = (struct check){CHECK_GROWS, "ring", 0, 3, 0};
@@ -114,13 +115,13 @@ static void test_judge(void)
     e.checks[0] = (struct check){CHECK_ALIKE, "nothing", "ring", 10, 0};
     judge_entry(&e, t, &idle, &f);
     EXPECT(f.verdict == VERDICT_DIFFERS && strstr(f.text, "no column \"nothing\""));
-    e.checks[0] = (struct check){CHECK_GAIN, "ring", "send", 24, 0, 512, 0}; /* no such rows */
+    e.checks[0] = (struct check){CHECK_GAIN, "ring", "send", 24, 0, 512, 0}; /* the table has no such rows */
     judge_entry(&e, t, &idle, &f);
     EXPECT(f.verdict == VERDICT_UNJUDGED);
     table_free(t);
 }
 
-/* The best column, and whether a column stays: both are judged in both directions. */
+/* The best column, and a column that stays: both are judged in both directions. */
 static void test_best_and_constant(void)
 {
     struct entry e = {.take = TAKE_TABLE, .what = "Latency", .title = "t", .better = BETTER_LOWER};
@@ -129,7 +130,7 @@ static void test_best_and_constant(void)
     e.checks[0] = (struct check){CHECK_BEST, "ring", 0, 0, 0, 256, 0};
     judge_entry(&e, t, &idle, &f);
     EXPECT(f.verdict == VERDICT_DIFFERS && strstr(f.text, "send, us is the best at 256"));
-    /* 2 % slower is not the best: figure 5.3 once said so of the second best column. */
+    /* 2 % slower is not the best, an error that figure 5.3 once had */
     table_set_number(t, 2, 1, 5.1);
     judge_entry(&e, t, &idle, &f);
     EXPECT(f.verdict == VERDICT_DIFFERS && strstr(f.text, "send, us is the best at 256"));
@@ -153,7 +154,7 @@ static void test_best_and_constant(void)
     table_free(t);
 }
 
-/* Times that other programs changed, quick simulations and fitted models are never an agreement. */
+/* Times that other programs disturbed, quick simulations and fitted models are never an agreement. */
 static void test_never_agrees(void)
 {
     struct entry e = {.take = TAKE_TABLE,
@@ -166,7 +167,7 @@ static void test_never_agrees(void)
     struct table *t = table_of(&e), *more = table_of(&e);
     judge_entry(&e, t, &c, &f);
     EXPECT(f.verdict == VERDICT_UNRELIABLE && strstr(f.text, "30 %") && strstr(f.text, "25 %"));
-    c.is_timed = false; /* bytes do not depend on it */
+    c.is_timed = false; /* bytes do not depend on other programs */
     judge_entry(&e, t, &c, &f);
     EXPECT(f.verdict == VERDICT_AGREES);
     c = (struct conditions){.is_timed = true, .is_too_brief = true};
@@ -176,7 +177,7 @@ static void test_never_agrees(void)
     judge_entry(&e, t, &idle, &f);
     EXPECT(f.verdict == VERDICT_FITTED && strstr(f.text, "a was fitted."));
     e.fitted = NULL;
-    /* A second round in which the ring is slower. */
+    /* a second round in which the ring is slower */
     table_set_number(more, 0, 1, 4.4);
     table_merge(t, more);
     table_compute_values(t, BETTER_LOWER);
@@ -199,7 +200,7 @@ static void test_load(void)
     EXPECT(load_share_of_others(&a, &b) == 0 && load_share_of_others(&a, &a) == 0);
 }
 
-/* ---- Every figure and table of the papers has an entry, or a reason why it has none ---- */
+/* ---- every figure and table of the papers has an entry, or a reason why it has none ---- */
 
 enum { KINDS = 2, CHAPTERS = 10, NUMBERS = 48 };
 
@@ -207,7 +208,7 @@ struct seen {
     bool of[PAPERS][KINDS][CHAPTERS][NUMBERS];
 };
 
-/* "Figures 6.7, 6.8, table 6.2", "Figures 2.1 to 2.3, 8.1": chapter 0 where numbers have none. */
+/* "Figures 6.7, 6.8, table 6.2", "Figures 2.1 to 2.3, 8.1": chapter 0 if numbers have no chapter. */
 static void add_figures(struct seen *s, int paper, const char *text)
 {
     int kind = -1, chapter = 0, number = 0;

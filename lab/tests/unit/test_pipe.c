@@ -1,5 +1,6 @@
-/* test_pipe.c: into how many pieces a message is cut that is to be registered (pipe_policy.h), against the times of both protocols by a model of
- * both sides: registering as one after the other, or pieces on both sides at once.
+/* test_pipe.c: number of pieces of a message whose memory must be registered (pipe_policy.h), compared with
+ * the times of both protocols in a model of both sides: registering the whole message one side after the
+ * other, or pieces on both sides at the same time.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "lab/mechanisms/p2p/pipe_policy.h"
@@ -7,8 +8,10 @@
 #include "base/util.h"
 #include "test.h"
 
-/* The receiver registers piece by piece; the sender registers and writes each as soon as it may and has the processor. */
-static uint64_t in_pieces(uint64_t bytes, uint64_t piece, uint64_t base, uint64_t pin_ns, uint64_t move_ns)
+/* Time of the piecewise protocol: the receiver registers piece by piece; the sender registers and writes each
+ * piece as soon as it is announced and the sender's processor is free. */
+static uint64_t time_in_pieces(uint64_t bytes, uint64_t piece, uint64_t base, uint64_t pin_ns,
+                               uint64_t move_ns)
 {
     uint64_t receiver = 0, sender = 0, wire = 0;
     for (uint64_t at = 0; at < bytes; at += piece) {
@@ -20,7 +23,7 @@ static uint64_t in_pieces(uint64_t bytes, uint64_t piece, uint64_t base, uint64_
     return wire;
 }
 
-static uint64_t as_one(uint64_t bytes, uint64_t base, uint64_t pin_ns, uint64_t move_ns)
+static uint64_t time_as_one(uint64_t bytes, uint64_t base, uint64_t pin_ns, uint64_t move_ns)
 {
     return 2 * base + (2 * pin_ns + move_ns) * (bytes / 1024) / (PIPE_UNIT / 1024);
 }
@@ -36,7 +39,8 @@ static void never_slower(void)
                         continue;
                     EXPECT((bytes + piece - 1) / piece <= PIPE_PIECES);
                     EXPECT((piece & (piece - 1)) == 0);
-                    EXPECT(in_pieces(bytes, piece, base, pin, move) < as_one(bytes, base, pin, move));
+                    EXPECT(time_in_pieces(bytes, piece, base, pin, move) <
+                           time_as_one(bytes, base, pin, move));
                 }
 }
 
@@ -44,21 +48,22 @@ static void never_slower(void)
 static void worth_it(void)
 {
     static const struct {
-        uint64_t page_ns, percent; /* at most, of the time as one */
+        uint64_t page_ns, percent; /* upper limit in percent of the time as one registration */
     } rows[] = {{100, 85}, {250, 75}, {500, 70}, {1000, 65}, {2000, 60}};
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         const uint64_t pin = rows[i].page_ns * 16, move = 5300, bytes = 1 << 20;
         const uint64_t piece = pipe_piece_bytes(bytes, 1000, pin);
         const uint64_t percent =
-            piece ? in_pieces(bytes, piece, 1000, pin, move) * 100 / as_one(bytes, 1000, pin, move) : 100;
+            piece ? time_in_pieces(bytes, piece, 1000, pin, move) * 100 / time_as_one(bytes, 1000, pin, move)
+                  : 100;
         printf("%d ns a page: pieces of %d KiB, %d %% of the time as one\n", (int)rows[i].page_ns,
                (int)(piece / 1024), (int)percent);
         EXPECT(percent <= rows[i].percent);
     }
-    EXPECT_EQ(pipe_piece_bytes(1 << 20, 0, 0), 0);  /* not known */
-    EXPECT_EQ(pipe_piece_bytes(65536, 0, 5000), 0); /* no piece is that small */
+    EXPECT_EQ(pipe_piece_bytes(1 << 20, 0, 0), 0);  /* unknown costs */
+    EXPECT_EQ(pipe_piece_bytes(65536, 0, 5000), 0); /* pieces cannot be that small */
     EXPECT_EQ(pipe_piece_bytes(1 << 20, 0, 200), 0);
-    EXPECT_EQ(pipe_piece_bytes(1 << 20, 60000, 1000), 0); /* most of it is paid for each piece again */
+    EXPECT_EQ(pipe_piece_bytes(1 << 20, 60000, 1000), 0); /* most of the cost is fixed for each piece */
 }
 
 static void test_forced(void)

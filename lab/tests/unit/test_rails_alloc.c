@@ -12,7 +12,7 @@ static void basic_takes_turns(void)
     uint32_t set;
     alloc_open(&a, ALLOC_BASIC, 3, 1, 0);
     for (int i = 0; i < 7; i++) {
-        EXPECT_EQ(alloc_message(&a, 1 << 20, 0, &set), ALLOC_SEND); /* free or not */
+        EXPECT_EQ(alloc_message(&a, 1 << 20, 0, &set), ALLOC_SEND); /* whether rails are free or not */
         EXPECT_EQ(set, rail_bit((unsigned)i % 3));
     }
 }
@@ -26,7 +26,7 @@ static void local_takes_what_is_free(void)
     EXPECT_EQ(alloc_message(&a, 1, 0xa, &set), ALLOC_SEND);
     EXPECT_EQ(set, 2);
     EXPECT_EQ(alloc_message(&a, 1, 0xb, &set), ALLOC_SEND);
-    EXPECT_EQ(set, 8); /* just past the last one */
+    EXPECT_EQ(set, 8); /* the rail after the last one */
     EXPECT_EQ(alloc_message(&a, 1, 0xb, &set), ALLOC_SEND);
     EXPECT_EQ(set, 1);
     a.ratio = 1;
@@ -34,7 +34,8 @@ static void local_takes_what_is_free(void)
     EXPECT_EQ(set, 0xd);
 }
 
-/* Ratio 0 takes one, 1 takes all, and more never takes less. Over many messages every rail is taken as often. */
+/* Ratio 0 selects one rail, 1 all, and a larger ratio never fewer. Over many messages every rail is selected
+ * equally often. */
 static void the_ratio_limits_the_rails(void)
 {
     for (unsigned rails = 1; rails <= RAILS_MAX; rails++) {
@@ -113,8 +114,8 @@ static void requests_give_up(void)
     EXPECT_EQ(out.abort, 1);
 }
 
-/* The sender reports that its message is in memory: the receiver's rail is free, and then the sender's. A frame of another request
- * means nothing. */
+/* The sender reports that its message is in memory: the receiver's rail becomes free, then the sender's. A
+ * frame of another request has no effect. */
 static void done_frees_both_ends(void)
 {
     struct reserve a, b;
@@ -158,8 +159,7 @@ static void frames_come_back_as_they_went(void)
         }
 }
 
-/* Every single byte is checked: put any value into any place, and what is decoded encodes to the same bytes, or is refused
- * with a reason. */
+/* Any value in any byte: the decoded frame encodes to the same bytes, or decoding fails with a reason. */
 static void damaged_frames_are_refused(void)
 {
     struct frame f = {.kind = FRAME_RTS, .rail = 1, .priority = -3, .from = 4, .to = 9, .request = 77}, back;
@@ -183,7 +183,8 @@ static void damaged_frames_are_refused(void)
     EXPECT(refused > 256 * 8);
 }
 
-/* [Coll01 1]: r rails connect r choose r / 2 nodes, each with a rail to and from each other; six rails at least for 16 nodes. */
+/* [Coll01 1]: r rails connect r choose r / 2 nodes, each with a rail to and from each other; 16 nodes need at
+ * least six rails. */
 static void static_rails_connect_all(void)
 {
     EXPECT_EQ(alloc_static_nodes(2), 2);

@@ -1,10 +1,11 @@
-/* test_rails_reserve_all.c: every interleaving of a reservation among 3 nodes with 2 rails: no standstill, no circle that
- * goes on for ever under weak fairness, never two uses of one adapter, and nothing kept at the end.
+/* test_rails_reserve_all.c: every interleaving of reservations among 3 nodes with 2 rails: no standstill, no
+ * circle that continues for ever under weak fairness, never two uses of one adapter, and no reservation left
+ * at the end.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "rails_all.h"
 
-/* Whom each node sends to: a circle, and the other patterns of concurrent requests. */
+/* Destinations of each node: a circle, and the other patterns of concurrent requests. */
 static void three_nodes_two_rails(void)
 {
     static const uint8_t patterns[][NODES] = {{1, 2, 0}, {2, 2, 0}, {1, 0, 1}};
@@ -15,7 +16,7 @@ static void three_nodes_two_rails(void)
     }
 }
 
-/* All rails that are granted are taken: nothing is given back. */
+/* Every granted rail is used: none is given back. */
 static void full_striping(void)
 {
     EXPECT(!explore_all(

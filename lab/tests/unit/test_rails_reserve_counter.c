@@ -1,7 +1,8 @@
-/* test_rails_reserve_counter.c: what [Coll01] compares in algorithm 4 is the adapter's counter as it is now, while the
- * other side's RTS carries the counter as it was at the time of the request. Even with a strict tie-break three nodes can then refuse
- * each other for ever, whatever the counter's bound: an adapter that has won once compares as weaker
- * than the priority in its own RTS. reserve.c compares what its own RTS carries. This test is the evidence.
+/* test_rails_reserve_counter.c: algorithm 4 of [Coll01] compares the present value of the adapter's counter,
+ * while the other side's RTS carries the counter at the time of its request. Even with a strict tie-break
+ * three nodes can then refuse each other for ever, whatever the counter's bound: an adapter that has won once
+ * compares as weaker than the priority in its own RTS. reserve.c compares the priority in its own RTS. This
+ * test shows the need.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define RESERVE_COMPARED(n) ((n)->priority)

@@ -1,6 +1,6 @@
-/* test_rails_reserve_printed.c: the tie-break as [Coll01] prints it, local_node_id != remote_node_id, is found to be wrong:
- * three nodes that ask each other in a circle can refuse each other for ever. This shows that the search of
- * test_rails_reserve_all.c can fail.
+/* test_rails_reserve_printed.c: the tie-break as printed in [Coll01], local_node_id != remote_node_id, is
+ * found to be wrong: three nodes that request rails from each other in a circle can refuse each other for
+ * ever. This shows that the search of test_rails_reserve_all.c can fail.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define RESERVE_TIE(local, remote) ((local) != (remote))
