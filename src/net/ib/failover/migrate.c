@@ -56,6 +56,8 @@ void ib_migration_arm(struct ib_lane *lane)
                             .alt_pkey_index = r->device->pkey_index,
                             .alt_timeout = ib_lane_ack_timeout()};
     ib_device_fill_route(r->device, back ? &ep->address : &ep->alternate, &a.alt_ah_attr);
+    if (ib_lane_service_level(lane) != IB_SERVICE_LEVEL_DEFAULT)
+        a.alt_ah_attr.sl = (uint8_t)ib_lane_service_level(lane);
     lane->path.armed = ib->device.verbs.modify_qp(lane->qp, &a, IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE) == 0;
 }
 

@@ -19,6 +19,14 @@ static LABORATORY_INT(send_depth, "IB_SEND_DEPTH", 256, 32, 16384,
 static LABORATORY_INT(signal_every, "IB_SIGNAL_EVERY", 32, 1, 4096,
                       "Request a completion for every Nth send. Larger values save processor time and need a "
                       "deeper send queue.");
+static LABORATORY_INT(
+    control_service_level, "IB_CONTROL_SERVICE_LEVEL", -1, -1, 15,
+    "InfiniBand service level of control messages and small frames with FISHPLATE_IB_RECEIVE=shared, which "
+    "has a "
+    "queue pair of their own for them; -1: FISHPLATE_IB_SERVICE_LEVEL, as for all other traffic.");
+static COUNTER(control_lanes, "ib_control_lanes",
+               "Queue pairs whose control messages and small frames have a service level of their own "
+               "(FISHPLATE_LAB=IB_CONTROL_SERVICE_LEVEL).");
 static COUNTER(queue_pairs, "ib_queue_pairs",
                "RC queue pairs of connections that were created; those of XRC are counted by themselves.");
 
@@ -235,11 +243,20 @@ int ib_lane_create(struct ib_lane *lane)
     return rc;
 }
 
+int ib_lane_service_level(const struct ib_lane *lane)
+{
+    return lane == &lane->endpoint->lanes[0] && lane->endpoint->ib->lanes > 1
+               ? (int)control_service_level.value
+               : IB_SERVICE_LEVEL_DEFAULT;
+}
+
 int ib_lane_connect(struct ib_lane *lane, const struct ib_address *to, uint32_t qpn, uint32_t psn,
                     uint32_t rd_atomic)
 {
     const struct ib_device *d = lane->rail->device;
-    int rc = ib_qp_connect(d, lane->qp, lane->psn, to, qpn, psn, rd_atomic);
+    const int level = ib_lane_service_level(lane);
+    int rc = ib_qp_connect(d, lane->qp, lane->psn, to, qpn, psn, rd_atomic, level);
+    counter_add(&control_lanes, rc == 0 && level != IB_SERVICE_LEVEL_DEFAULT);
     return rc == 0 ? 0
                    : err_set(MPI_ERR_OTHER, "%s cannot connect to rank %u (LID %u): %s", d->name,
                              lane->endpoint->peer->rank, to->lid, err_reason(rc > 0 ? rc : errno));

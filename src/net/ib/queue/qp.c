@@ -29,7 +29,7 @@ int ib_qp_init(const struct ib_device *d, struct ibv_qp *qp)
 }
 
 int ib_qp_connect(const struct ib_device *d, struct ibv_qp *qp, uint32_t my_psn, const struct ib_address *to,
-                  uint32_t qpn, uint32_t psn, uint32_t rd_atomic)
+                  uint32_t qpn, uint32_t psn, uint32_t rd_atomic, int service_level)
 {
     const struct verbs *v = &d->verbs;
     struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTR,
@@ -39,6 +39,8 @@ int ib_qp_connect(const struct ib_device *d, struct ibv_qp *qp, uint32_t my_psn,
                             .max_dest_rd_atomic = (uint8_t)MIN(d->attr.max_qp_rd_atom, 16),
                             .min_rnr_timer = RNR_TIMER};
     ib_device_fill_route(d, to, &a.ah_attr);
+    if (service_level != IB_SERVICE_LEVEL_DEFAULT)
+        a.ah_attr.sl = (uint8_t)service_level;
     const int receives =
         qp->qp_type == IBV_QPT_XRC_SEND ? 0 : IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
     int rc = v->modify_qp(

@@ -80,11 +80,13 @@ struct ib_lane {
 int ib_lane_probe_device(struct ib *ib); /* how much can be inline, and in which order bytes arrive */
 uint8_t ib_lane_ack_timeout(void);
 void ib_lane_use_primary(struct ib_lane *lane); /* on the primary rail of its connection */
-/* qp.c: 0 or an errno. */
+/* qp.c: 0 or an errno. service_level: 0 to 15, or IB_SERVICE_LEVEL_DEFAULT: FISHPLATE_IB_SERVICE_LEVEL. */
+enum { IB_SERVICE_LEVEL_DEFAULT = -1 };
 int ib_qp_init(const struct ib_device *d, struct ibv_qp *qp);
 int ib_qp_connect(const struct ib_device *d, struct ibv_qp *qp, uint32_t my_psn, const struct ib_address *to,
-                  uint32_t qpn, uint32_t psn, uint32_t rd_atomic);
+                  uint32_t qpn, uint32_t psn, uint32_t rd_atomic, int service_level);
 int ib_lane_create(struct ib_lane *lane);
+int ib_lane_service_level(const struct ib_lane *lane); /* as ib_qp_connect */
 int ib_lane_connect(struct ib_lane *lane, const struct ib_address *to, uint32_t qpn, uint32_t psn,
                     uint32_t rd_atomic);
 void ib_lane_destroy(struct ib_lane *lane);

@@ -41,8 +41,10 @@ static bool self_connect(const struct ib *ib, const struct ib_self *o)
 {
     const struct ib_device *d = &ib->device;
     const uint32_t rd_atomic = (uint32_t)MIN(d->attr.max_qp_rd_atom, 16);
-    return ib_qp_connect(d, o->from, 0, &d->address, o->to->qp_num, 0, rd_atomic) == 0 &&
-           ib_qp_connect(d, o->to, 0, &d->address, o->from->qp_num, 0, rd_atomic) == 0;
+    return ib_qp_connect(d, o->from, 0, &d->address, o->to->qp_num, 0, rd_atomic, IB_SERVICE_LEVEL_DEFAULT) ==
+               0 &&
+           ib_qp_connect(d, o->to, 0, &d->address, o->from->qp_num, 0, rd_atomic, IB_SERVICE_LEVEL_DEFAULT) ==
+               0;
 }
 
 void ib_self_close(struct ib *ib)

@@ -189,8 +189,8 @@ static struct ibv_qp *target_create(const struct ib *ib, const struct ib_device 
         .qp_type = IBV_QPT_XRC_RECV, .comp_mask = IBV_QP_INIT_ATTR_XRCD, .xrcd = ib->xrc->domain};
     errno = EOPNOTSUPP;
     struct ibv_qp *qp = v ? v->create_qp_ex(d->context, &a) : NULL;
-    if (qp && (ib_qp_init(d, qp) != 0 ||
-               ib_qp_connect(d, qp, 0, &h->address, h->xrc.qpn, h->xrc.psn, h->rd_atomic) != 0)) {
+    if (qp && (ib_qp_init(d, qp) != 0 || ib_qp_connect(d, qp, 0, &h->address, h->xrc.qpn, h->xrc.psn,
+                                                       h->rd_atomic, IB_SERVICE_LEVEL_DEFAULT) != 0)) {
         ib->device.verbs.destroy_qp(qp);
         qp = NULL;
     }
@@ -415,7 +415,8 @@ bool ib_xrc_connect(struct ib_endpoint *ep, const struct ib_hello *h, int *rc)
     if (h->xrc.target == 0)
         *rc = err_set(MPI_ERR_OTHER, "it has no target for this process");
     if (i->target == 0 && !i->failed && *rc == 0) {
-        const int why = ib_qp_connect(d, i->qp, i->psn, &h->address, h->xrc.target, 0, h->rd_atomic);
+        const int why = ib_qp_connect(d, i->qp, i->psn, &h->address, h->xrc.target, 0, h->rd_atomic,
+                                      IB_SERVICE_LEVEL_DEFAULT);
         if (why != 0)
             *rc = err_set(MPI_ERR_OTHER, "%s cannot connect to rank %u (LID %u): %s", d->name, ep->peer->rank,
                           h->address.lid, err_reason(why > 0 ? why : errno));
