@@ -20,7 +20,8 @@ struct adi_cell {
 };
 
 struct adi_grid;
-/* One line of a cell's points. `first` and `stride` are in points; point i of the line is the (global + i)-th of the mesh. */
+/* One line of a cell's points. `first` and `stride` are in points; point i of the line is the (global + i)-th
+ * of the mesh. */
 struct adi_line {
     const struct adi_cell *cell;
     size_t first, stride;

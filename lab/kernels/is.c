@@ -191,7 +191,7 @@ static void is_share_probes(struct sort *s, int32_t *probes)
 
 /* Verifies after the last iteration that the ranges hold all keys and no key of another range; the counts are
  * then the sorted order. */
-static bool is_sorted(struct sort *s)
+static bool is_ranges_are_complete(struct sort *s)
 {
     int64_t received_count = s->received_count, all = 0;
     for (int64_t i = 0; i < s->received_count; i++)
@@ -227,7 +227,7 @@ static void run_is(struct kernel_run *run, struct kernel_result *out)
     }
     kernel_stop(run, started, out);
     MPI_Allreduce(&right, &all_right, 1, MPI_INT, MPI_SUM, run->comm);
-    bool there = is_sorted(&s);
+    bool there = is_ranges_are_complete(&s);
     out->verified = there && all_right == ITERATIONS * PROBES;
     out->amount = (double)s.total * ITERATIONS * 1e-6;
     free(s.keys);

@@ -1,5 +1,6 @@
-/* kernels.h: `fishplate-lab kernels`: the kernels of the NAS parallel benchmarks, written from their specification
- * [NPB94], in plain MPI like the rest of bench/. Each verifies its result against the published values.
+/* kernels.h: `fishplate-lab kernels`: the kernels of the NAS parallel benchmarks, written from their
+ * specification [NPB94], in plain MPI like the rest of bench/. Each verifies its result against the published
+ * values.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAB_KERNELS_H

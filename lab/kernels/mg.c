@@ -1,5 +1,6 @@
-/* mg.c: multigrid: four or twenty V-cycles for the Poisson equation on a periodic cube, with twenty point charges
- * [NPB94]. Faces of all sizes, from 512 KiB to a few bytes, to six neighbours; the coarse levels are all latency.
+/* mg.c: multigrid: four or twenty V-cycles for the Poisson equation on a periodic cube, with twenty point
+ * charges [NPB94]. Faces of all sizes, from 512 KiB to a few bytes, to six neighbours; the coarse levels are
+ * all latency.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>

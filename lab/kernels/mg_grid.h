@@ -1,4 +1,5 @@
-/* mg_grid.h: the grids of the multigrid kernel: one rank's block of each, with a layer of its neighbours' points around it.
+/* mg_grid.h: the grids of the multigrid kernel: one rank's block of each, with a layer of its neighbours'
+ * points around it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAB_KERNELS_MG_GRID_H
@@ -13,6 +14,7 @@ struct mg_ranks {
     struct kernel_run *run;
     int count[3], at[3];    /* ranks in each dimension, position of this rank */
     int lower[3], upper[3]; /* neighbouring ranks, periodic */
+    int capacity;           /* doubles of each buffer */
     double *out[2], *in[2]; /* faces in flight */
 };
 

@@ -8,9 +8,11 @@
 
 static const char counted[] =
     "Rank 0 of class B on 8 nodes (SP and BT on 4), messages sent and received and collective calls, as the "
-    "paper "
-    "counts. MG keeps "
-    "its coarse levels whole on every rank, so it has fewer messages.";
+    "paper counts. MG: 21 cycles with 23 exchanges of 6 faces and 4 exchanges before them are the paper's "
+    "2922 "
+    "receives, each counted with the 270400 bytes of its buffer; this kernel needs one exchange less before "
+    "the "
+    "cycles. 126 of its messages have exactly 2048 bytes, which the paper counts below 2K.";
 
 const struct entry entries_programs[] = {
     {"liu-t9.1",
@@ -48,9 +50,9 @@ const struct entry entries_programs[] = {
      {{CHECK_NUMBER, "IS", "> 1 MiB", 11, 0, 1.02},
       {CHECK_NUMBER, "CG", "< 2 KiB", 16113, 0, 1.02},
       {CHECK_NUMBER, "CG", "16 KiB to 1 MiB", 11856, 0, 1.02},
-      {CHECK_NUMBER, "MG", "< 2 KiB", 1607, 0, 1.5},
-      {CHECK_NUMBER, "MG", "2 to 16 KiB", 630, 0, 1.5},
-      {CHECK_NUMBER, "MG", "16 KiB to 1 MiB", 3702, 0, 1.5},
+      {CHECK_NUMBER, "MG", "< 2 KiB", 1607, 0, 1.25},
+      {CHECK_NUMBER, "MG", "2 to 16 KiB", 630, 0, 1.25},
+      {CHECK_NUMBER, "MG", "16 KiB to 1 MiB", 3702, 0, 1.02},
       {CHECK_NUMBER, "LU", "< 2 KiB", 100021, 0, 1.02},
       {CHECK_NUMBER, "LU", "16 KiB to 1 MiB", 1008, 0, 1.02},
       {CHECK_NUMBER, "FT", "> 1 MiB", 22, 0, 1.1},
@@ -114,8 +116,8 @@ const struct entry entries_programs[] = {
      0,
      {{CHECK_NUMBER, "CG", "Irecv: calls", 13984, 0, 1.02},
       {CHECK_NUMBER, "CG", "Irecv: mean", 63591, 0, 1.02},
-      {CHECK_NUMBER, "MG", "Irecv: calls", 2922, 0, 1.5},
-      {CHECK_NUMBER, "MG", "Irecv: mean", 270400, 0, 1.5},
+      {CHECK_NUMBER, "MG", "Irecv: calls", 2922, 0, 1.02},
+      {CHECK_NUMBER, "MG", "Irecv: mean", 270400, 0, 1.02},
       {CHECK_NUMBER, "LU", "Irecv: calls", 508, 0, 1.02},
       {CHECK_NUMBER, "LU", "Irecv: mean", 311692, 0, 1.02},
       {CHECK_NUMBER, "SP", "Isend: calls", 4818, 0, 1.02},

@@ -21,7 +21,7 @@ done
 # Three ranks cannot divide a problem of powers of two; the program prints this.
 kernels 3 is cg
 expect_line "$scratch/table" '^is +S .* verified$'
-expect_line "$scratch/err" 'cg of class S cannot use 3 ranks; it takes powers of two\.$'
+expect_line "$scratch/err" 'cg of class S cannot use 3 ranks; it accepts powers of two\.$'
 # CG on a grid that is not square, MG with levels that every rank has whole.
 kernels 8 is cg mg ft --json
 expect_json "$scratch/table"
@@ -41,7 +41,7 @@ kernels 9 bt sp
 expect_line "$scratch/table" '^bt +S .* verified$'
 expect_line "$scratch/table" '^sp +S .* verified$'
 kernels 3 bt sweep vis
-expect_line "$scratch/err" 'bt of class S cannot use 3 ranks; it takes square numbers'
+expect_line "$scratch/err" 'bt of class S cannot use 3 ranks; it accepts square numbers'
 expect_line "$scratch/table" '^sweep +S .* verified$'
 expect_line "$scratch/table" '^vis +S .* verified$'
 # Class W: a processor that checks every access would need a minute for it.
