@@ -1,6 +1,6 @@
-/* reservation.c: FISHPLATE_LAB=IB_STRIPE=basic, local, dynamic, hybrid or static: rails that are reserved for one transfer at a time, for
- * adapters that cannot send and receive at full speed at once [Coll01]. A process stands for a node of the paper; a put and a get
- * reserve alike.
+/* reservation.c: FISHPLATE_LAB=IB_STRIPE=basic, local, dynamic, hybrid or static: rails that are reserved for
+ * one transfer at a time, for adapters that cannot send and receive at full speed at the same time [Coll01].
+ * A put and a get reserve alike.
  *
  *     sender                                    receiver
  *       RTS on each of its free rails  ------->  grants those of its own that are free
@@ -9,11 +9,14 @@
  *       DONE on each of them  ---------------->  they are free
  *       they are free  <--------------------  ACK
  *
- * An RDMA write does not notify the receiver, so the sender sends DONE when the write has completed. Requests are answered
- * when the peer makes an MPI call. A peer that computes must not hold up a transfer that needs no help of it: after PATIENCE
- * the transfer goes without a reservation, over one rail.
+ * The state of a port is in memory that all ranks of the node share, so a rail that one rank has reserved is
+ * busy for the others too. The sender and the receiver of a frame are ranks: those that act for the two ports.
  *
- * One request of a process is under way at a time. The transfers behind it wait in the queues of their peers.
+ * An RDMA write does not notify the receiver, so the sender sends DONE when the write has completed. Requests
+ * are answered when the peer makes an MPI call. A transfer to a peer that computes must not wait for it:
+ * after ANSWER_TIMEOUT_NS the transfer is sent over one rail without a reservation.
+ *
+ * A process has one request at a time. Later transfers wait in the queues of their peers.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 
@@ -24,11 +27,13 @@
 #include "base/counter.h"
 #include "base/log.h"
 #include "base/tunable.h"
+#include "boot/boot.h"
 #include "lab/mechanisms/rails/allotments.h"
 #include "lab/mechanisms/rails/request.h"
 #include "lab/mechanisms/rails/reserve.h"
 #include "net/ib/channel/channel.h"
 #include "net/ib/connection/connection.h"
+#include "net/lock.h"
 
 static COUNTER(frames, "ib_reserve_frames", "Control messages of reservations of rails that were sent.");
 static COUNTER(granted, "ib_reserve_granted", "Large transfers whose rails were reserved at both ends.");
@@ -44,44 +49,115 @@ static COUNTER(waits, "ib_rail_waits", "Attempts to start a large transfer that 
 static COUNTER(receive_waits, "ib_rail_receive_waits",
                "Attempts (of ib_rail_waits) that found a rail busy only with transfers of peers.");
 
-#define PRIORITY_BOUND 64
-#define PATIENCE       (20 * 1000 * 1000ull) /* ns */
+#define PRIORITY_BOUND    64
+#define ANSWER_TIMEOUT_NS (20 * 1000 * 1000ull)
 
 static LABORATORY_INT(
     ratio, "IB_STRIPE_RATIO", 100, 0, 100,
     "Striping ratio of [Coll01] in percent, for FISHPLATE_LAB=IB_STRIPE=local, dynamic, hybrid "
     "and static: 0 one of the rails that are available, 100 all.");
 
+enum { PORTS_MAX = 64 };
+
+/* One port of the node. Memory of zeros is a free port. */
+struct port_state {
+    struct reserve reserve;
+    uint32_t transfers; /* in progress, of all ranks of the node */
+    uint32_t peers;     /* peers with transfers on the port, as far as reported; local only */
+};
+
+/* Shared by the ranks of a node. */
+struct node_ports {
+    struct shlock lock;
+    uint32_t last_number; /* of the last request of the node */
+    uint64_t reported_ns; /* time of the last report of a peer about its transfers */
+    struct port_state port[PORTS_MAX];
+};
+
 struct reservation {
     struct alloc alloc;
     struct request request;
-    struct reserve rail[IB_RAILS_MAX];
-    uint32_t under_way[IB_RAILS_MAX]; /* transfers of this process on the rail */
-    uint32_t peers[IB_RAILS_MAX];     /* peers with transfers on the rail, as far as known; local only */
-    uint64_t peers_since;             /* the last time that it became known, in ns */
-    struct ib_endpoint
-        *asking;    /* whose transfer has requested rails, or was granted rails and has not begun; or NULL */
-    uint32_t given; /* rails that it was granted */
-    bool alone;     /* its peer did not answer: it goes without */
+    struct node_ports *node;
+    bool own_node;              /* no other rank shares `node`, which is freed at the end */
+    uint8_t port[IB_RAILS_MAX]; /* index in node->port of each rail's port */
+    /* Endpoint whose transfer has requested rails, or was granted rails and has not begun; or NULL */
+    struct ib_endpoint *requester;
+    uint32_t granted;      /* rails that the requester was granted */
+    bool unreserved;       /* the peer did not answer in time: the transfer needs no grant */
     uint64_t requested_ns; /* time of the request */
-    uint32_t number;       /* of the last request */
+    uint32_t number;       /* of the last request of this process */
 };
 
-/* Frames that wait for a message to the peer. */
-#define RESERVE_WAIT 64
+#define QUEUED_FRAMES_MAX 64
 struct peer_reservation {
-    uint32_t count;
-    struct frame frame[RESERVE_WAIT];
+    uint32_t count; /* frames that wait for a message to the peer */
+    struct frame frame[QUEUED_FRAMES_MAX];
     uint32_t transfers[RAILS_MAX]; /* of this process with the peer, by rail; local only */
     uint32_t peer_uses;            /* rails that carry transfers of the peer with this process */
-    bool in_use_changed;           /* the peer has not been notified yet */
+    bool in_use_changed;           /* the peer has not been notified of `transfers` yet */
 };
 
 _Static_assert(IB_RESERVE_FRAME_BYTES == FRAME_BYTES, "a message carries whole frames");
 
-static struct reservation *state_of(const struct ib *ib)
+static struct reservation *reservation_get(const struct ib *ib)
 {
     return ib->allot_state;
+}
+
+/* Locks the ports of the node and returns the state of a rail's port, whose frames name this process and this
+ * rail. */
+static struct port_state *port_lock(struct ib *ib, unsigned rail)
+{
+    struct reservation *al = reservation_get(ib);
+    struct port_state *port = &al->node->port[al->port[rail]];
+    uint32_t dead;
+    net_lock(ib->base.net, &al->node->lock, "lock of the rails that ranks of the node reserve", &dead);
+    reserve_set_user(&port->reserve, ib->base.net->rank, rail, PRIORITY_BOUND);
+    return port;
+}
+
+static void port_unlock(struct ib *ib)
+{
+    shlock_release(&reservation_get(ib)->node->lock);
+}
+
+/* Notifies the other ranks of the node, which may wait for a rail. */
+static void reservation_wake_node(struct ib *ib)
+{
+    struct net *net = ib->base.net;
+    for (uint32_t i = 0; !reservation_get(ib)->own_node && i < net->boot->nlocal; i++)
+        if (net->boot->local_ranks[i] != net->rank)
+            net_wake_local_rank(net, net->boot->local_ranks[i]);
+}
+
+static int reservation_open_node(struct ib *ib, struct reservation *al)
+{
+    struct net *net = ib->base.net;
+    uint64_t offset;
+    al->own_node = net->boot->nlocal == 1 || !net->area;
+    if (al->own_node)
+        al->node = calloc(1, sizeof(*al->node));
+    else if (net_area_get_common(net, sizeof(*al->node), &offset) == 0)
+        al->node = (struct node_ports *)(void *)(net->area + offset);
+    if (!al->node)
+        return err_set(MPI_ERR_NO_MEM, "out of memory for the reservation of rails");
+    for (uint32_t i = 0; i < ib->nrails; i++) {
+        const size_t port = (size_t)(ib->rails[i].device->used - ib->device.survey.ports);
+        if (port >= PORTS_MAX)
+            return err_set(MPI_ERR_OTHER, "FISHPLATE_LAB=IB_STRIPE: rails can be reserved on %d ports only",
+                           PORTS_MAX);
+        al->port[i] = (uint8_t)port;
+    }
+    return 0;
+}
+
+static void reservation_close(struct ib *ib)
+{
+    struct reservation *al = ib->allot_state;
+    if (al && al->own_node)
+        free(al->node);
+    free(al);
+    ib->allot_state = NULL;
 }
 
 static int reservation_open(struct ib *ib, enum alloc_policy policy)
@@ -89,6 +165,7 @@ static int reservation_open(struct ib *ib, enum alloc_policy policy)
     struct reservation *al = calloc(1, sizeof(*al));
     if (!al)
         return err_set(MPI_ERR_NO_MEM, "out of memory for %u rails", ib->nrails);
+    ib->allot_state = al;
     if (policy == ALLOC_STATIC && ib->base.net->size > alloc_static_nodes(ib->nrails)) {
         if (ib->base.net->rank == 0)
             log_warn("With %u rails FISHPLATE_LAB=IB_STRIPE=static connects at most %u processes [Coll01]; "
@@ -97,21 +174,15 @@ static int reservation_open(struct ib *ib, enum alloc_policy policy)
         policy = ALLOC_BASIC;
     }
     alloc_open(&al->alloc, policy, ib->nrails, (double)ratio.value / 100, 4 * ib->stripe_rules.smallest);
-    for (uint32_t i = 0; i < ib->nrails; i++)
-        reserve_open(&al->rail[i], ib->base.net->rank, i, PRIORITY_BOUND);
-    ib->allot_state = al;
-    return 0;
-}
-
-static void allot_close(struct ib *ib)
-{
-    free(ib->allot_state);
-    ib->allot_state = NULL;
+    const int rc = reservation_open_node(ib, al);
+    if (rc != 0)
+        reservation_close(ib);
+    return rc;
 }
 
 /* ---- frames out ---- */
 
-static struct peer_reservation *peer_reservation_of(struct ib_endpoint *ep)
+static struct peer_reservation *peer_reservation_get(struct ib_endpoint *ep)
 {
     struct ib_pairs *j = ep->pairs;
     if (!j->allot_peer)
@@ -121,21 +192,22 @@ static struct peer_reservation *peer_reservation_of(struct ib_endpoint *ep)
     return j->allot_peer;
 }
 
-static void frame_send(struct ib_endpoint *ep, const struct frame *f)
+static void reservation_send_frame(struct ib_endpoint *ep, const struct frame *f)
 {
-    struct peer_reservation *r = peer_reservation_of(ep);
-    if (r->count == RESERVE_WAIT)
+    struct peer_reservation *r = peer_reservation_get(ep);
+    if (r->count == QUEUED_FRAMES_MAX)
         ib_fatal(ep->ib, ep, "it requests rails faster than it receives the answers");
     r->frame[r->count++] = *f;
     counter_add(&frames, 1);
     ib_control_send(ep, IB_RESERVE);
 }
 
-/* Algorithm 1 takes rails that neither send nor receive. An RDMA write or read is invisible at its other end, so its process
- * reports which rails it uses there: the state, not the change, so any number of transfers is one message. */
-static void allot_count_transfer(struct ib_endpoint *ep, uint32_t set, int change)
+/* Algorithm 1 uses rails that neither send nor receive. An RDMA write or read is invisible at its other end,
+ * so the process that issues it reports the rails in use: their state, not a change, so that one message
+ * covers any number of transfers. */
+static void reservation_count_transfer(struct ib_endpoint *ep, uint32_t set, int change)
 {
-    struct peer_reservation *r = peer_reservation_of(ep);
+    struct peer_reservation *r = peer_reservation_get(ep);
     for (unsigned k = 0; k < ep->ib->nrails; k++)
         if (rail_set_contains(set, k)) {
             r->transfers[k] += (uint32_t)change;
@@ -147,17 +219,22 @@ static void allot_count_transfer(struct ib_endpoint *ep, uint32_t set, int chang
     ib_control_send(ep, IB_RESERVE);
 }
 
-static void allot_set_peer_uses(struct ib_endpoint *ep, uint32_t uses)
+static void reservation_set_peer_uses(struct ib_endpoint *ep, uint32_t uses)
 {
-    struct reservation *al = state_of(ep->ib);
-    struct peer_reservation *r = peer_reservation_of(ep);
-    for (unsigned k = 0; k < al->alloc.rails; k++)
-        al->peers[k] += (uint32_t)(rail_set_contains(uses, k) - rail_set_contains(r->peer_uses, k));
+    struct reservation *al = reservation_get(ep->ib);
+    struct peer_reservation *r = peer_reservation_get(ep);
+    for (unsigned k = 0; k < al->alloc.rails; k++) {
+        struct port_state *port = port_lock(ep->ib, k);
+        port->peers += (uint32_t)(rail_set_contains(uses, k) - rail_set_contains(r->peer_uses, k));
+        al->node->reported_ns = clock_ns();
+        port_unlock(ep->ib);
+    }
+    if (r->peer_uses & ~uses)
+        reservation_wake_node(ep->ib);
     r->peer_uses = uses;
-    al->peers_since = clock_ns();
 }
 
-static size_t allot_fill_message(struct ib_endpoint *ep, void *body)
+static size_t reservation_fill_message(struct ib_endpoint *ep, void *body)
 {
     struct ib_reserve_message *out = body;
     struct peer_reservation *r = ep->pairs ? ep->pairs->allot_peer : NULL;
@@ -177,7 +254,7 @@ static size_t allot_fill_message(struct ib_endpoint *ep, void *body)
     return sizeof(*out);
 }
 
-static bool allot_has_messages(const struct ib_endpoint *ep)
+static bool reservation_has_messages(const struct ib_endpoint *ep)
 {
     const struct peer_reservation *r = ep->pairs ? ep->pairs->allot_peer : NULL;
     return r && (r->count > 0 || r->in_use_changed);
@@ -186,80 +263,85 @@ static bool allot_has_messages(const struct ib_endpoint *ep)
 /* ---- a request ---- */
 
 /* Passes the output of a rail's state machine to its peer and to the request. */
-static void allot_act(struct ib *ib, unsigned rail, const struct reserve_out *out);
+static void reservation_apply_output(struct ib *ib, unsigned rail, const struct reserve_out *out);
 
-static void give_back(struct ib *ib, uint32_t rails, uint32_t number)
+static void reservation_abort_rails(struct ib *ib, uint32_t rails, uint32_t number)
 {
     for (unsigned k = 0; k < ib->nrails; k++)
         if (rail_set_contains(rails, k)) {
-            struct reserve_out out = reserve_local_abort(&state_of(ib)->rail[k], number);
-            allot_act(ib, k, &out);
+            struct reserve_out out = reserve_local_abort(&port_lock(ib, k)->reserve, number);
+            port_unlock(ib);
+            reservation_apply_output(ib, k, &out);
         }
 }
 
-static void allot_send_decision(struct ib *ib, const struct request_out *r, uint32_t number)
+static void reservation_apply_decision(struct ib *ib, const struct request_out *r, uint32_t number)
 {
-    struct reservation *al = state_of(ib);
+    struct reservation *al = reservation_get(ib);
     if (r->verdict != REQUEST_SEND && r->verdict != REQUEST_RETRY)
         return;
-    al->given = r->send;
+    al->granted = r->send;
     counter_add(r->verdict == REQUEST_SEND ? &granted : &refused, 1);
     if (r->verdict == REQUEST_RETRY)
-        al->asking = NULL; /* the next message sends a new request */
-    give_back(ib, r->abort, number);
+        al->requester = NULL; /* the next message sends a new request */
+    reservation_abort_rails(ib, r->abort, number);
 }
 
-static void allot_act(struct ib *ib, unsigned rail, const struct reserve_out *out)
+static void reservation_apply_output(struct ib *ib, unsigned rail, const struct reserve_out *out)
 {
-    struct reservation *al = state_of(ib);
+    struct reservation *al = reservation_get(ib);
     for (unsigned i = 0; i < out->frames; i++) {
         struct peer *peer;
         if (net_peer(ib->base.net, out->frame[i].to, &peer) == 0)
-            frame_send(peer->endpoint, &out->frame[i]);
+            reservation_send_frame(peer->endpoint, &out->frame[i]);
     }
     if (out->answer == RESERVE_NO_ANSWER)
         return;
     struct request_out r =
         request_answer(&al->request, &al->alloc, out->request, rail, out->answer == RESERVE_ANSWER_CTS);
-    allot_send_decision(ib, &r, out->request);
+    reservation_apply_decision(ib, &r, out->request);
 }
 
-static void allot_send_request(struct ib_endpoint *ep, uint32_t set)
+static void reservation_send_request(struct ib_endpoint *ep, uint32_t set)
 {
     struct ib *ib = ep->ib;
-    struct reservation *al = state_of(ib);
-    uint32_t number = ++al->number ? al->number : ++al->number;
-    al->asking = ep;
-    al->given = 0;
+    struct reservation *al = reservation_get(ib);
+    port_lock(ib, 0);
+    const uint32_t number = ++al->node->last_number ? al->node->last_number : ++al->node->last_number;
+    port_unlock(ib);
+    al->number = number;
+    al->requester = ep;
+    al->granted = 0;
     al->requested_ns = clock_ns();
     request_begin(&al->request, number, set);
     for (unsigned k = 0; k < ib->nrails; k++)
         if (rail_set_contains(set, k)) {
-            struct reserve_out out = reserve_local_rts(&al->rail[k], number, ep->peer->rank);
-            allot_act(ib, k, &out);
+            struct reserve_out out = reserve_local_rts(&port_lock(ib, k)->reserve, number, ep->peer->rank);
+            port_unlock(ib);
+            reservation_apply_output(ib, k, &out);
         }
 }
 
-static void check_time(struct ib_endpoint *ep)
+static void reservation_check_timeout(struct ib_endpoint *ep)
 {
-    struct reservation *al = state_of(ep->ib);
-    if (al->request.number == 0 || clock_ns() - al->requested_ns < PATIENCE)
+    struct reservation *al = reservation_get(ep->ib);
+    if (al->request.number == 0 || clock_ns() - al->requested_ns < ANSWER_TIMEOUT_NS)
         return;
     uint32_t number = al->request.number;
     struct request_out r = request_timeout(&al->request, &al->alloc);
     if (r.verdict == REQUEST_RETRY) {
         counter_add(&overdue, 1);
-        al->alone = true;
-        r.verdict = REQUEST_IGNORED; /* it stays the requester */
-        give_back(ep->ib, r.abort, number);
+        al->unreserved = true;
+        r.verdict = REQUEST_IGNORED; /* the endpoint remains the requester */
+        reservation_abort_rails(ep->ib, r.abort, number);
     }
-    allot_send_decision(ep->ib, &r, number);
+    reservation_apply_decision(ep->ib, &r, number);
 }
 
 /* ---- a transfer ---- */
 
-/* Whether both ends number the rails alike. */
-static bool allot_rails_match(const struct ib_endpoint *ep)
+/* Whether both ends use the same rail numbers. */
+static bool endpoint_rails_match(const struct ib_endpoint *ep)
 {
     const struct ib_pairs *j = ep->pairs;
     bool same = !ep->peer->card && j->count == ep->ib->nrails && j->peer_rails == ep->ib->nrails;
@@ -268,79 +350,87 @@ static bool allot_rails_match(const struct ib_endpoint *ep)
     return same;
 }
 
-static uint32_t free_rails(const struct reservation *al, uint32_t up)
+static uint32_t reservation_free_rails(struct ib *ib, uint32_t up)
 {
     uint32_t set = 0;
-    for (unsigned k = 0; k < al->alloc.rails; k++)
-        if (rail_set_contains(up, k) && al->under_way[k] == 0 && reserve_is_free(&al->rail[k]))
+    for (unsigned k = 0; k < ib->nrails; k++) {
+        const struct port_state *port = port_lock(ib, k);
+        if (rail_set_contains(up, k) && port->transfers == 0 && reserve_is_free(&port->reserve))
             set |= rail_bit(k);
+        port_unlock(ib);
+    }
     return set;
 }
 
-static int allot_wait(void)
+static int reservation_count_wait(void)
 {
     counter_add(&waits, 1);
     return ERR_AGAIN;
 }
 
-/* The rails that were granted to the request of `ep`. */
-static int allot_take_answer(struct ib_endpoint *ep, uint32_t up, uint32_t *set)
+/* Sets the rails that were granted to the request of `ep`; ERR_AGAIN: none yet. */
+static int reservation_use_grant(struct ib_endpoint *ep, uint32_t up, uint32_t *set)
 {
-    struct reservation *al = state_of(ep->ib);
-    check_time(ep);
-    if (al->asking != ep)
-        return allot_wait();
-    if (al->alone)
+    struct reservation *al = reservation_get(ep->ib);
+    reservation_check_timeout(ep);
+    if (al->requester != ep)
+        return reservation_count_wait();
+    if (al->unreserved)
         *set = rail_bit(rail_after(up, al->alloc.last));
     else
-        *set = al->given & up ? al->given & up : al->given ? up : 0;
+        *set = al->granted & up ? al->granted & up : al->granted ? up : 0;
     return *set ? 0 : ERR_AGAIN;
 }
 
-/* Those of `free` over which no peer transfers anything. A peer that computes may report the end of its transfer late, so its
- * report holds up nothing for longer than PATIENCE. */
-static uint32_t quiet_rails(const struct reservation *al, uint32_t free)
+/* The rails of `free` over which no peer transfers anything. A peer that computes may report the end of its
+ * transfer late, so rails are not withheld for longer than ANSWER_TIMEOUT_NS after the last report. */
+static uint32_t reservation_quiet_rails(struct ib *ib, uint32_t free)
 {
+    const struct reservation *al = reservation_get(ib);
     uint32_t set = free;
-    for (unsigned k = 0; k < al->alloc.rails; k++)
-        if (al->peers[k] > 0)
+    uint64_t reported = 0;
+    for (unsigned k = 0; k < ib->nrails; k++) {
+        if (port_lock(ib, k)->peers > 0)
             set &= ~rail_bit(k);
-    return set || clock_ns() - al->peers_since < PATIENCE ? set : free;
+        reported = al->node->reported_ns;
+        port_unlock(ib);
+    }
+    return set || clock_ns() - reported < ANSWER_TIMEOUT_NS ? set : free;
 }
 
-static void allot_cancel(struct ib_endpoint *ep)
+static void reservation_cancel(struct ib_endpoint *ep)
 {
-    struct reservation *al = state_of(ep->ib);
-    if (al->asking != ep)
+    struct reservation *al = reservation_get(ep->ib);
+    if (al->requester != ep)
         return;
     struct request_out r = request_timeout(&al->request, &al->alloc);
-    uint32_t rails = al->given | (r.verdict == REQUEST_IGNORED ? 0 : r.send | r.abort);
-    al->asking = NULL;
-    al->given = 0;
-    al->alone = false;
-    give_back(ep->ib, rails, al->number);
+    uint32_t rails = al->granted | (r.verdict == REQUEST_IGNORED ? 0 : r.send | r.abort);
+    al->requester = NULL;
+    al->granted = 0;
+    al->unreserved = false;
+    reservation_abort_rails(ep->ib, rails, al->number);
 }
 
-static int allot_choose(struct ib_endpoint *ep, uint64_t bytes, uint32_t *set)
+static int reservation_choose(struct ib_endpoint *ep, uint64_t bytes, uint32_t *set)
 {
-    struct reservation *al = state_of(ep->ib);
+    struct reservation *al = reservation_get(ep->ib);
     uint32_t up = ep->pairs->up;
     *set = up;
-    if (!allot_rails_match(ep)) { /* its primary rail may have changed since the request */
-        allot_cancel(ep);
+    if (!endpoint_rails_match(ep)) { /* the primary rail may have changed since the request */
+        reservation_cancel(ep);
         return 0;
     }
-    if (al->asking == ep)
-        return allot_take_answer(ep, up, set);
-    if (al->asking)
-        return allot_wait();
-    uint32_t free = free_rails(al, up);
+    if (al->requester == ep)
+        return reservation_use_grant(ep, up, set);
+    if (al->requester)
+        return reservation_count_wait();
+    uint32_t free = reservation_free_rails(ep->ib, up);
     if (al->alloc.policy == ALLOC_STATIC) {
         const uint32_t one_way = alloc_static_rails(al->alloc.rails, ep->ib->base.net->rank) &
                                  ~alloc_static_rails(al->alloc.rails, (uint32_t)ep->peer->rank);
-        free &= one_way & up ? one_way : up; /* they are down: any */
+        free &= one_way & up ? one_way : up; /* any rail if those of this direction are down */
     } else if (al->alloc.policy == ALLOC_LOCAL) {
-        const uint32_t quiet = quiet_rails(al, free);
+        const uint32_t quiet = reservation_quiet_rails(ep->ib, free);
         counter_add(&receive_waits, free && !quiet);
         free = quiet;
     }
@@ -349,114 +439,126 @@ static int allot_choose(struct ib_endpoint *ep, uint64_t bytes, uint32_t *set)
         *set = *set & up ? *set & up : rail_bit(rail_after(up, al->alloc.last));
         return 0;
     case ALLOC_RESERVE:
-        allot_send_request(ep, *set);
-        return al->asking == ep && al->given ? allot_take_answer(ep, up, set) : ERR_AGAIN;
+        reservation_send_request(ep, *set);
+        return al->requester == ep && al->granted ? reservation_use_grant(ep, up, set) : ERR_AGAIN;
     default:
-        return allot_wait();
+        return reservation_count_wait();
     }
 }
 
-static uint32_t allot_start(struct ib_endpoint *ep, uint32_t set)
+static uint32_t reservation_start(struct ib_endpoint *ep, uint32_t set)
 {
-    struct reservation *al = state_of(ep->ib);
+    struct reservation *al = reservation_get(ep->ib);
     uint32_t reserved = 0;
-    for (unsigned k = 0; k < al->alloc.rails; k++)
-        al->under_way[k] += rail_set_contains(set, k);
+    for (unsigned k = 0; k < al->alloc.rails; k++) {
+        port_lock(ep->ib, k)->transfers += rail_set_contains(set, k);
+        port_unlock(ep->ib);
+    }
     if (al->alloc.policy == ALLOC_LOCAL)
-        allot_count_transfer(ep, set, 1);
-    if (al->asking == ep) {
-        reserved = al->given;
-        al->asking = NULL;
-        al->given = 0;
-        al->alone = false;
+        reservation_count_transfer(ep, set, 1);
+    if (al->requester == ep) {
+        reserved = al->granted;
+        al->requester = NULL;
+        al->granted = 0;
+        al->unreserved = false;
     }
     return reserved;
 }
 
-static void allot_release(struct ib_endpoint *ep, uint32_t set, uint32_t reserved, uint64_t bytes)
+static void reservation_release(struct ib_endpoint *ep, uint32_t set, uint32_t reserved, uint64_t bytes)
 {
-    struct reservation *al = state_of(ep->ib);
+    struct reservation *al = reservation_get(ep->ib);
     (void)bytes;
     if (al->alloc.policy == ALLOC_LOCAL)
-        allot_count_transfer(ep, set, -1);
+        reservation_count_transfer(ep, set, -1);
     for (unsigned k = 0; k < al->alloc.rails; k++) {
-        al->under_way[k] -= rail_set_contains(set, k);
-        const struct reserve *n = &al->rail[k];
-        if (!rail_set_contains(reserved, k) || n->state != RESERVE_SENDING ||
-            n->requested_from != ep->peer->rank)
+        struct port_state *port = port_lock(ep->ib, k);
+        port->transfers -= rail_set_contains(set, k);
+        const struct reserve n = port->reserve;
+        port_unlock(ep->ib);
+        if (!rail_set_contains(reserved, k) || n.state != RESERVE_SENDING || n.requester != n.node ||
+            n.requested_from != ep->peer->rank)
             continue;
         struct frame done = {.kind = FRAME_DONE,
                              .rail = (uint8_t)k,
-                             .from = n->node,
-                             .to = n->requested_from,
-                             .request = n->request};
-        frame_send(ep, &done);
+                             .from = n.node,
+                             .to = n.requested_from,
+                             .request = n.request};
+        reservation_send_frame(ep, &done);
     }
+    reservation_wake_node(ep->ib);
 }
 
 /* ---- frames in ---- */
 
-static void allot_take_message(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
+static void reservation_receive_message(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
 {
     struct ib *ib = ep->ib;
     struct ib_reserve_message message;
     if (len != sizeof(*h) + sizeof(message))
         ib_fatal(ib, ep, "it sent reservations in a message of the wrong length");
     memcpy(&message, h + 1, sizeof(message));
-    if (state_of(ib)->alloc.policy == ALLOC_LOCAL)
-        allot_set_peer_uses(ep, message.in_use & rails_all(ib->nrails));
+    if (reservation_get(ib)->alloc.policy == ALLOC_LOCAL)
+        reservation_set_peer_uses(ep, message.in_use & rails_all(ib->nrails));
     for (uint32_t i = 0; i < MIN(message.count, IB_RESERVE_MOST); i++) {
         struct frame f;
         const char *wrong = frame_decode(message.frame[i], FRAME_BYTES, ib->nrails, ib->base.net->rank, &f);
         if (wrong || f.from != ep->peer->rank)
             ib_fatal(ib, ep, "it sent %s", wrong ? wrong : "a reservation frame of another node");
-        struct reserve_out out = reserve_frame(&state_of(ib)->rail[f.rail], &f);
-        if (out.answer != RESERVE_NO_ANSWER && out.request == state_of(ib)->request.number) {
+        struct reserve_out out = reserve_frame(&port_lock(ib, f.rail)->reserve, &f);
+        port_unlock(ib);
+        if (f.kind == FRAME_ACK || f.kind == FRAME_DONE || f.kind == FRAME_ABORT)
+            reservation_wake_node(ib);
+        if (out.answer != RESERVE_NO_ANSWER && out.request == reservation_get(ib)->request.number) {
             counter_add(&answers, 1);
-            counter_add(&answer_ns, clock_ns() - state_of(ib)->requested_ns);
+            counter_add(&answer_ns, clock_ns() - reservation_get(ib)->requested_ns);
         }
-        allot_act(ib, f.rail, &out);
+        reservation_apply_output(ib, f.rail, &out);
     }
 }
 
 /* ---- the end of a connection ---- */
 
-static bool allot_is_busy(const struct ib_endpoint *ep)
+static bool reservation_is_busy(const struct ib_endpoint *ep)
 {
-    const struct reservation *al = state_of(ep->ib);
-    bool busy = al->asking == ep || allot_has_messages(ep);
-    for (unsigned k = 0; !busy && k < al->alloc.rails; k++)
-        busy = !reserve_is_free(&al->rail[k]) &&
-               (al->rail[k].requested_from == ep->peer->rank || al->rail[k].granted_to == ep->peer->rank);
+    const struct reservation *al = reservation_get(ep->ib);
+    bool busy = al->requester == ep || reservation_has_messages(ep);
+    for (unsigned k = 0; !busy && k < al->alloc.rails; k++) {
+        busy = reserve_concerns(&port_lock(ep->ib, k)->reserve, ep->peer->rank);
+        port_unlock(ep->ib);
+    }
     return busy;
 }
 
-static void allot_close_peer(struct ib_endpoint *ep)
+static void reservation_close_peer(struct ib_endpoint *ep)
 {
     struct peer_reservation *r = ep->pairs->allot_peer;
     if (r)
-        allot_set_peer_uses(ep, 0);
+        reservation_set_peer_uses(ep, 0);
     free(r);
     ep->pairs->allot_peer = NULL;
 }
 
-static void allot_forget_peer(struct ib_endpoint *ep)
+static void reservation_forget_peer(struct ib_endpoint *ep)
 {
-    struct reservation *al = state_of(ep->ib);
-    if (al->asking == ep) {
-        al->asking = NULL;
-        al->given = 0;
-        al->alone = false;
-        request_timeout(&al->request, &al->alloc); /* nobody waits for the answers */
+    struct reservation *al = reservation_get(ep->ib);
+    if (al->requester == ep) {
+        al->requester = NULL;
+        al->granted = 0;
+        al->unreserved = false;
+        request_timeout(&al->request, &al->alloc); /* the answers are ignored */
     }
     if (ep->pairs && ep->pairs->allot_peer)
-        allot_set_peer_uses(ep, 0);
-    for (unsigned k = 0; k < al->alloc.rails; k++)
-        reserve_peer_gone(&al->rail[k], ep->peer->rank);
+        reservation_set_peer_uses(ep, 0);
+    for (unsigned k = 0; k < al->alloc.rails; k++) {
+        reserve_peer_gone(&port_lock(ep->ib, k)->reserve, ep->peer->rank);
+        port_unlock(ep->ib);
+    }
+    reservation_wake_node(ep->ib);
 }
 
 /* Granted rails stay reserved until the transfer can be posted. */
-static void allot_decline(struct ib_endpoint *ep, uint32_t set, uint64_t bytes)
+static void reservation_decline(struct ib_endpoint *ep, uint32_t set, uint64_t bytes)
 {
     (void)ep;
     (void)set;
@@ -464,26 +566,24 @@ static void allot_decline(struct ib_endpoint *ep, uint32_t set, uint64_t bytes)
 }
 
 static const struct ib_allotment reservation = {
-    .close = allot_close,
-    .choose = allot_choose,
-    .decline = allot_decline,
-    .start = allot_start,
-    .cancel = allot_cancel,
-    .release = allot_release,
-    .fill_message = allot_fill_message,
-    .take_message = allot_take_message,
-    .has_messages = allot_has_messages,
-    .is_busy = allot_is_busy,
-    .forget_peer = allot_forget_peer,
-    .close_peer = allot_close_peer,
+    .close = reservation_close,
+    .choose = reservation_choose,
+    .decline = reservation_decline,
+    .start = reservation_start,
+    .cancel = reservation_cancel,
+    .release = reservation_release,
+    .fill_message = reservation_fill_message,
+    .take_message = reservation_receive_message,
+    .has_messages = reservation_has_messages,
+    .is_busy = reservation_is_busy,
+    .forget_peer = reservation_forget_peer,
+    .close_peer = reservation_close_peer,
 };
 
 int ib_laboratory_allot_open(struct ib *ib, enum ib_allot_policy policy)
 {
-    if (policy < IB_ALLOT_BASIC) {
-        multiplex_open(ib, policy);
-        return 0;
-    }
+    if (policy < IB_ALLOT_BASIC)
+        return multiplex_open(ib, policy);
     int rc = reservation_open(ib, (enum alloc_policy)(policy - IB_ALLOT_BASIC + ALLOC_BASIC));
     if (rc == 0)
         ib->allot = &reservation;

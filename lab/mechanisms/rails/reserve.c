@@ -12,10 +12,17 @@
 #define RESERVE_COMPARED(n) ((n)->request_priority)
 #endif
 
+void reserve_set_user(struct reserve *n, uint32_t node, unsigned rail, unsigned bound)
+{
+    n->node = node;
+    n->rail = (uint8_t)rail;
+    n->bound = (int16_t)MIN(bound, FRAME_PRIORITY_MAX);
+}
+
 void reserve_open(struct reserve *n, uint32_t node, unsigned rail, unsigned bound)
 {
-    *n = (struct reserve){
-        .node = node, .rail = (uint8_t)rail, .bound = (int16_t)MIN(bound, FRAME_PRIORITY_MAX)};
+    *n = (struct reserve){0};
+    reserve_set_user(n, node, rail, bound);
 }
 
 static void reserve_add_frame(const struct reserve *n, struct reserve_out *out, enum frame_kind kind,
@@ -76,6 +83,7 @@ struct reserve_out reserve_local_rts(struct reserve *n, uint32_t request, uint32
     }
     n->state = RESERVE_RESERVED;
     n->request = request;
+    n->requester = n->node;
     n->requested_from = to;
     n->request_priority = n->priority;
     reserve_add_frame(n, &out, FRAME_RTS, to, request);
@@ -124,7 +132,7 @@ static bool reserve_local_wins(const struct reserve *n, const struct frame *f)
     if (n->given_up)
         return false;
     return RESERVE_COMPARED(n) > f->priority ||
-           (RESERVE_COMPARED(n) == f->priority && RESERVE_TIE(n->node, f->from));
+           (RESERVE_COMPARED(n) == f->priority && RESERVE_TIE(n->requester, f->from));
 }
 
 static void reserve_on_rts(struct reserve *n, const struct frame *f, struct reserve_out *out)
@@ -210,7 +218,7 @@ struct reserve_out reserve_peer_gone(struct reserve *n, uint32_t peer)
     struct reserve_out out = {0};
     if (reserve_is_receiving(n) && n->granted_to == peer)
         reserve_end_receiving(n);
-    if (n->request == 0 || n->requested_from != peer)
+    if (n->request == 0 || n->requester != n->node || n->requested_from != peer)
         return out;
     reserve_send(n, &out, RESERVE_ANSWER_NACK);
     n->state = n->state == RESERVE_RECEIVING_OUT ? RESERVE_RECEIVING : RESERVE_FREE;

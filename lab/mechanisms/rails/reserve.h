@@ -1,5 +1,6 @@
-/* reserve.h: the adapter's half of a reservation [Coll01 3.2]: one adapter is kept for one direction at a time. A pure
- * state machine, one for each adapter (a rail of a node): events in, frames out.
+/* reserve.h: the adapter's half of a reservation [Coll01 3.2]: one adapter is reserved for one direction at a
+ * time. A pure state machine, one for each adapter (a rail of a node), which the processes of the node share:
+ * events in, frames out.
  *
  *     sender's process    sender's adapter       receiver's adapter
  *     local RTS  ------>  RESERVED  --- RTS -->  FREE: RECEIVING
@@ -7,11 +8,11 @@
  *                         ... the message ...
  *                         FREE      <-- ACK ---  FREE              when the message is in memory
  *
- * Every RTS is answered at once, so nobody waits while he holds. What can go wrong is a circle of requests in which
- * all refuse and repeat their requests. Therefore an adapter that gets an RTS while its own is unanswered compares the two
- * (algorithm 4): the one with the larger priority wins, of equal ones that of the larger node number. The loser grants
- * (RECEIVING, with its own RTS still out) and will refuse to use its own grant. Winning makes the next request weaker,
- * losing stronger.
+ * Every RTS is answered at once, so no adapter waits while it is reserved. The remaining danger is a circle
+ * of requests in which all adapters refuse and repeat their requests. Therefore an adapter that receives an
+ * RTS while its own RTS is unanswered compares the two (algorithm 4): the larger priority wins, and of equal
+ * priorities the larger number of the requester. The loser grants (RECEIVING, with its own RTS still out) and
+ * will refuse to use its own grant. Winning makes the next request weaker, losing stronger.
  *
  * Table 1, with what we do otherwise (each node, RTS out = unanswered):
  *
@@ -26,16 +27,16 @@
  *     ABORT        -              -                FREE           RESERVED             -
  *     ACK          -              -                -              -                    FREE
  *
- * (1) The paper's process waits for answers "until a timeout expires"; what becomes of the adapter is not said. Here it
- *     stays as it is until the answer comes, and then uses no CTS. Meanwhile every other request wins against it.
- * (2) The printed tie-break, local_node_id != remote_node_id, is true at both ends: both refuse, for ever. It needs a
- * strict
- *     total order. And what is compared is the priority that our unanswered RTS carries, not the counter, which may have
- *     changed since: the order of requests under way must be the same for all who compare. With the counter three nodes
- *     can refuse each other for ever (tests/unit/net/test_rails_reserve_counter.c).
- * (3) An answer without a request. The paper takes a CTS that finds the adapter FREE for a grant, although nobody
- *     waits for it.
- *     A DONE of the sender is a local ACK (frame.h).
+ * (1) The paper's process waits for answers "until a timeout expires", but the paper does not define the
+ *     state of the adapter afterwards. Here the adapter keeps its state until the answer arrives, and then
+ *     uses no CTS. Until then every other request wins against it.
+ * (2) The printed tie-break, local_node_id != remote_node_id, is true at both ends: both refuse, for ever. A
+ *     strict total order is needed. The value compared is the priority in the unanswered RTS, not the
+ *     counter, which may have changed since: all adapters must agree on the order of the requests in flight.
+ *     With the counter three nodes can refuse each other for ever
+ *     (lab/tests/unit/test_rails_reserve_counter.c).
+ * (3) An answer without a request. In the paper a CTS that finds the adapter FREE is a grant, although no
+ *     process waits for it. A DONE of the sender is a local ACK (reserve_frame.h).
  * (4) Empty in the paper's table; its text (figure 2) states this.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -61,7 +62,8 @@ struct reserve {
     bool given_up;            /* the requester no longer needs the answer to the RTS */
     int16_t priority, bound;  /* within -bound..bound */
     int16_t request_priority; /* priority in the RTS that was sent */
-    uint32_t node;
+    uint32_t node;            /* process that the adapter acts for at present */
+    uint32_t requester;       /* process of `request` */
     /* request of this adapter: its number and the destination of its RTS; 0: none */
     uint32_t request, requested_from;
     uint32_t grant, granted_to; /* request that this adapter granted: its number and its node */
@@ -76,6 +78,9 @@ struct reserve_out {
 };
 
 void reserve_open(struct reserve *n, uint32_t node, unsigned rail, unsigned bound);
+/* Before each event of an adapter that several processes share: the process that calls, and its number of the
+ * rail. Zeroed memory is a free adapter. */
+void reserve_set_user(struct reserve *n, uint32_t node, unsigned rail, unsigned bound);
 
 /* Events. The number of a request is not 0 and differs between consecutive requests of a node. */
 struct reserve_out reserve_local_rts(struct reserve *n, uint32_t request, uint32_t to);
@@ -86,6 +91,15 @@ struct reserve_out reserve_frame(struct reserve *n, const struct frame *f);
 
 /* The peer, or the rail to the peer, is gone: releases what is reserved for the peer. */
 struct reserve_out reserve_peer_gone(struct reserve *n, uint32_t peer);
+
+/* Whether the adapter is reserved for a transfer with this peer, or a request of this process awaits its
+ * answer. */
+static inline bool reserve_concerns(const struct reserve *n, uint32_t peer)
+{
+    return n->state != RESERVE_FREE &&
+           ((n->request != 0 && n->requester == n->node && n->requested_from == peer) ||
+            (n->grant != 0 && n->granted_to == peer));
+}
 
 static inline bool reserve_is_free(const struct reserve *n)
 {

@@ -1,18 +1,19 @@
-/* reserve_frame.h: the control frames of a reservation [Coll01 3] as bytes. They travel between the two adapters of one rail, each
- * pair in order (a reliable connection keeps it).
+/* reserve_frame.h: the control frames of a reservation [Coll01 3] as bytes. They travel between the two
+ * adapters of a rail, in order for each pair of adapters, which a reliable connection guarantees.
  *
- *     RTS    may I send to you on this rail?              requester to destination
- *     CTS    yes: it is kept for you                      destination to requester
- *     NACK   no                                           destination to requester
- *     ABORT  I do not need it, or no more                 requester to destination
- *     ACK    your message is in memory: the rail is free  destination to requester
- *     DONE   it is, as far as I can see                   requester to destination
+ *     RTS    requests the rail                                requester to destination
+ *     CTS    the rail is reserved for the requester           destination to requester
+ *     NACK   the rail is busy                                 destination to requester
+ *     ABORT  the requester does not need the rail (any more)  requester to destination
+ *     ACK    the message is in memory: the rail is free       destination to requester
+ *     DONE   the requester's transfer has completed           requester to destination
  *
- * DONE is not in the paper, whose adapters see a message arrive. An RDMA write does not notify the destination: its sender
- * does, and DONE has the effect of a local ACK.
+ * DONE is not in the paper, whose adapters detect the arrival of a message. An RDMA write does not notify the
+ * destination, so its sender does, and DONE has the effect of a local ACK.
  *
- * All carry the number of the request that they are about, which the requester chose and the others repeat: an answer to a
- * request that was given up is never taken for an answer to the next one. The paper's table has no such number.
+ * Every frame carries the number of its request, which the requester selects and the destination repeats, so
+ * that an answer to an abandoned request is not mistaken for an answer to the next one. The paper's table has
+ * no such number.
  *
  *     byte  0     1     2     3     4..7   8..11  12..15   16..17    18..19
  *           'R'   kind  rail  0     from   to     request  priority  0           little endian

@@ -134,6 +134,40 @@ static void done_frees_both_ends(void)
     EXPECT(!reserve_frame(&a, &out.frame[0]).stray && reserve_is_free(&a));
 }
 
+/* Processes 1 and 5 share an adapter, whose memory was zeroed. What one has reserved is busy for the other,
+ * and the requester's number breaks ties, whichever process receives the RTS. */
+static void processes_share_an_adapter(void)
+{
+    struct reserve n = {0};
+    reserve_set_user(&n, 1, 0, 4);
+    struct reserve_out out = reserve_local_rts(&n, 7, 3);
+    EXPECT(out.frames == 1 && out.frame[0].kind == FRAME_RTS && out.frame[0].from == 1);
+
+    reserve_set_user(&n, 5, 0, 4);
+    EXPECT_EQ(reserve_local_rts(&n, 8, 3).answer, RESERVE_ANSWER_NACK);
+    EXPECT(reserve_local_abort(&n, 8).stray && !reserve_is_free(&n));
+    EXPECT(!reserve_concerns(&n, 3)); /* the request is process 1's */
+    reserve_peer_gone(&n, 3);
+    EXPECT_EQ(n.state, RESERVE_RESERVED);
+
+    const struct frame rts = {.kind = FRAME_RTS, .from = 3, .to = 5, .request = 9};
+    out = reserve_frame(&n, &rts);
+    EXPECT(out.frames == 1 && out.frame[0].kind == FRAME_CTS && out.frame[0].from == 5 &&
+           out.frame[0].to == 3);
+    EXPECT_EQ(n.state, RESERVE_RECEIVING_OUT);
+
+    reserve_set_user(&n, 1, 0, 4);
+    const struct frame nack = {.kind = FRAME_NACK, .from = 3, .to = 1, .request = 7};
+    out = reserve_frame(&n, &nack);
+    EXPECT(out.answer == RESERVE_ANSWER_NACK && out.request == 7 && n.state == RESERVE_RECEIVING);
+    EXPECT(reserve_concerns(&n, 3));
+    const struct frame done = {.kind = FRAME_DONE, .from = 3, .to = 5, .request = 9};
+    reserve_set_user(&n, 5, 0, 4);
+    out = reserve_frame(&n, &done);
+    EXPECT(out.frames == 1 && out.frame[0].kind == FRAME_ACK && out.frame[0].from == 5 &&
+           reserve_is_free(&n));
+}
+
 static bool rails_alloc_is_equal(const struct frame *a, const struct frame *b)
 {
     return a->kind == b->kind && a->rail == b->rail && a->priority == b->priority && a->from == b->from &&
@@ -205,6 +239,7 @@ static void static_rails_connect_all(void)
 int main(void)
 {
     TEST_RUN(done_frees_both_ends);
+    TEST_RUN(processes_share_an_adapter);
     TEST_RUN(basic_takes_turns);
     TEST_RUN(local_takes_what_is_free);
     TEST_RUN(the_ratio_limits_the_rails);
