@@ -94,7 +94,7 @@ static void coll_print_table(struct ib_driver *d, const char *title, struct ib_f
         ib_table_add_cell(t, "%.2f", last);
     }
     ib_table_add_remark(t, "%.2f times the time of one rail at the largest size.", last);
-    rails_print_used(t, f[1]);
+    rails_print_second_share(t, f[1]);
     ib_table_close(t);
 }
 
@@ -132,6 +132,66 @@ static void coll_print_tables(struct ib_driver *d)
         ib_figures_free(f[1]);
     }
 }
+
+/* One collective with its large messages striped, whole by stage, and whole over one rail for each
+ * process. */
+static void stages_print_table(struct ib_driver *d, int rails, const char *figure,
+                               struct ib_figures *const *f, long from, long to)
+{
+    static const char *const uses[] = {"striped", "a rail for each stage", "a rail for each process"};
+    char title[128];
+    snprintf(title, sizeof(title),
+             "%s, 4 nodes, two processes each, %d rails of %d MB/s together [Liu04 11.2]",
+             strcmp(figure, "bcast") == 0 ? "MPI_Bcast" : "MPI_Alltoall", rails, 500);
+    struct ib_table *t = ib_table_open(
+        d, title, "future work: stages of one collective operation on different rails may beat striping.");
+    ib_table_add_column(t, "bytes");
+    for (int i = 0; i < 3; i++)
+        ib_table_add_column(t, "%s, us", uses[i]);
+    ib_table_add_column(t, "fastest");
+    for (long bytes = from; bytes <= to; bytes *= 4) {
+        int best = 0;
+        ib_table_add_cell(t, "%ldK", bytes >> 10);
+        for (int i = 0; i < 3; i++) {
+            const double us = ib_find_figure(f[i], "%s.%ld", figure, bytes);
+            ib_table_add_number(t, us, 0);
+            best = us < ib_find_figure(f[best], "%s.%ld", figure, bytes) ? i : best;
+        }
+        ib_table_add_cell(t, "%s", uses[best]);
+    }
+    rails_print_second_share(t, f[1]);
+    ib_table_close(t);
+}
+
+static void stages_print_tables(struct ib_driver *d)
+{
+    static const char *const settings[] = {STRIPE_EVEN, "FISHPLATE_LAB=IB_STRIPE=stages", STRIPE_OFF};
+    const long from = 1 << 14, to = d->quick ? 1 << 16 : 1 << 20;
+    char args[64];
+    snprintf(args, sizeof(args), "from=%ld to=%ld", from, to);
+    for (int rails = 2; rails <= 4; rails += 2) {
+        struct ib_figures *f[3];
+        for (int i = 0; i < 3; i++) {
+            const struct ib_job job = {.topic = "coll",
+                                       .ranks = 8,
+                                       .nodes = 4,
+                                       .settings = settings[i],
+                                       .hcas = rails == 2 ? SLOW_TWO : "4x125MB/s"};
+            f[i] = ib_run_job(d, &job, "%s", args);
+        }
+        stages_print_table(d, rails, "bcast", f, from, to);
+        stages_print_table(d, rails, "alltoall", f, from, to);
+        for (int i = 0; i < 3; i++)
+            ib_figures_free(f[i]);
+    }
+}
+
+const struct ib_topic rails_stages = {
+    .name = "stages",
+    .doc = "collectives over two and four rails: striped, or whole messages by stage or process",
+    .rank = coll_run_rank,
+    .tables = stages_print_tables,
+};
 
 const struct ib_topic rails_coll = {
     .name = "coll",
@@ -193,7 +253,7 @@ static void kernels_print_table(struct ib_driver *d, int ranks, const char *titl
     ib_table_add_remark(
         t, "the time on the links is what a job takes longer than with links as fast as memory. Results "
            "verify.");
-    rails_print_used(t, f[1]);
+    rails_print_second_share(t, f[1]);
     ib_table_close(t);
     for (int i = 0; i < 3; i++)
         ib_figures_free(f[i]);

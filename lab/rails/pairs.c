@@ -49,7 +49,7 @@ static void pairs_compare(struct ib_driver *d, const struct kind *k, struct ib_f
                             k->wanted < 1 ? "most" : "least", k->wanted);
     else
         ib_table_add_remark(t, "%.2f times at the largest size.", last);
-    rails_print_used(t, f[1]);
+    rails_print_second_share(t, f[1]);
     ib_table_close(t);
 }
 

@@ -185,7 +185,7 @@ static void alloc_print_tables(struct ib_driver *d)
     ib_table_add_remark(
         t, "a frame takes half the time from a request for rails to its answer, the mean of all: "
            "fishplate-lab sim rails --control N");
-    rails_print_used(t, f[3]);
+    rails_print_second_share(t, f[3]);
     ib_table_close(t);
     for (int p = 0; p < POLICIES; p++)
         ib_figures_free(f[p]);

@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct ib_topic *const topics[] = {&rails_pairs,   &rails_smp,     &rails_coll,
-                                                &rails_kernels, &rails_unequal, &rails_shared,
-                                                &rails_loss,    &rails_whole,   &rails_alloc};
+static const struct ib_topic *const topics[] = {&rails_pairs,   &rails_smp,     &rails_coll,   &rails_stages,
+                                                &rails_kernels, &rails_unequal, &rails_shared, &rails_loss,
+                                                &rails_whole,   &rails_alloc};
 enum { NTOPICS = sizeof(topics) / sizeof(topics[0]) };
 
 static void print_usage(void);
@@ -52,7 +52,7 @@ double rails_second_share(const struct ib_figures *f)
     return first >= 0 && second > 0 ? 100 * second / (first + second) : 0;
 }
 
-void rails_print_used(struct ib_table *t, const struct ib_figures *two)
+void rails_print_second_share(struct ib_table *t, const struct ib_figures *two)
 {
     double share = rails_second_share(two);
     if (share > 0)

@@ -272,7 +272,7 @@ static void shared_print_tables(struct ib_driver *d)
     ib_table_add_remark(
         t, "the second program runs from %.1f to %.1f s; the aim: what is left meanwhile, back within 0.3 s.",
         from * slot, until * slot);
-    rails_print_used(t, f[1]);
+    rails_print_second_share(t, f[1]);
     ib_table_close(t);
     ib_draw_curves(d, &c);
     ib_figures_free(f[0]);
@@ -319,7 +319,7 @@ static void loss_print_tables(struct ib_driver *d)
         ib_table_add_remark(
             t, "the rail goes at %.1f s and comes back at %.1f s; every byte of every message was checked.",
             down * slot, up * slot);
-    rails_print_used(t, f);
+    rails_print_second_share(t, f);
     ib_table_close(t);
     stream_fill_curve(&c, f, "two rails, adaptive", slots);
     ib_draw_curves(d, &c);

@@ -71,7 +71,7 @@ static void unequal_print_table(struct ib_driver *d, const char *title, const ch
         ib_table_add_remark(t, "adaptive against weights of 4:1: %.2f times.",
                             a / ib_find_figure(f[WEIGHTED], "%s.%ld", figure, to));
     }
-    rails_print_used(t, f[ADAPTIVE]);
+    rails_print_second_share(t, f[ADAPTIVE]);
     ib_table_close(t);
 }
 

@@ -44,7 +44,7 @@ static int event_level(const struct event_queue *q, sim_time at)
     return differs ? (63 - __builtin_clzll(differs)) / EVENT_DIGIT : 0;
 }
 
-static bool event_place(struct event_queue *q, const struct event *e)
+static bool event_store(struct event_queue *q, const struct event *e)
 {
     int level = event_level(q, e->at);
     unsigned digit = (unsigned)(e->at >> (level * EVENT_DIGIT)) % EVENT_SLOTS;
@@ -67,7 +67,7 @@ static bool event_place(struct event_queue *q, const struct event *e)
 bool event_insert(struct event_queue *q, sim_time at, uint32_t kind, uint32_t what)
 {
     struct event e = {at < q->base ? q->base : at, kind, what};
-    if (!event_place(q, &e))
+    if (!event_store(q, &e))
         return false;
     q->count++;
     return true;
@@ -108,7 +108,7 @@ static void event_slot_open(struct event_queue *q, int level, unsigned digit)
         for (uint32_t i = c->begin; i < c->end; i++) {
             if (has_hints)
                 q->soon(q->ctx, &c->events[i], level == LEVEL_NEAR ? SOON_NEXT : SOON_FAR);
-            q->failed |= !event_place(q, &c->events[i]);
+            q->failed |= !event_store(q, &c->events[i]);
         }
         chunk_free(q, c);
         c = next;

@@ -13,6 +13,18 @@
 /* Picoseconds as whole numbers, so that rounding is the same on all machines. The range is 100 days. */
 typedef int64_t sim_time;
 #define SIM_NS INT64_C(1000)
+
+static inline sim_time sim_time_from_ns(double nanoseconds)
+{
+    return (sim_time)(nanoseconds * SIM_NS + 0.5);
+}
+
+/* A random number between 0 and 1, neither included. */
+static inline double sim_random_uniform(uint64_t *state)
+{
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return ((double)(*state >> 11) + 0.5) * 0x1p-53;
+}
 #define SIM_US INT64_C(1000000)
 
 struct event {

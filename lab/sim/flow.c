@@ -41,11 +41,6 @@ struct flow {
     struct flow_report report;
 };
 
-static sim_time flow_time_from_ns(double nanoseconds)
-{
-    return (sim_time)(nanoseconds * SIM_NS + 0.5);
-}
-
 static void flow_schedule_event(struct flow *f, sim_time at, uint32_t kind, uint32_t what)
 {
     if (!event_insert(&f->net.events, at, kind, what))
@@ -76,7 +71,7 @@ static sim_time flow_charge_time(struct flow *f, struct side *s, double nanoseco
 {
     if (s->busy_to < f->net.now)
         s->busy_to = f->net.now;
-    return s->busy_to += flow_time_from_ns(nanoseconds);
+    return s->busy_to += sim_time_from_ns(nanoseconds);
 }
 
 /* The processor prepares a frame, which is sent when the preparation is complete. */
@@ -125,7 +120,7 @@ static void flow_refuse(struct flow *f, struct side *s, uint32_t i)
         f->frames[s->last].next = i;
     s->last = i;
     if (!s->refusing)
-        flow_schedule_event(f, f->net.now + flow_time_from_ns(f->order->rnr_ns), EVENT_REPEAT,
+        flow_schedule_event(f, f->net.now + sim_time_from_ns(f->order->rnr_ns), EVENT_REPEAT,
                             f->frames[i].from);
     s->refusing = true;
 }

@@ -65,7 +65,7 @@ struct words {
     uint32_t from, to;
 };
 
-static bool words_read(const struct reader *r, const char *text, struct words *w)
+static bool words_parse(const struct reader *r, const char *text, struct words *w)
 {
     size_t len = strcspn(text, "[");
     const char *end = "";
@@ -97,7 +97,7 @@ static bool graph_add_switches(struct reader *r, const char *text)
     struct words w;
     char name[GRAPH_NAME_MAX];
     struct graph *g = r->g;
-    if (!words_read(r, text, &w))
+    if (!words_parse(r, text, &w))
         return false;
     for (uint32_t i = w.from; i <= w.to; i++) {
         words_format_name(&w, i, name);
@@ -116,7 +116,7 @@ static bool graph_list_switches(const struct reader *r, const char *text, uint32
     struct words w;
     char name[GRAPH_NAME_MAX];
     *count = 0;
-    if (!words_read(r, text, &w))
+    if (!words_parse(r, text, &w))
         return false;
     for (uint32_t i = w.from; i <= w.to; i++) {
         words_format_name(&w, i, name);

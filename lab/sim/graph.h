@@ -1,13 +1,13 @@
-/* graph.h: switches and cables as a text file describes them, for machines that are no regular fat tree. Lines, names with
- * ranges in brackets:
+/* graph.h: switches and cables of a topology that a text file describes, for machines that are no regular fat
+ * tree. Lines, in which names may have ranges in brackets:
  *
  *     switch leaf[0-17] spine[0-8]
  *     node 0-323 leaf[0-17]          # 18 nodes on each, in this order
  *     link leaf[0-17] spine[0-8] 2   # two cables between each of them
  *     link leaf0 leaf1 1 25          # one of 25 GB/s; others have the machine's link_rate
  *
- * Routes are static, by destination: always a shortest route; destinations are spread over the cables of such routes, as a
- * subnet manager deals out its LIDs.
+ * Routes are static, by destination, and always shortest; the destinations are distributed over the cables of
+ * the shortest routes, as a subnet manager distributes its LIDs.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_SIM_GRAPH_H

@@ -18,7 +18,7 @@ static uint32_t link_end_switch(const struct graph *g, uint32_t link)
     return link % 2 ? g->cable[link / 2].a : g->cable[link / 2].b;
 }
 
-static bool leaving_make(struct graph *g, struct leaving *l)
+static bool graph_list_leaving_links(struct graph *g, struct leaving *l)
 {
     uint32_t links = 2 * (g->cables - g->nodes), *at = calloc(g->switches, sizeof(*at));
     l->first = calloc(g->switches + 1u, sizeof(*l->first));
@@ -98,7 +98,7 @@ static bool graph_find_routes(struct graph *g, const struct leaving *l, const ui
 
 /* Parents are the first links of shortest routes to the root; switches without nodes below them are
  * omitted. */
-static void parents_find(struct graph *g, uint32_t root, bool *needed)
+static void graph_find_parents(struct graph *g, uint32_t root, bool *needed)
 {
     for (uint32_t s = 0; s < g->switches; s++)
         g->up[s] = s == root ? UINT32_MAX : g->next_links[g->first[(size_t)s * g->switches + root]];
@@ -110,7 +110,7 @@ static void parents_find(struct graph *g, uint32_t root, bool *needed)
         }
 }
 
-static bool multicast_make(struct graph *g, uint32_t root)
+static bool graph_make_multicast_tree(struct graph *g, uint32_t root)
 {
     bool *needed = calloc(g->switches, sizeof(*needed));
     g->up = malloc(g->switches * sizeof(*g->up));
@@ -120,7 +120,7 @@ static bool multicast_make(struct graph *g, uint32_t root)
         free(needed);
         return false;
     }
-    parents_find(g, root, needed);
+    graph_find_parents(g, root, needed);
     for (uint32_t s = 0; s < g->switches; s++)
         if (s != root && needed[s])
             g->down_first[link_end_switch(g, g->up[s]) + 2]++;
@@ -147,7 +147,7 @@ const char *graph_make_routes(struct graph *g)
     struct leaving l = {0};
     uint16_t *far = malloc((size_t)g->switches * g->switches * sizeof(*far)), best = FAR;
     uint32_t *queue = malloc(g->switches * sizeof(*queue)), root = 0;
-    const char *why = !far || !queue || !leaving_make(g, &l) ? memory : NULL;
+    const char *why = !far || !queue || !graph_list_leaving_links(g, &l) ? memory : NULL;
     for (uint32_t s = 0; !why && s < g->switches; s++) {
         uint16_t most = graph_routes_distances(g, &l, s, far + (size_t)s * g->switches, queue);
         if (most == FAR)
@@ -157,7 +157,7 @@ const char *graph_make_routes(struct graph *g)
             root = s;
         }
     }
-    if (!why && (!graph_find_routes(g, &l, far) || !multicast_make(g, root)))
+    if (!why && (!graph_find_routes(g, &l, far) || !graph_make_multicast_tree(g, root)))
         why = memory;
     free(far);
     free(queue);

@@ -22,6 +22,7 @@ struct rank {
     uint32_t open;    /* sends and receives that were started and are not complete */
     sim_time busy_to; /* end of the processor's present work */
     uint8_t rail;     /* rail of the last message that was not striped */
+    uint32_t stage;   /* number of fences passed */
     bool waits;       /* waits at a fence or at the end of the schedule */
     bool done;
 };
@@ -34,6 +35,7 @@ struct transfer {
     uint32_t key_order; /* number of the message among those from `from` to `to` */
     uint32_t next;
     uint32_t missing; /* stripes of the present stage that have not arrived */
+    uint8_t rail;     /* rail of all its messages, unless rails are used by JOB_RAILS_STRIPE */
 };
 
 enum { EVENT_RANK = EVENT_OTHER, EVENT_POST };
@@ -53,11 +55,6 @@ struct job {
     uint32_t core_ran[CORES_MAX];  /* the rank that used the core last, plus one; 0: none yet */
     bool failed;
 };
-
-static sim_time job_time_from_ns(double nanoseconds)
-{
-    return (sim_time)(nanoseconds * SIM_NS + 0.5);
-}
 
 static uint32_t job_node_of_rank(const struct job *j, uint32_t rank)
 {
@@ -105,18 +102,18 @@ static sim_time job_charge_time(struct job *j, uint32_t rank, double nanoseconds
     if (r->busy_to < j->net.now)
         r->busy_to = j->net.now;
     if (j->cores == 0 || nanoseconds <= 0)
-        return r->busy_to += job_time_from_ns(nanoseconds);
+        return r->busy_to += sim_time_from_ns(nanoseconds);
     for (uint32_t c = 0; c < j->cores; c++) {
         sim_time from = r->busy_to < j->core_free[c] ? j->core_free[c] : r->busy_to;
         if (j->core_ran[c] && j->core_ran[c] != rank + 1)
-            from += job_time_from_ns(j->order->machine->turn_ns);
+            from += sim_time_from_ns(j->order->machine->turn_ns);
         if (from < begin) {
             begin = from;
             best = c;
         }
     }
     j->core_ran[best] = rank + 1;
-    return j->core_free[best] = r->busy_to = begin + job_time_from_ns(nanoseconds);
+    return j->core_free[best] = r->busy_to = begin + sim_time_from_ns(nanoseconds);
 }
 
 /* A send or receive of the rank is complete; continues the rank if no other operation of its fence is
@@ -151,6 +148,14 @@ static uint8_t rank_next_rail(struct job *j, uint32_t rank)
     return r->rail = (uint8_t)rail_after(rails_all(j->net.rails), r->rail);
 }
 
+/* The rail of a rank's present stage, or of the rank. */
+static uint8_t rank_fixed_rail(const struct job *j, uint32_t rank)
+{
+    const uint32_t place =
+        j->order->rails == JOB_RAILS_STAGES ? j->ranks[rank].stage : rank % (uint32_t)j->order->per_node;
+    return (uint8_t)(place % j->net.rails);
+}
+
 static void on_post(struct job *j, uint32_t t)
 {
     struct transfer *x = &j->transfers[t];
@@ -158,11 +163,12 @@ static void on_post(struct job *j, uint32_t t)
     uint32_t from = back ? x->to : x->from, to = back ? x->from : x->to;
     struct stripe stripes[RAILS_MAX];
     unsigned count = 1;
-    if (x->stage == STAGE_DATA && job_node_of_rank(j, from) != job_node_of_rank(j, to))
+    const bool striped = j->order->rails == JOB_RAILS_STRIPE;
+    if (striped && x->stage == STAGE_DATA && job_node_of_rank(j, from) != job_node_of_rank(j, to))
         count = job_split(j, x->bytes, stripes);
     else
-        stripes[0] =
-            (struct stripe){.bytes = small ? CONTROL_BYTES : x->bytes, .rail = rank_next_rail(j, from)};
+        stripes[0] = (struct stripe){.bytes = small ? CONTROL_BYTES : x->bytes,
+                                     .rail = striped ? rank_next_rail(j, from) : x->rail};
     x->missing = count;
     for (unsigned i = 0; i < count; i++)
         network_send_on(&j->net, stripes[i].rail, job_node_of_rank(j, from), job_node_of_rank(j, to),
@@ -178,7 +184,9 @@ static void rank_start_send(struct job *j, uint32_t rank, const struct step *s)
         return;
     uint64_t bytes = s->buf[0] == BUF_NONE ? 0 : (uint64_t)((double)s->count * j->item_bytes);
     uint32_t order = pairs_count(&j->sent, rank, (uint32_t)s->peer);
-    j->transfers[t] = (struct transfer){rank, (uint32_t)s->peer, bytes, STAGE_EAGER, order, NONE, 0};
+    j->transfers[t] = (struct transfer){
+        .from = rank, .to = (uint32_t)s->peer, .bytes = bytes, .key_order = order, .next = NONE};
+    j->transfers[t].rail = rank_fixed_rail(j, rank);
     if ((double)bytes > j->net.machine.eager_bytes)
         j->transfers[t].stage = STAGE_REQUEST;
     else
@@ -189,7 +197,7 @@ static void rank_start_send(struct job *j, uint32_t rank, const struct step *s)
 }
 
 /* Continues a message that has matched its receive. */
-static void job_matched(struct job *j, uint32_t t)
+static void job_continue_matched(struct job *j, uint32_t t)
 {
     struct transfer *x = &j->transfers[t];
     if (x->stage == STAGE_REQUEST) {
@@ -207,7 +215,7 @@ static void rank_start_receive(struct job *j, uint32_t rank, const struct step *
     uint32_t order = pairs_count(&j->received, (uint32_t)s->peer, rank), t;
     j->ranks[rank].open++;
     if (pairs_match(&j->matching, (uint32_t)s->peer, rank, order, NONE, &t))
-        job_matched(j, t);
+        job_continue_matched(j, t);
 }
 
 static void on_arrived(void *ctx, uint32_t message)
@@ -232,7 +240,7 @@ static void on_arrived(void *ctx, uint32_t message)
         return;
     }
     if (pairs_match(&j->matching, x->from, x->to, x->key_order, t, &other))
-        job_matched(j, t);
+        job_continue_matched(j, t);
 }
 
 /* Executes steps until one has to wait. */
@@ -259,6 +267,7 @@ static void job_continue_rank(struct job *j, uint32_t rank)
             job_charge_time(j, rank, (double)s->count);
             break;
         default:
+            r->stage++;
             if (r->open) {
                 r->waits = true;
                 return;

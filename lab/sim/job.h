@@ -15,6 +15,17 @@
 /* A further kind of step for given schedules: the processor computes for `count` nanoseconds. */
 enum { JOB_COMPUTE = STEP_FENCE + 1 };
 
+/* Use of a node's rails by the messages of a collective operation [Liu04 11.2]. */
+enum job_rails {
+    /* A rendezvous message is striped over all rails; other messages use the rails in turn. */
+    JOB_RAILS_STRIPE,
+    /* A stage of the schedule (the steps up to a fence) uses one rail, the next stage the next rail. */
+    JOB_RAILS_STAGES,
+    /* A rank of a node uses one rail, the next rank of the node the next rail. */
+    JOB_RAILS_RANKS,
+    JOB_RAILS
+};
+
 struct job_order {
     const struct machine *machine;
     const struct coll_algorithm *algorithm;
@@ -23,6 +34,7 @@ struct job_order {
     uint64_t bytes;   /* of the vector for bcast and reductions, of one block for the other collectives */
     uint64_t segment; /* bytes that a pipelined algorithm moves at a time; 0: the whole message */
     uint64_t most_steps;
+    enum job_rails rails;
     const struct sched *given; /* NULL, or the steps of each rank, in bytes, which replace the algorithm's */
     const uint32_t *place; /* NULL, or the node of each rank; ranks otherwise fill one node after the other */
 };

@@ -14,7 +14,7 @@ static uint32_t lane_link_index(const struct network *n, uint32_t cable, uint32_
     return lane == 0 ? cable : n->links_count + (lane - 1) * n->bus_first + cable;
 }
 
-static uint32_t *lane_holder(struct network *n, uint32_t cable, uint32_t lane)
+static uint32_t *lane_holder_place(struct network *n, uint32_t cable, uint32_t lane)
 {
     return &n->lane_holders[(size_t)cable * n->lanes + lane];
 }
@@ -42,14 +42,14 @@ uint32_t lanes_acquire(struct network *n, uint32_t cable, uint32_t packet)
     const struct packet *p = &n->packets[packet];
     uint32_t unheld = NONE;
     for (uint32_t lane = 0; lane < n->lanes; lane++) {
-        uint32_t holder = *lane_holder(n, cable, lane);
+        uint32_t holder = *lane_holder_place(n, cable, lane);
         if (holder == p->message)
             return lane_link_index(n, cable, lane);
         if (holder == NONE && unheld == NONE)
             unheld = lane;
     }
     if (p->begins && unheld != NONE) {
-        *lane_holder(n, cable, unheld) = p->message;
+        *lane_holder_place(n, cable, unheld) = p->message;
         return lane_link_index(n, cable, unheld);
     }
     struct lane_queue *q = &n->lane_waiting[cable];
@@ -66,7 +66,7 @@ bool lanes_estimate_wait(struct network *n, uint32_t cable, uint32_t message, si
 {
     uint32_t unheld = 0;
     for (uint32_t lane = 0; lane < n->lanes; lane++) {
-        uint32_t holder = *lane_holder(n, cable, lane);
+        uint32_t holder = *lane_holder_place(n, cable, lane);
         if (holder == message)
             return true;
         unheld += holder == NONE;
@@ -105,7 +105,7 @@ void lanes_release(struct network *n, uint32_t link)
     const uint32_t cable = n->links[link].medium;
     struct lane_queue *q = &n->lane_waiting[cable];
     uint32_t lane = link < n->links_count ? 0 : 1 + (link - n->links_count) / n->bus_first;
-    uint32_t *holder = lane_holder(n, cable, lane);
+    uint32_t *holder = lane_holder_place(n, cable, lane);
     *holder = NONE;
     if (q->first == NONE)
         return;

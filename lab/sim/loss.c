@@ -9,14 +9,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "network_part.h"
 
-static double loss_uniform(uint64_t *x)
-{
-    *x = *x * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (double)(*x >> 11) * 0x1p-53;
-}
-
 /* Drops one reference to the message's number. */
-static void loss_remove(struct network *n, uint32_t message)
+static void loss_release_message(struct network *n, uint32_t message)
 {
     struct message *m = &n->messages[message];
     m->known--;
@@ -36,21 +30,22 @@ bool loss_drops_packet(struct network *n, uint32_t index)
     struct packet *p = &n->packets[index];
     const uint32_t message = p->message;
     struct message *m = &n->messages[message];
-    if (m->kind == MESSAGE_BARRIER || loss_uniform(&n->random) >= n->machine.loss)
+    if (m->kind == MESSAGE_BARRIER || sim_random_uniform(&n->random) >= n->machine.loss)
         return false;
     n->lost++;
-    network_buffer_release(n, p->held, (p->tail > n->now ? p->tail : n->now) + network_delay(n, p->held));
+    network_buffer_release(n, p->held,
+                           (p->tail > n->now ? p->tail : n->now) + network_link_delay(n, p->held));
     if (m->kind == MESSAGE_PLAIN) {
         if (p->epoch == m->epoch && (!m->broken || p->number < m->gap)) {
             m->broken = true;
             m->gap = p->number;
         }
         m->known++;
-        network_schedule(n, n->now + ns(n->machine.retry_ns), EVENT_RETRY, index);
+        network_schedule(n, n->now + sim_time_from_ns(n->machine.retry_ns), EVENT_RETRY, index);
         return true;
     }
     if (m->kind == MESSAGE_NAK) {
-        loss_remove(n, m->tag);
+        loss_release_message(n, m->tag);
         network_message_free(n, message);
     } else
         switch_multicast_packet_done(n, message);
@@ -90,7 +85,7 @@ void loss_timeout(struct network *n, uint32_t index)
         loss_repeat_packet(n, p.message, p.bytes);
     else if (p.epoch == m->epoch && !m->done)
         loss_go_back(n, p.message);
-    loss_remove(n, p.message);
+    loss_release_message(n, p.message);
 }
 
 /* Sends a control packet to the sender, ahead of the messages that its adapter has not cut into packets
@@ -135,5 +130,5 @@ void loss_on_nak(struct network *n, uint32_t nak)
     network_message_free(n, nak);
     if (request.epoch == m->epoch && m->broken && !m->done)
         loss_go_back(n, request.tag);
-    loss_remove(n, request.tag);
+    loss_release_message(n, request.tag);
 }

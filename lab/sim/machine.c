@@ -51,8 +51,8 @@ const struct machine machine_preset = {
     .ack_ns = 40,
 };
 
-/* InfiniHost adapters on a 64-bit, 133 MHz PCI-X bus, 10 Gb/s links, a switch of 8 ports: processor times, bus and links add up
- * to the published latency of 6.8 us and bandwidth of 871 MB/s [Liu04 table 6.2]. */
+/* InfiniHost adapters on a 64-bit, 133 MHz PCI-X bus, 10 Gb/s links, a switch of 8 ports: processor times,
+ * bus and links add up to the published latency of 6.8 us and bandwidth of 871 MB/s [Liu04 table 6.2]. */
 static const struct machine liu2004 = {
     .send_ns = 1300,
     .receive_ns = 1300,

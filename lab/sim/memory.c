@@ -32,7 +32,7 @@ enum {
 };
 
 /* Bytes of `buffers` buffers of one size, in whole chunks. */
-static double memory_pool(double buffers, size_t size)
+static double memory_pool_bytes(double buffers, size_t size)
 {
     const size_t each = posted_chunk_buffers(size);
     const double chunks = (double)(uint64_t)((buffers + (double)each - 1) / (double)each);
@@ -45,19 +45,19 @@ void memory_compute(const struct memory_rules *r, enum memory_scheme scheme, uin
     const size_t frame = ALIGN_UP(r->frame + FRAME_HEAD, CACHE_LINE);
     const double connections = scheme == MEMORY_STATIC ? ranks - 1.0 : MIN(partners, ranks - 1);
     *out = (struct memory_use){.connections = connections};
-    out->frames = (double)HELLO_CHUNKS * POSTED_CHUNK + memory_pool(connections, BELL_BYTES);
+    out->frames = (double)HELLO_CHUNKS * POSTED_CHUNK + memory_pool_bytes(connections, BELL_BYTES);
     if (scheme == MEMORY_SHARED) {
         const uint32_t each = posted_shared_buffers(ranks, r->factor, r->base);
-        out->frames += memory_pool(each, r->small) + memory_pool(each, frame);
+        out->frames += memory_pool_bytes(each, r->small) + memory_pool_bytes(each, frame);
         out->queue_pairs = 2 * connections;
         out->queues =
             out->queue_pairs * r->send_depth * (double)r->send_entry + 2.0 * each * (double)r->receive_entry;
         return;
     }
-    out->frames += memory_pool(connections * posted_connection_buffers(r->buffers), frame);
+    out->frames += memory_pool_bytes(connections * posted_connection_buffers(r->buffers), frame);
     if (scheme == MEMORY_RINGS || scheme == MEMORY_RINGS_ALL) {
         const double rings = scheme == MEMORY_RINGS ? MIN(connections, r->rings) : connections;
-        out->frames += memory_pool(
+        out->frames += memory_pool_bytes(
             2 * rings, r->slots * r->slot); /* one ring for receiving and the send copy of the peer's ring */
     }
     out->queue_pairs = connections;

@@ -60,11 +60,6 @@ static uint64_t group_now(const struct group *g)
     return (uint64_t)(g->net.now / SIM_NS);
 }
 
-static sim_time multicast_time_from_ns(double nanoseconds)
-{
-    return (sim_time)(nanoseconds * SIM_NS + 0.5);
-}
-
 static void multicast_schedule_event(struct group *g, sim_time at, uint32_t kind, uint32_t what)
 {
     if (!event_insert(&g->net.events, at, kind, what))
@@ -76,10 +71,10 @@ static sim_time multicast_charge_time(struct group *g, uint32_t node, double nan
     struct member *m = &g->members[node];
     if (m->busy_to < g->net.now)
         m->busy_to = g->net.now;
-    return m->busy_to += multicast_time_from_ns(nanoseconds);
+    return m->busy_to += sim_time_from_ns(nanoseconds);
 }
 
-static uint32_t item_new(struct group *g)
+static uint32_t group_new_item(struct group *g)
 {
     uint32_t i = g->items_free;
     if (i != NONE) {
@@ -174,7 +169,7 @@ static void multicast_acknowledge(struct group *g, uint32_t node)
         node_set_timer(g, node);
         return;
     }
-    uint32_t i = item_new(g);
+    uint32_t i = group_new_item(g);
     if (i == NONE)
         return;
     g->items[i] = (struct item){.node = m->parent, .tag = TAG_ACK, .from = node, .next = NONE};
@@ -275,7 +270,7 @@ static void multicast_consume(struct group *g, uint32_t i)
 
 static uint32_t node_send_packet(struct group *g, uint32_t node, uint32_t tag)
 {
-    uint32_t i = item_new(g);
+    uint32_t i = group_new_item(g);
     if (i != NONE)
         g->items[i] = (struct item){.node = node, .tag = tag, .next = NONE};
     return i;
@@ -287,7 +282,7 @@ static void on_delivered(void *ctx, uint32_t message, uint32_t node)
     uint32_t i = node ? node_send_packet(g, node, g->net.messages[message].tag) : NONE;
     if (i != NONE)
         multicast_schedule_event(
-            g, g->net.now + multicast_time_from_ns(machine_multicast_ns(&g->net.machine, g->order->bytes)),
+            g, g->net.now + sim_time_from_ns(machine_multicast_ns(&g->net.machine, g->order->bytes)),
             EVENT_THERE, i);
 }
 
@@ -313,7 +308,7 @@ static void on_event(void *ctx, const struct event *e)
         on_timer(g, e->what);
 }
 
-static bool member_open(struct group *g, uint32_t node)
+static bool group_open_member(struct group *g, uint32_t node)
 {
     struct member *m = &g->members[node];
     uint32_t children = mcast_tree_children(&g->tree, node);
@@ -349,7 +344,7 @@ static bool multicast_prepare(struct group *g)
     g->unfinished = o->nodes - 1;
     g->members = calloc(o->nodes, sizeof(*g->members));
     for (uint32_t n = 0; g->members && n < o->nodes; n++)
-        if (!member_open(g, n))
+        if (!group_open_member(g, n))
             return false;
     return g->members != NULL;
 }

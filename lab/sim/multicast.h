@@ -1,5 +1,6 @@
-/* multicast.h: broadcasts by hardware multicast on a simulated machine: the library's own state machines (src/net/mcast) at
- * every node, packets copied by the simulated switches, acknowledgements as small messages [Liu04 7].
+/* multicast.h: broadcasts by hardware multicast on a simulated machine: the library's own state machines
+ * (src/net/mcast) at every node, packets copied by the simulated switches, acknowledgements as small messages
+ * [Liu04 7].
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_SIM_MULTICAST_H

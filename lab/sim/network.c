@@ -12,7 +12,7 @@ void network_schedule(struct network *n, sim_time at, uint32_t kind, uint32_t wh
         n->failed = true;
 }
 
-void *network_array(size_t count, size_t size)
+void *network_alloc_array(size_t count, size_t size)
 {
     return aligned_alloc(LINE_BYTES, (count * size + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES);
 }
@@ -22,7 +22,7 @@ bool network_grow(struct network *n, void **array, uint32_t count, size_t size)
 {
     if (count && (count & (count - 1)))
         return true;
-    void *larger = network_array(count ? 2 * (size_t)count : 1, size);
+    void *larger = network_alloc_array(count ? 2 * (size_t)count : 1, size);
     if (!larger) {
         n->failed = true;
         return false;
@@ -75,22 +75,23 @@ static sim_time network_crossing_time(const struct network *n, uint32_t link, co
 {
     const struct machine *m = &n->machine;
     if (link_is_bus(n, link))
-        return ns(p->bytes / m->bus_rate);
+        return sim_time_from_ns(p->bytes / m->bus_rate);
     uint32_t rail = n->links[link].rail, cable = n->links[link].medium,
              in_tree = cable - rail_first_link(n, rail);
     double rate = n->rates ? n->rates[cable] : m->link_rate;
-    sim_time time = ns((p->bytes + m->header_bytes) / (rate * n->rail_scale[rail]));
+    sim_time time = sim_time_from_ns((p->bytes + m->header_bytes) / (rate * n->rail_scale[rail]));
     /* The sending adapter needs a fixed time for each message. */
     bool leaves_node = in_tree % 2 == 0 && in_tree / 2 < n->topo.nodes;
-    sim_time least = ns(m->message_ns);
+    sim_time least = sim_time_from_ns(m->message_ns);
     return leaves_node && p->begins && time < least ? least : time;
 }
 
-sim_time network_delay(const struct network *n, uint32_t link)
+sim_time network_link_delay(const struct network *n, uint32_t link)
 {
     if (link_is_bus(n, link))
-        return ns(n->machine.bus_ns);
-    return ns(n->machine.link_ns + (n->links[link].end_node == NONE ? n->machine.switch_ns : 0));
+        return sim_time_from_ns(n->machine.bus_ns);
+    return sim_time_from_ns(n->machine.link_ns +
+                            (n->links[link].end_node == NONE ? n->machine.switch_ns : 0));
 }
 
 static void network_wake_link(struct network *n, uint32_t link, sim_time at)
@@ -140,7 +141,7 @@ static void link_count_free_buffers(struct network *n, uint32_t link)
     }
 }
 
-static void network_feed(struct network *n, uint32_t node, uint32_t rail);
+static void network_cut_next_packet(struct network *n, uint32_t node, uint32_t rail);
 
 /* Whether the message holds lanes: control packets of adapters use a lane of their own. */
 static bool message_holds_lanes(const struct message *m)
@@ -169,10 +170,10 @@ static void network_start(struct network *n, uint32_t link)
     struct packet *p = &n->packets[index];
     sim_time end = n->now + network_crossing_time(n, link, p);
     if (link_is_bus(n, link) && n->links[l->medium].used_by != link && n->links[l->medium].used_by != NONE)
-        end += ns(n->machine.bus_turn_ns);
+        end += sim_time_from_ns(n->machine.bus_turn_ns);
     if (end < p->tail) /* the preceding link is slower than this one */
         end = p->tail;
-    p->tail = end + network_delay(n, link);
+    p->tail = end + network_link_delay(n, link);
     l->first = p->next;
     if (l->first == NONE)
         l->last = NONE;
@@ -186,14 +187,14 @@ static void network_start(struct network *n, uint32_t link)
     bool last_hop =
         l->end_node != NONE && (link_is_bus(n, link) ? (link - n->bus_first) % 2 == 1
                                                      : !message_uses_bus(n, &n->messages[p->message]));
-    network_schedule(n, last_hop ? p->tail : n->now + network_delay(n, link), EVENT_PACKET, index);
+    network_schedule(n, last_hop ? p->tail : n->now + network_link_delay(n, link), EVENT_PACKET, index);
     if (held == NONE)
-        network_feed(n, from, l->rail);
+        network_cut_next_packet(n, from, l->rail);
     else if (p->copied)
         switch_release_copy(n, p, held, end);
     else if (held != SWITCH)
         /* the credit travels back over the link */
-        network_buffer_release(n, held, end + network_delay(n, held));
+        network_buffer_release(n, held, end + network_link_delay(n, held));
     if (leaves_lane)
         lanes_release(n, held);
 }
@@ -259,7 +260,7 @@ static uint32_t adapter_first_link(const struct network *n, uint32_t node, uint3
 
 /* Cuts the next packet of the adapter's first message once the preceding packet has left: at most one packet
  * waits. */
-static void network_feed(struct network *n, uint32_t node, uint32_t rail)
+static void network_cut_next_packet(struct network *n, uint32_t node, uint32_t rail)
 {
     uint32_t queue = 2 * port_index(n, node, rail) + 1;
     if (n->node_first[queue] == NONE)
@@ -325,7 +326,7 @@ void network_message_queue(struct network *n, uint32_t index)
     n->node_last[queue] = index;
     /* no packet of this adapter waits for its first link, so no event would cut the next one */
     if (n->links[adapter_first_link(n, m->from, m->rail)].first == NONE)
-        network_feed(n, m->from, m->rail);
+        network_cut_next_packet(n, m->from, m->rail);
 }
 
 uint32_t network_send(struct network *n, uint32_t from, uint32_t to, uint64_t bytes, uint32_t tag)
@@ -350,12 +351,13 @@ uint32_t network_send_on(struct network *n, uint32_t rail, uint32_t from, uint32
                                           .next = NONE,
                                           .path = (uint8_t)(n->turn[from]++ % n->topo.paths)};
     if (from == to) {
-        network_schedule(n, n->now + ns(n->machine.local_ns + (double)bytes / n->machine.copy_rate),
-                         EVENT_LOCAL, index);
+        network_schedule(
+            n, n->now + sim_time_from_ns(n->machine.local_ns + (double)bytes / n->machine.copy_rate),
+            EVENT_LOCAL, index);
         return index;
     }
     if (n->machine.doorbell_ns > 0)
-        network_schedule(n, n->now + ns(n->machine.doorbell_ns), EVENT_DOORBELL, index);
+        network_schedule(n, n->now + sim_time_from_ns(n->machine.doorbell_ns), EVENT_DOORBELL, index);
     else
         network_message_queue(n, index);
     return index;
@@ -373,8 +375,9 @@ static sim_time link_estimate_wait(const struct network *n, uint32_t link)
     const struct link *l = &n->links[link];
     sim_time wait = n->links[l->medium].free_at > n->now ? n->links[l->medium].free_at - n->now : 0;
     if (l->first != NONE)
-        wait += ns(2 * n->machine.mtu / n->machine.link_rate);
-    return l->free_count + l->soon == 0 ? wait + ns(4 * n->machine.mtu / n->machine.link_rate) : wait;
+        wait += sim_time_from_ns(2 * n->machine.mtu / n->machine.link_rate);
+    return l->free_count + l->soon == 0 ? wait + sim_time_from_ns(4 * n->machine.mtu / n->machine.link_rate)
+                                        : wait;
 }
 
 /* Of a switch's links up, all of which lead to every node, the one with the shortest wait; the routing
@@ -438,7 +441,7 @@ static void network_packet_at_end(struct network *n, uint32_t index)
         network_link_offer(n, bus_link_index(n, port_index(n, l->end_node, l->rail), true), index);
         return;
     }
-    network_buffer_release(n, p->held, n->now + network_delay(n, p->held));
+    network_buffer_release(n, p->held, n->now + network_link_delay(n, p->held));
     if (special) {
         switch_deliver_special(n, index);
         return;

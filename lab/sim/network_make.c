@@ -8,7 +8,7 @@
 
 /* Index of the link whose rate a bus link shares: its directions share the rate, or all adapters of a node,
  * or both, or neither. */
-static uint32_t bus_medium(const struct network *n, uint32_t link)
+static uint32_t link_find_bus_medium(const struct network *n, uint32_t link)
 {
     uint32_t port = (link - n->bus_first) / 2, direction = (link - n->bus_first) % 2;
     if (n->machine.bus_node != 0)
@@ -25,7 +25,7 @@ static void link_make(struct network *n, uint32_t index)
     l->medium = index;
     l->used_by = NONE;
     if (link_is_bus(n, index)) {
-        l->medium = bus_medium(n, index);
+        l->medium = link_find_bus_medium(n, index);
         l->end_node = (index - n->bus_first) / 2 / n->rails;
         l->rail = (uint8_t)((index - n->bus_first) / 2 % n->rails);
         return;
@@ -54,7 +54,7 @@ bool network_make(struct network *n, const struct machine *m, uint32_t nodes)
     n->buffers = (uint32_t)m->buffers;
     n->lanes = (uint32_t)m->lanes;
     size_t links = n->links_count + (n->lanes ? n->lanes - 1 : 0) * (size_t)n->bus_first;
-    n->links = network_array(links, sizeof(*n->links));
+    n->links = network_alloc_array(links, sizeof(*n->links));
     n->rates = n->topo.graph ? malloc(n->links_count * sizeof(*n->rates)) : NULL;
     n->soon_at = malloc(links * n->buffers * sizeof(*n->soon_at));
     n->rail_scale = calloc(n->rails, sizeof(*n->rail_scale));

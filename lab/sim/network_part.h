@@ -10,11 +10,6 @@
 /* In struct packet.held: a switch created the packet, which occupies no buffer. */
 #define SWITCH (UINT32_MAX - 1)
 
-static inline sim_time ns(double nanoseconds)
-{
-    return (sim_time)(nanoseconds * SIM_NS + 0.5);
-}
-
 static inline bool link_is_bus(const struct network *n, uint32_t link)
 {
     return link >= n->bus_first && link < n->links_count;
@@ -45,7 +40,7 @@ static inline bool has_bus(const struct network *n)
 
 /* network.c */
 void network_schedule(struct network *n, sim_time at, uint32_t kind, uint32_t what);
-void *network_array(size_t count, size_t size); /* aligned to cache lines, not cleared */
+void *network_alloc_array(size_t count, size_t size); /* aligned to cache lines, not cleared */
 bool network_grow(struct network *n, void **array, uint32_t count, size_t size);
 uint32_t network_packet_new(struct network *n);
 void network_packet_free(struct network *n, uint32_t packet);
@@ -56,7 +51,7 @@ void network_buffer_release(struct network *n, uint32_t link, sim_time at);
 void network_link_queue(struct network *n, uint32_t link, uint32_t packet);
 void network_link_update(struct network *n, uint32_t link);
 void network_link_offer(struct network *n, uint32_t link, uint32_t packet);
-sim_time network_delay(const struct network *n, uint32_t link);
+sim_time network_link_delay(const struct network *n, uint32_t link);
 
 /* lanes.c */
 bool lanes_make(struct network *n); /* after the links are made */

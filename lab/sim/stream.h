@@ -1,5 +1,5 @@
-/* stream.h: a stream of large messages between two nodes over rails of different speeds, striped evenly, by fixed weights
- * or adaptively [Liu04 8.3.3], with the policies of src/net/rails.
+/* stream.h: a stream of large messages between two nodes over rails of different speeds, striped evenly, by
+ * fixed weights or adaptively [Liu04 8.3.3], with the policies of src/net/rails.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_SIM_STREAM_H

@@ -17,7 +17,7 @@ static uint32_t link_in_topology(const struct network *n, uint32_t link)
     return link - rail_first_link(n, n->links[link].rail);
 }
 
-static uint32_t copies_new(struct network *n)
+static uint32_t network_new_copies(struct network *n)
 {
     uint32_t c = n->copies_free;
     if (c != NONE) {
@@ -38,7 +38,7 @@ void switch_release_copy(struct network *n, struct packet *p, uint32_t held, sim
     if (--c->left)
         return;
     if (held != SWITCH)
-        network_buffer_release(n, held, c->end + network_delay(n, held));
+        network_buffer_release(n, held, c->end + network_link_delay(n, held));
     c->next = n->copies_free;
     n->copies_free = set;
 }
@@ -47,7 +47,7 @@ void switch_release_copy(struct network *n, struct packet *p, uint32_t held, sim
 static void switch_copy(struct network *n, uint32_t index, uint32_t count)
 {
     struct packet original = n->packets[index];
-    uint32_t set = copies_new(n), rail = n->messages[original.message].rail;
+    uint32_t set = network_new_copies(n), rail = n->messages[original.message].rail;
     if (set == NONE)
         return;
     n->copies[set] = (struct copies){.left = count};
@@ -111,14 +111,14 @@ static void switch_count_barrier_packet(struct network *n, uint32_t index)
         switch_copy(n, index, below);
         return;
     }
-    network_buffer_release(n, held, (p->tail > n->now ? p->tail : n->now) + network_delay(n, held));
+    network_buffer_release(n, held, (p->tail > n->now ? p->tail : n->now) + network_link_delay(n, held));
     if (++n->gathered[topo_switch_number(&n->topo, at)] < below) {
         network_message_free(n, p->message);
         network_packet_free(n, index);
         return;
     }
     n->gathered[topo_switch_number(&n->topo, at)] = 0;
-    network_schedule(n, n->now + ns(n->machine.barrier_ns), EVENT_COMBINED, index);
+    network_schedule(n, n->now + sim_time_from_ns(n->machine.barrier_ns), EVENT_COMBINED, index);
 }
 
 /* Forwards the combined packet; the switch is that of the last packet to arrive. */
@@ -152,7 +152,8 @@ void switch_handle_special(struct network *n, uint32_t index)
         switch_copy(n, index, count);
         return;
     }
-    network_buffer_release(n, p->held, (p->tail > n->now ? p->tail : n->now) + network_delay(n, p->held));
+    network_buffer_release(n, p->held,
+                           (p->tail > n->now ? p->tail : n->now) + network_link_delay(n, p->held));
     switch_multicast_packet_done(n, p->message);
     network_packet_free(n, index);
 }
@@ -181,7 +182,7 @@ static uint32_t network_send_special(struct network *n, uint32_t from, uint32_t 
                                           .tag = tag,
                                           .next = NONE};
     if (n->machine.doorbell_ns > 0)
-        network_schedule(n, n->now + ns(n->machine.doorbell_ns), EVENT_DOORBELL, index);
+        network_schedule(n, n->now + sim_time_from_ns(n->machine.doorbell_ns), EVENT_DOORBELL, index);
     else
         network_message_queue(n, index);
     return index;

@@ -77,15 +77,9 @@ struct traffic {
     struct stripe_rules rules;
 };
 
-static double traffic_uniform(uint64_t *x)
-{
-    *x = *x * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return ((double)(*x >> 11) + 0.5) * 0x1p-53;
-}
-
 static double traffic_exponential(uint64_t *x, double mean)
 {
-    return -mean * log(traffic_uniform(x));
+    return -mean * log(sim_random_uniform(x));
 }
 
 static uint32_t nic_index(const struct traffic *t, uint32_t node, uint32_t rail)
@@ -96,11 +90,6 @@ static uint32_t nic_index(const struct traffic *t, uint32_t node, uint32_t rail)
 static uint32_t process_node(const struct traffic *t, uint32_t process)
 {
     return process / (uint32_t)t->order->per_node;
-}
-
-static sim_time traffic_time_from_ns(double nanoseconds)
-{
-    return (sim_time)llround(nanoseconds * SIM_NS);
 }
 
 static void traffic_schedule_event(struct traffic *t, sim_time at, uint32_t kind, uint32_t what)
@@ -141,11 +130,12 @@ static void job_queue(struct traffic *t, uint32_t j)
 {
     struct nic *n = &t->nics[t->jobs[j].nic];
     sim_time from = n->free_at > t->net.now ? n->free_at : t->net.now;
-    n->free_at = from + traffic_time_from_ns(t->order->control_ns);
+    n->free_at = from + sim_time_from_ns(t->order->control_ns);
     traffic_schedule_event(t, n->free_at, EVENT_NIC, j);
 }
 
-static void traffic_command(struct traffic *t, uint32_t nic, uint32_t kind, uint32_t number, uint32_t to)
+static void traffic_queue_command(struct traffic *t, uint32_t nic, uint32_t kind, uint32_t number,
+                                  uint32_t to)
 {
     uint32_t j = job_new(t);
     if (j == NONE)
@@ -167,7 +157,7 @@ static void traffic_send_frame(struct traffic *t, const struct frame *f)
 
 /* ---- processes ---- */
 
-static void process_try(struct traffic *t, uint32_t p);
+static void process_start_message(struct traffic *t, uint32_t p);
 
 /* A rail of the node is free: a process that waits for a rail tries again, beginning after the last one for
  * fairness. */
@@ -178,7 +168,7 @@ static void node_wake_process(struct traffic *t, uint32_t node)
         uint32_t p = first + (turn + (uint32_t)i) % (uint32_t)t->order->per_node;
         if (t->processes[p].waiting) {
             t->processes[p].waiting = false;
-            process_try(t, p);
+            process_start_message(t, p);
         }
     }
 }
@@ -224,10 +214,11 @@ static void process_abort_rails(struct traffic *t, uint32_t p, uint32_t set, uin
 {
     for (uint32_t r = 0; r < t->rails; r++)
         if (rail_set_contains(set, r))
-            traffic_command(t, nic_index(t, process_node(t, p), r), JOB_ABORT, number, 0);
+            traffic_queue_command(t, nic_index(t, process_node(t, p), r), JOB_ABORT, number, 0);
 }
 
-static void process_decide(struct traffic *t, uint32_t p, const struct request_out *out, uint32_t number)
+static void process_apply_decision(struct traffic *t, uint32_t p, const struct request_out *out,
+                                   uint32_t number)
 {
     if (out->verdict == REQUEST_IGNORED)
         t->report->strays++;
@@ -247,11 +238,12 @@ static void process_decide(struct traffic *t, uint32_t p, const struct request_o
     }
     if (out->verdict == REQUEST_RETRY) {
         t->report->refused++;
-        process_try(t, p);
+        process_start_message(t, p);
     }
 }
 
-static void process_answer(struct traffic *t, uint32_t number, uint32_t node, uint32_t rail, bool granted)
+static void process_handle_answer(struct traffic *t, uint32_t number, uint32_t node, uint32_t rail,
+                                  bool granted)
 {
     uint32_t first = node * (uint32_t)t->order->per_node;
     for (uint32_t p = first; p < first + (uint32_t)t->order->per_node; p++) {
@@ -259,13 +251,13 @@ static void process_answer(struct traffic *t, uint32_t number, uint32_t node, ui
         if (q->request.number != number)
             continue;
         struct request_out out = request_answer(&q->request, &q->alloc, number, rail, granted);
-        process_decide(t, p, &out, number);
+        process_apply_decision(t, p, &out, number);
         return;
     }
     t->report->strays++;
 }
 
-static void process_try(struct traffic *t, uint32_t p)
+static void process_start_message(struct traffic *t, uint32_t p)
 {
     struct process *q = &t->processes[p];
     uint32_t set = 0;
@@ -282,13 +274,13 @@ static void process_try(struct traffic *t, uint32_t p)
         request_begin(&q->request, t->numbers, set);
         for (uint32_t r = 0; r < t->rails; r++)
             if (rail_set_contains(set, r))
-                traffic_command(t, nic_index(t, process_node(t, p), r), JOB_RTS, t->numbers, q->to + 1);
+                traffic_queue_command(t, nic_index(t, process_node(t, p), r), JOB_RTS, t->numbers, q->to + 1);
         break;
     }
 }
 
 /* Creates the process's next message, which starts at its time. */
-static void process_next(struct traffic *t, uint32_t p)
+static void process_make_message(struct traffic *t, uint32_t p)
 {
     struct process *q = &t->processes[p];
     const struct traffic_order *o = t->order;
@@ -296,9 +288,9 @@ static void process_next(struct traffic *t, uint32_t p)
     q->busy = false;
     q->made += traffic_exponential(&q->random, o->mean_bytes / rate);
     q->bytes = 1 + (uint64_t)traffic_exponential(&q->random, o->mean_bytes);
-    uint32_t here = process_node(t, p), other = (uint32_t)(traffic_uniform(&q->random) * (o->nodes - 1));
+    uint32_t here = process_node(t, p), other = (uint32_t)(sim_random_uniform(&q->random) * (o->nodes - 1));
     q->to = other + (other >= here);
-    sim_time at = traffic_time_from_ns(q->made);
+    sim_time at = sim_time_from_ns(q->made);
     traffic_schedule_event(t, at > t->net.now ? at : t->net.now, EVENT_PROCESS, p);
 }
 
@@ -306,7 +298,7 @@ static void process_next(struct traffic *t, uint32_t p)
  * processes would have made are added at the end. */
 static void process_count_message(struct traffic *t, const struct process *q)
 {
-    sim_time at = traffic_time_from_ns(q->made);
+    sim_time at = sim_time_from_ns(q->made);
     if (at >= t->begin && at < t->end)
         t->bytes_made += (double)q->bytes;
 }
@@ -342,7 +334,7 @@ static void nic_execute_job(struct traffic *t, uint32_t j)
     for (unsigned i = 0; i < out.frames; i++)
         traffic_send_frame(t, &out.frame[i]);
     if (out.answer != RESERVE_NO_ANSWER)
-        process_answer(t, out.request, node, rail, out.answer == RESERVE_ANSWER_CTS);
+        process_handle_answer(t, out.request, node, rail, out.answer == RESERVE_ANSWER_CTS);
     if (!was_free && reserve_is_free(&n->reserve))
         node_wake_process(t, node);
 }
@@ -355,7 +347,7 @@ static void process_complete_message(struct traffic *t, uint32_t p)
         t->latency += (double)t->net.now / SIM_NS - q->made;
         t->report->messages++;
     }
-    process_next(t, p);
+    process_make_message(t, p);
 }
 
 /* Ticket of the stripe that is in flight on this rail. */
@@ -381,7 +373,7 @@ static void on_arrived(void *ctx, uint32_t message)
     sender->sending--;
     receiver->receiving--;
     if (q->reserved)
-        traffic_command(t, nic_index(t, to, rail), JOB_ACK, 0, 0);
+        traffic_queue_command(t, nic_index(t, to, rail), JOB_ACK, 0, 0);
     bool done = filter_completed(&q->filter, filter_ticket_on_rail(&q->filter, rail), (uint64_t)t->net.now,
                                  NULL) == FILTER_DONE;
     if (done)
@@ -410,7 +402,7 @@ static void on_event(void *ctx, const struct event *e)
     case EVENT_PROCESS:
         process_count_message(t, q);
         q->busy = true;
-        process_try(t, e->what);
+        process_start_message(t, e->what);
         break;
     case EVENT_NIC:
         nic_execute_job(t, e->what);
@@ -431,10 +423,10 @@ static void traffic_count_unstarted(struct traffic *t)
         if (!q->busy)
             continue; /* the next message is made after the end */
         double rate = t->order->load * t->rails * t->order->machine->link_rate / t->order->per_node;
-        while (traffic_time_from_ns(q->made) < t->end) {
+        while (sim_time_from_ns(q->made) < t->end) {
             q->made += traffic_exponential(&q->random, t->order->mean_bytes / rate);
             q->bytes = 1 + (uint64_t)traffic_exponential(&q->random, t->order->mean_bytes);
-            traffic_uniform(&q->random);
+            sim_random_uniform(&q->random);
             process_count_message(t, q);
         }
     }
@@ -453,8 +445,8 @@ static bool traffic_prepare(struct traffic *t)
     t->rails = t->net.rails;
     t->jobs_free = NONE;
     t->rules = (struct stripe_rules){.smallest = 256, .align = 1};
-    t->begin = traffic_time_from_ns(o->warm_us * 1000);
-    t->end = t->begin + traffic_time_from_ns(o->us * 1000);
+    t->begin = sim_time_from_ns(o->warm_us * 1000);
+    t->end = t->begin + sim_time_from_ns(o->us * 1000);
     t->processes = calloc(count, sizeof(*t->processes));
     t->nics = calloc((size_t)o->nodes * t->rails, sizeof(*t->nics));
     if (!t->processes || !t->nics)
@@ -465,8 +457,8 @@ static bool traffic_prepare(struct traffic *t)
         alloc_open(&t->processes[p].alloc, o->policy, t->rails, o->ratio, o->shortest);
         t->processes[p].random = o->seed * UINT64_C(0x9e3779b97f4a7c15) + p * UINT64_C(0xbf58476d1ce4e5b9);
         for (int i = 0; i < 8; i++)
-            traffic_uniform(&t->processes[p].random);
-        process_next(t, p);
+            sim_random_uniform(&t->processes[p].random);
+        process_make_message(t, p);
     }
     traffic_schedule_event(t, t->end, EVENT_END, 0);
     return true;

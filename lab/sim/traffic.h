@@ -1,10 +1,11 @@
-/* traffic.h: the load study of [Coll01 4, 5]: nodes with several rails whose processes send messages of random sizes to
- * random processes, by one of the allocation policies of lab/mechanisms/rails. An adapter's bus moves data in one direction at a
- * time.
+/* traffic.h: the load study of [Coll01 4, 5]: nodes with several rails whose processes send messages of
+ * random sizes to random processes, by one of the allocation policies of lab/mechanisms/rails. An adapter's
+ * bus moves data in one direction at a time.
  *
- * A process makes messages whatever becomes of them (exponential gaps), and sends one after the other: the next when every
- * stripe of the last is in the receiver's memory. An adapter has a processor of its own for control frames, one after the
- * other, which go before the packets of data. Loads are fractions of what a node's links carry in one direction.
+ * A process makes messages at random times (exponential gaps), independent of their delivery, and sends one
+ * after the other: the next one when every stripe of the last is in the receiver's memory. An adapter has a
+ * processor of its own, which handles one control frame after the other; control frames precede packets of
+ * data. Loads are fractions of the rate of a node's links in one direction.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_SIM_TRAFFIC_H
@@ -40,11 +41,12 @@ struct traffic_report {
 
 void traffic_simulate(const struct traffic_order *order, struct traffic_report *out);
 
-/* The machine of [Coll01 4.1], a nanosecond for a clock cycle: 2 bytes a cycle, 6 cycles in a switch with four links up and
- * four down, worms on two virtual channels, a bus as fast as the link. Some numbers are ours, chosen with the paper's figures
- * known (lab/docs/simulator.md). Switches send a worm up the way that is least busy. A bus that changes its direction with every
- * packet carries 80 % of its rate, which the paper reports of the buses of its time [Coll01 1]. A channel's buffer has 1 KiB,
- * not 256 bytes: whole packets are moved here, not flits, and smaller packets take longer to simulate. */
+/* The machine of [Coll01 4.1], a nanosecond for a clock cycle: 2 bytes a cycle, 6 cycles in a switch with
+ * four links up and four down, worms on two virtual channels, a bus as fast as the link. Some numbers are
+ * ours, chosen with the paper's figures known (lab/docs/simulator.md). Switches send a worm up the way that
+ * is least busy. A bus that changes its direction with every packet carries 80 % of its rate, which the paper
+ * reports of the buses of its time [Coll01 1]. A channel's buffer has 1 KiB, not 256 bytes: whole packets are
+ * moved here, not flits, and smaller packets take longer to simulate. */
 extern const struct machine traffic_machine;
 
 #endif

@@ -91,18 +91,12 @@ static double validate_both_directions(void)
     return 100.0 * 10000 / probe_run_ns(&p);
 }
 
-static double validate_uniform(uint64_t *x)
-{
-    *x = *x * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return ((double)(*x >> 11) + 0.5) * 0x1p-53;
-}
-
 static void probe_schedule_next(struct probe *p)
 {
     if (p->left == 0)
         return;
     p->left--;
-    p->at += -log(validate_uniform(&p->random)) / p->rate;
+    p->at += -log(sim_random_uniform(&p->random)) / p->rate;
     p->net.failed |= !event_insert(&p->net.events, (sim_time)(p->at * SIM_NS), EVENT_OTHER, 0);
 }
 

@@ -1,4 +1,5 @@
-/* collective.c: `fishplate-lab sim`: the library's collective algorithms on a machine of any size. The simulator is in sim/.
+/* collective.c: `fishplate-lab sim`: the library's collective algorithms on a machine of any size. The
+ * simulator is in sim/.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _POSIX_C_SOURCE 200809L
@@ -30,14 +31,18 @@ struct sim_options {
     const char *algorithm; /* NULL: all */
     struct machine machine;
     struct graph topology; /* used if --topology names a file */
+    enum job_rails rails;  /* JOB_RAILS: the fastest of all */
     bool named, json, help;
 };
 
 /* The simulated time of one algorithm. */
 struct sim_result {
     const struct coll_algorithm *algorithm;
+    enum job_rails rails;
     struct job_report report;
 };
+
+static const char *const rails_names[JOB_RAILS + 1] = {"stripe", "stages", "ranks", "best"};
 
 static const char *const usage_text =
     "Usage: fishplate-lab sim [options] OPERATION\n"
@@ -71,6 +76,13 @@ static const char *const usage_text =
     "                         switch leaf[0-1] spine[0-8]      names, with ranges\n"
     "                         node 0-35 leaf[0-1]              18 nodes on each leaf\n"
     "                         link leaf[0-1] spine[0-8] 2 25   two cables of 25 GB/s between each of them\n"
+    "  --rails stripe       how messages use several rails (--set rails=2): stripe divides each large "
+    "message, "
+    "stages uses\n"
+    "                       one rail for each stage of the algorithm, ranks one rail for each rank of a "
+    "node, "
+    "best whichever\n"
+    "                       is fastest for an algorithm and a size\n"
     "  --most-steps 40M     skip algorithms with more steps than this, summed over all ranks\n"
     "  --json\n"
     "  --help\n\n"
@@ -114,6 +126,16 @@ static bool parse_topology(struct sim_options *o, const char *path)
     return true;
 }
 
+static bool parse_rails(struct sim_options *o, const char *value)
+{
+    for (int i = 0; i <= JOB_RAILS; i++)
+        if (strcmp(value, rails_names[i]) == 0) {
+            o->rails = (enum job_rails)i;
+            return true;
+        }
+    return false;
+}
+
 static bool parse_value(void *options, const char *name, const char *value)
 {
     struct sim_options *o = options;
@@ -128,6 +150,8 @@ static bool parse_value(void *options, const char *name, const char *value)
         return parse_int(value, &o->root);
     if (strcmp(name, "--algorithm") == 0)
         return (o->algorithm = value)[0] != 0;
+    if (strcmp(name, "--rails") == 0)
+        return parse_rails(o, value);
     if (strcmp(name, "--segment") == 0)
         return number_size(value, strlen(value), &o->segment);
     if (strcmp(name, "--machine") == 0)
@@ -235,8 +259,8 @@ static int compare_by_time(const void *a, const void *b)
     return (x->us > y->us) - (x->us < y->us);
 }
 
-static void print_text(const struct sim_options *o, size_t nodes, size_t bytes, const struct sim_result *r,
-                       int count)
+static void collective_print_text(const struct sim_options *o, size_t nodes, size_t bytes,
+                                  const struct sim_result *r, int count)
 {
     char size[32];
     const char *rules = collective_rules_choice(o, (int)nodes * o->per_node, bytes);
@@ -246,16 +270,16 @@ static void print_text(const struct sim_options *o, size_t nodes, size_t bytes, 
             printf("%8zu %8s  %-20s %s\n", nodes, size, r[i].algorithm->name, r[i].report.failed);
             continue;
         }
-        printf("%8zu %8s  %-20s %12.2f %8.2f %12llu  %s\n", nodes, o->kind == COLL_BARRIER ? "" : size,
+        printf("%8zu %8s  %-20s %12.2f %8.2f %12llu %-7s %s\n", nodes, o->kind == COLL_BARRIER ? "" : size,
                r[i].algorithm->name, r[i].report.us, r[i].report.us / r[0].report.us,
-               (unsigned long long)r[i].report.messages,
+               (unsigned long long)r[i].report.messages, o->machine.rails > 1 ? rails_names[r[i].rails] : "",
                strcmp(r[i].algorithm->name, rules) == 0 ? "the rules' choice" : "");
     }
     fflush(stdout);
 }
 
-static void print_json(struct json *j, const struct sim_options *o, size_t nodes, size_t bytes,
-                       const struct sim_result *r, int count)
+static void collective_print_json(struct json *j, const struct sim_options *o, size_t nodes, size_t bytes,
+                                  const struct sim_result *r, int count)
 {
     const char *rules = collective_rules_choice(o, (int)nodes * o->per_node, bytes);
     for (int i = 0; i < count; i++) {
@@ -270,6 +294,8 @@ static void print_json(struct json *j, const struct sim_options *o, size_t nodes
             json_real(j, "first_us", r[i].report.first_us);
             json_int(j, "messages", (long long)r[i].report.messages);
             json_int(j, "events", (long long)r[i].report.events);
+            if (o->machine.rails > 1)
+                json_string(j, "rails", rails_names[r[i].rails]);
             json_bool(j, "rules", strcmp(r[i].algorithm->name, rules) == 0);
         }
         json_end(j);
@@ -277,8 +303,8 @@ static void print_json(struct json *j, const struct sim_options *o, size_t nodes
 }
 
 /* Whether the simulation includes this algorithm for this number of nodes. */
-static bool is_simulated(const struct sim_options *o, const struct coll_algorithm *a,
-                         const struct coll_algorithm *only, size_t nodes)
+static bool algorithm_is_simulated(const struct sim_options *o, const struct coll_algorithm *a,
+                                   const struct coll_algorithm *only, size_t nodes)
 {
     const struct coll_shape shape = {
         .kind = o->kind, .size = (int)nodes * o->per_node, .commutative = true, .adjacent = true};
@@ -298,9 +324,27 @@ static double sum_work(const struct sim_options *o)
     double work = 0;
     for (int n = 0; n < o->nnodes; n++)
         for (size_t i = 0; i < algorithms_count(); i++)
-            if (is_simulated(o, algorithms_get(i), only, o->nodes[n]))
+            if (algorithm_is_simulated(o, algorithms_get(i), only, o->nodes[n]))
                 work += (double)o->nodes[n] * count_sizes(o);
     return work;
+}
+
+/* Simulates an algorithm with the rails used as o->rails says, or in each way; the result is the fastest. */
+static void simulate_algorithm(const struct sim_options *o, struct job_order *order, struct sim_result *out,
+                               struct sim_progress *done)
+{
+    const bool best = o->rails == JOB_RAILS && o->machine.rails > 1;
+    out->algorithm = order->algorithm;
+    for (int i = 0; i < (best ? JOB_RAILS : 1); i++) {
+        struct job_report report;
+        order->rails = best ? (enum job_rails)i : o->rails == JOB_RAILS ? JOB_RAILS_STRIPE : o->rails;
+        job_simulate(order, &report);
+        done->events += report.events;
+        if (i == 0 || (!report.failed && report.us < out->report.us)) {
+            out->rails = order->rails;
+            out->report = report;
+        }
+    }
 }
 
 /* All algorithms for one number of nodes and one size, fastest first; returns their number. */
@@ -311,7 +355,7 @@ static int collective_simulate(const struct sim_options *o, size_t nodes, size_t
     const struct coll_algorithm *only = o->algorithm ? parse_algorithm(o, parameter) : NULL;
     for (size_t i = 0; i < algorithms_count() && count < RESULTS_MAX; i++) {
         const struct coll_algorithm *a = algorithms_get(i);
-        if (!is_simulated(o, a, only, nodes))
+        if (!algorithm_is_simulated(o, a, only, nodes))
             continue;
         struct job_order order = {.machine = &o->machine,
                                   .algorithm = a,
@@ -322,9 +366,7 @@ static int collective_simulate(const struct sim_options *o, size_t nodes, size_t
                                   .segment = o->segment,
                                   .most_steps = o->most_steps};
         memcpy(order.parameter, parameter, sizeof(parameter));
-        results[count].algorithm = a;
-        job_simulate(&order, &results[count].report);
-        done->events += results[count++].report.events;
+        simulate_algorithm(o, &order, &results[count++], done);
         done->work += (double)nodes;
         progress_report(&done->progress, done->work, done->all, "%.1f million events",
                         (double)done->events * 1e-6);
@@ -356,16 +398,17 @@ static int collective_run(const struct sim_options *o)
         printf("fishplate-lab sim: %s, %d rank%s a node, switches of %.0f ports, links of %g GB/s "
                "(simulated)\n\n",
                kind, o->per_node, o->per_node == 1 ? "" : "s", o->machine.radix, o->machine.link_rate);
-        printf("%8s %8s  %-20s %12s %8s %12s\n", "nodes", "size", "algorithm", "us", "x best", "messages");
+        printf("%8s %8s  %-20s %12s %8s %12s %s\n", "nodes", "size", "algorithm", "us", "x best", "messages",
+               o->machine.rails > 1 ? "rails" : "");
     }
     for (int n = 0; n < o->nnodes; n++)
         for (int s = 0; s < count_sizes(o); s++) {
             int count = collective_simulate(o, o->nodes[n], o->kind == COLL_BARRIER ? 0 : o->sizes[s],
                                             results, &done);
             if (o->json)
-                print_json(&j, o, o->nodes[n], o->sizes[s], results, count);
+                collective_print_json(&j, o, o->nodes[n], o->sizes[s], results, count);
             else
-                print_text(o, o->nodes[n], o->sizes[s], results, count);
+                collective_print_text(o, o->nodes[n], o->sizes[s], results, count);
         }
     double seconds = progress_clock() - done.progress.started;
     if (o->json) {

@@ -1,5 +1,5 @@
-/* flow.c: `fishplate-lab sim flow`: a stream of small messages with each flow control scheme, on a simulated machine. The simulator's
- * part is in lab/sim/flow.c.
+/* flow.c: `fishplate-lab sim flow`: a stream of small messages with each flow control scheme, on a simulated
+ * machine. The simulator's part is in lab/sim/flow.c.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>

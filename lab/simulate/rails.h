@@ -52,7 +52,7 @@ struct study_line {
 extern const struct study_line study_lines[];
 enum { LINE_BASIC, LINE_LOCAL, LINE_LOCAL_STRIPED, LINE_DYNAMIC, LINE_DYNAMIC_STRIPED, STUDY_LINES };
 
-struct study_key study_key_of(const struct study_line *line, int nodes, int rails, double kib, double load);
+struct study_key study_make_key(const struct study_line *line, int nodes, int rails, double kib, double load);
 
 /* A figure of the papers by its number, "3" to "16" and "8.16" to "8.19"; false: unknown number. */
 bool study_make_figure(struct study *s, const char *id, struct chart *out);

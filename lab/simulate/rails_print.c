@@ -52,14 +52,14 @@ static void rails_add_claim(struct list *l, const char *where, const char *claim
     va_end(args);
 }
 
-static double rails_largest(struct list *l, int line, int nodes, int rails, double kib)
+static double rails_max_accepted(struct list *l, int line, int nodes, int rails, double kib)
 {
-    return study_max_accepted(l->study, study_key_of(&study_lines[line], nodes, rails, kib, 0));
+    return study_max_accepted(l->study, study_make_key(&study_lines[line], nodes, rails, kib, 0));
 }
 
 static double rails_latency_at(struct list *l, int line, int nodes, int rails, double kib, double load)
 {
-    return study_report_of_run(l->study, study_key_of(&study_lines[line], nodes, rails, kib, load))
+    return study_report_of_run(l->study, study_make_key(&study_lines[line], nodes, rails, kib, load))
                .latency_us *
            1000;
 }
@@ -77,9 +77,12 @@ static bool rails_is_near(double value, double wanted, double within)
 static void rails_check_sizes(struct list *l)
 {
     int n = l->study->nodes;
-    double basic[2] = {rails_largest(l, LINE_BASIC, n, 4, 4), rails_largest(l, LINE_BASIC, n, 4, 64)};
-    double local[2] = {rails_largest(l, LINE_LOCAL, n, 4, 4), rails_largest(l, LINE_LOCAL, n, 4, 64)};
-    double dynamic[2] = {rails_largest(l, LINE_DYNAMIC, n, 4, 4), rails_largest(l, LINE_DYNAMIC, n, 4, 64)};
+    double basic[2] = {rails_max_accepted(l, LINE_BASIC, n, 4, 4),
+                       rails_max_accepted(l, LINE_BASIC, n, 4, 64)};
+    double local[2] = {rails_max_accepted(l, LINE_LOCAL, n, 4, 4),
+                       rails_max_accepted(l, LINE_LOCAL, n, 4, 64)};
+    double dynamic[2] = {rails_max_accepted(l, LINE_DYNAMIC, n, 4, 4),
+                         rails_max_accepted(l, LINE_DYNAMIC, n, 4, 64)};
     rails_add_claim(l, "5.1, figs 3, 5", "basic does well with short messages and less well with long ones",
                     basic[1] < 0.98 * basic[0], unstated, "%.3f at 4 KiB, %.3f at 64 KiB", basic[0],
                     basic[1]);
@@ -91,8 +94,8 @@ static void rails_check_sizes(struct list *l)
         local[0] < basic[0] && local[1] > basic[1] && rails_is_near(rails_percent(local[1], basic[1]), 0, 15),
         local_is_fast, "%+.0f %% at 4 KiB, %+.0f %% at 64 KiB", rails_percent(local[0], basic[0]),
         rails_percent(local[1], basic[1]));
-    double striped = rails_percent(rails_largest(l, LINE_DYNAMIC_STRIPED, n, 4, 64), dynamic[1]),
-           local_striped = rails_percent(rails_largest(l, LINE_LOCAL_STRIPED, n, 4, 64), local[1]);
+    double striped = rails_percent(rails_max_accepted(l, LINE_DYNAMIC_STRIPED, n, 4, 64), dynamic[1]),
+           local_striped = rails_percent(rails_max_accepted(l, LINE_LOCAL_STRIPED, n, 4, 64), local[1]);
     rails_add_claim(l, "5.2, fig 5", "stripes have no significant effect on the accepted bandwidth",
                     rails_is_near(striped, 0, 5) && rails_is_near(local_striped, 0, 5), NULL,
                     "dynamic %+.1f %%, local %+.1f %% at 64 KiB", striped, local_striped);
@@ -125,10 +128,11 @@ static void rails_check_nodes(struct list *l)
     double gain[2], loss[2];
     for (int i = 0; i < 2; i++) {
         int n = i ? 128 : 32;
-        gain[i] =
-            rails_percent(rails_largest(l, LINE_DYNAMIC, n, 4, 32), rails_largest(l, LINE_BASIC, n, 4, 32));
+        gain[i] = rails_percent(rails_max_accepted(l, LINE_DYNAMIC, n, 4, 32),
+                                rails_max_accepted(l, LINE_BASIC, n, 4, 32));
         int line = i ? LINE_DYNAMIC : LINE_BASIC;
-        loss[i] = -rails_percent(rails_largest(l, line, 128, 4, 32), rails_largest(l, line, 64, 4, 32));
+        loss[i] =
+            -rails_percent(rails_max_accepted(l, line, 128, 4, 32), rails_max_accepted(l, line, 64, 4, 32));
     }
     rails_add_claim(l, "5.3, fig 8", "dynamic accepts 36 % more than basic with 32 nodes",
                     rails_is_near(gain[0], 36, 6), unstated, "%+.0f %%", gain[0]);
@@ -141,12 +145,12 @@ static void rails_check_nodes(struct list *l)
 
 static void rails_check_rails(struct list *l)
 {
-    double basic =
-        -rails_percent(rails_largest(l, LINE_BASIC, 32, 7, 32), rails_largest(l, LINE_BASIC, 32, 1, 32));
-    double dynamic = rails_percent(rails_largest(l, LINE_DYNAMIC_STRIPED, 32, 7, 32),
-                                   rails_largest(l, LINE_DYNAMIC_STRIPED, 32, 1, 32));
-    double small = rails_percent(rails_largest(l, LINE_DYNAMIC_STRIPED, 32, 4, 4),
-                                 rails_largest(l, LINE_DYNAMIC_STRIPED, 32, 1, 4));
+    double basic = -rails_percent(rails_max_accepted(l, LINE_BASIC, 32, 7, 32),
+                                  rails_max_accepted(l, LINE_BASIC, 32, 1, 32));
+    double dynamic = rails_percent(rails_max_accepted(l, LINE_DYNAMIC_STRIPED, 32, 7, 32),
+                                   rails_max_accepted(l, LINE_DYNAMIC_STRIPED, 32, 1, 32));
+    double small = rails_percent(rails_max_accepted(l, LINE_DYNAMIC_STRIPED, 32, 4, 4),
+                                 rails_max_accepted(l, LINE_DYNAMIC_STRIPED, 32, 1, 4));
     rails_add_claim(l, "5.4, fig 10", "basic loses 40 % with seven rails", rails_is_near(basic, 40, 6),
                     unstated, "%.0f %%", basic);
     rails_add_claim(
@@ -169,7 +173,7 @@ static void rails_check_rails(struct list *l)
 
 static double rails_saturation_load(struct list *l, int line, double kib)
 {
-    return study_saturation(l->study, study_key_of(&study_lines[line], l->study->nodes, 4, kib, 0));
+    return study_saturation(l->study, study_make_key(&study_lines[line], l->study->nodes, 4, kib, 0));
 }
 
 static void rails_check_saturation(struct list *l)
@@ -191,11 +195,12 @@ static void rails_check_hybrids(struct list *l)
 {
     static const int thresholds[] = {1, 4, 8, 16, 32};
     int n = l->study->nodes, better = 0, best_at = 0;
-    double basic = rails_largest(l, LINE_BASIC, n, 4, 32), local = rails_largest(l, LINE_LOCAL, n, 4, 32),
-           dynamic = rails_largest(l, LINE_DYNAMIC, n, 4, 32), best = 0;
+    double basic = rails_max_accepted(l, LINE_BASIC, n, 4, 32),
+           local = rails_max_accepted(l, LINE_LOCAL, n, 4, 32),
+           dynamic = rails_max_accepted(l, LINE_DYNAMIC, n, 4, 32), best = 0;
     for (int i = 0; i < 5; i++) {
         struct study_line line = {"hybrid", ALLOC_HYBRID, 0, thresholds[i]};
-        double accepted = study_max_accepted(l->study, study_key_of(&line, n, 4, 32, 0));
+        double accepted = study_max_accepted(l->study, study_make_key(&line, n, 4, 32, 0));
         better += accepted > dynamic && accepted > basic;
         if (accepted > best) {
             best = accepted;

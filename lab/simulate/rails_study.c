@@ -29,7 +29,7 @@ enum { LOADS = sizeof(loads) / sizeof(loads[0]) };
 const char *const figure_ids[] = {"3",  "4",  "5",  "6",  "7",    "8",    "9",    "10",   "11", "12",
                                   "13", "14", "15", "16", "8.16", "8.17", "8.18", "8.19", NULL};
 
-struct study_key study_key_of(const struct study_line *line, int nodes, int rails, double kib, double load)
+struct study_key study_make_key(const struct study_line *line, int nodes, int rails, double kib, double load)
 {
     return (struct study_key){.policy = line->policy,
                               .nodes = nodes,
@@ -160,7 +160,7 @@ static void study_plot_over_load(struct study *s, struct chart *c, const struct 
         int line = chart_line(c, lines[l].name);
         for (int i = 0; i < LOADS; i++) {
             struct traffic_report r =
-                study_report_of_run(s, study_key_of(&lines[l], s->nodes, 4, kib, loads[i]));
+                study_report_of_run(s, study_make_key(&lines[l], s->nodes, 4, kib, loads[i]));
             c->y[line][i] = !latency ? r.accepted : rails_study_saturated(&r) ? NAN : r.latency_us * 1000;
         }
     }
@@ -199,8 +199,9 @@ static void rails_study_plot(struct study *s, struct chart *c, const int *lines,
         int line = chart_line(c, study_lines[lines[l]].name);
         for (int i = 0; i < c->points; i++) {
             double x = c->x[i];
-            struct study_key key = study_key_of(&study_lines[lines[l]], (int)(nodes > 0 ? nodes : x),
-                                                (int)(rails > 0 ? rails : x), kib > 0 ? kib : x / 1024, 0.15);
+            struct study_key key =
+                study_make_key(&study_lines[lines[l]], (int)(nodes > 0 ? nodes : x),
+                               (int)(rails > 0 ? rails : x), kib > 0 ? kib : x / 1024, 0.15);
             c->y[line][i] = what == MOST      ? study_max_accepted(s, key)
                             : what == LATENCY ? study_latency(s, key)
                                               : study_saturation(s, key);
@@ -219,7 +220,7 @@ static void study_make_figure_9(struct study *s, struct chart *c)
             int line = chart_line(c, names[d][r]);
             const struct study_line *policy = &study_lines[d ? LINE_DYNAMIC_STRIPED : LINE_BASIC];
             for (int i = 0; i < c->points; i++)
-                c->y[line][i] = study_max_accepted(s, study_key_of(policy, 32, 1 << r, c->x[i] / 1024, 0));
+                c->y[line][i] = study_max_accepted(s, study_make_key(policy, 32, 1 << r, c->x[i] / 1024, 0));
         }
 }
 

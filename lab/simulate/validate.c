@@ -108,7 +108,7 @@ static bool validate_fit(struct study *s)
 /* If ranks outnumber cores, a core changes from one rank to another frequently. The time of such a change is
  * fitted by bisection to the smallest barrier for which it matters; that barrier is then no row of the
  * comparison. */
-static bool fit_turns(struct study *s, double measured, int nodes)
+static bool validate_fit_core_changes(struct study *s, double measured, int nodes)
 {
     double low = 0, high = 1e6;
     struct job_report r;
@@ -174,7 +174,7 @@ bool sim_fit_here(struct machine *m)
     for (int nodes = 2; nodes <= 8 && s.machine.cores > 0; nodes *= 2)
         if (nodes > s.machine.cores) {
             struct value *all = validate_measure(&s, nodes, "barrier");
-            fit_turns(&s, validate_figure(all, "barrier", 0), nodes);
+            validate_fit_core_changes(&s, validate_figure(all, "barrier", 0), nodes);
             value_free(all);
             break;
         }
@@ -191,7 +191,7 @@ static bool validate_measured(struct study *s)
         struct value *all = validate_measure(s, nodes, "barrier bcast allreduce allgather");
         if (!all)
             return false;
-        if (!fit_turns(s, validate_figure(all, "barrier", 0), nodes))
+        if (!validate_fit_core_changes(s, validate_figure(all, "barrier", 0), nodes))
             validate_compare(s, all, COLL_BARRIER, nodes, 0);
         for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
             validate_compare(s, all, COLL_BCAST, nodes, sizes[i]);
@@ -221,7 +221,7 @@ static double validate_median(const struct study *s)
     return s->count ? factor[s->count / 2] : NAN;
 }
 
-static void show_text(const struct validate_row *rows, int count, const struct study *s)
+static void validate_print_text(const struct validate_row *rows, int count, const struct study *s)
 {
     printf("%-12s %-48s %12s %12s %9s\n", "against", "what", "expected", "found", "error");
     for (int i = 0; i < count; i++)
@@ -243,7 +243,7 @@ static void show_text(const struct validate_row *rows, int count, const struct s
     printf("\nHalf of them are within a factor of %.2f.\n", validate_median(s));
 }
 
-static void show_json(const struct validate_row *rows, int count, const struct study *s)
+static void validate_write_json(const struct validate_row *rows, int count, const struct study *s)
 {
     struct json j = {.out = stdout};
     json_object(&j, NULL);
@@ -299,8 +299,8 @@ int command_sim_validate(int argc, char **argv)
     if (runs && !validate_measured(&s))
         wrong++;
     if (json)
-        show_json(rows, count, &s);
+        validate_write_json(rows, count, &s);
     else
-        show_text(rows, count, &s);
+        validate_print_text(rows, count, &s);
     return wrong ? 1 : 0;
 }

@@ -38,7 +38,7 @@ expect_rc 0
 [ "$(counted ib_striped)" = 0 ] || fail "messages were striped with FISHPLATE_IB_STRIPE=off"
 
 # Whole messages over one rail or another; and rails that are allotted, by requests and grants where they are reserved.
-for way in turns shares window room basic local dynamic hybrid; do
+for way in turns shares window room stages basic local dynamic hybrid; do
     job 4 4 FISHPLATE_STATS=1 FISHPLATE_LAB=IB_STRIPE=$way -hcas 2x400MB/s "$rails" joined joined joined joined joined joined joined
     expect_rc 0
     expect_counted ib_rail0_bytes
@@ -50,8 +50,16 @@ for way in turns shares window room basic local dynamic hybrid; do
             fail "$way: a reservation takes four messages: RTS, CTS, DONE, ACK"
         ;;
     local) expect_counted ib_rail_receive_waits ;;
-    turns | basic) [ "$(counted ib_striped)" = 0 ] || fail "$way: messages were divided" ;;
+    turns | stages | basic) [ "$(counted ib_striped)" = 0 ] || fail "$way: messages were divided" ;;
     esac
+done
+# Ranks of a node share the reservations of its ports: a port is busy for both while one of them uses it.
+for way in basic local dynamic hybrid; do
+    job 4 2 FISHPLATE_STATS=1 FISHPLATE_LAB=IB_STRIPE=$way -hcas 2x400MB/s "$rails" joined joined joined
+    expect_rc 0
+    expect_counted ib_rail0_bytes
+    expect_counted ib_rail1_bytes
+    case $way in dynamic | hybrid) expect_counted ib_reserve_granted ;; esac
 done
 # Static allocation of two rails connects two processes; of four processes it is refused with a reason.
 job 2 2 FISHPLATE_STATS=1 FISHPLATE_LAB=IB_STRIPE=static -hcas 2x400MB/s "$rails" joined

@@ -1,6 +1,6 @@
-/* barrier_bst.c: the binomial spanning tree in which the parent of a rank is the rank without its leftmost 1, and its
- * children are rank + 2^i for every 2^i > rank [Hoefler05 2.2.1.6]. The early ranks have their deepest subtrees last, so that
- * one child of the root finishes in each round.
+/* barrier_bst.c: the binomial spanning tree in which the parent of a rank is the rank without its leftmost 1,
+ * and its children are rank + 2^i for every 2^i > rank [Hoefler05 2.2.1.6]. The early ranks have their
+ * deepest subtrees last, so that one child of the root finishes in each round.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"

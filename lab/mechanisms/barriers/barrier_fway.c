@@ -1,5 +1,5 @@
-/* barrier_fway.c: the tournament with games of f ranks: fewer rounds, but the winner of a game waits for f - 1 others
- * [Hoefler05 2.2.1.4].
+/* barrier_fway.c: the tournament with games of f ranks: fewer rounds, but the winner of a game waits for f -
+ * 1 others [Hoefler05 2.2.1.4].
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "lab/mechanisms/barriers/signal_tree.h"

@@ -1,5 +1,5 @@
-/* barrier_pairwise.c: pairwise exchange with recursive doubling among the largest power of two of ranks; each rank above it
- * signals its partner below first and receives its signal at the end [Hoefler05 2.2.2.2].
+/* barrier_pairwise.c: pairwise exchange with recursive doubling among the largest power of two of ranks; each
+ * rank above it signals its partner below first and receives its signal at the end [Hoefler05 2.2.2.2].
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"

@@ -1,5 +1,5 @@
-/* barrier_tournament.c: two ranks play in each game, the lower one wins and plays the next round; the champion, rank 0,
- * signals all ranks down a binomial tree [Hoefler05 2.2.1.3].
+/* barrier_tournament.c: two ranks play in each game, the lower one wins and plays the next round; the
+ * champion, rank 0, signals all ranks down a binomial tree [Hoefler05 2.2.1.3].
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "lab/mechanisms/barriers/signal_tree.h"

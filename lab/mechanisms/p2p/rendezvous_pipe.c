@@ -1,6 +1,6 @@
-/* rendezvous_pipe.c: PIPE: a message whose memory is not registered yet is registered and written in pieces, so that
- * both sides register at the same time, and pieces move meanwhile (as the pipeline of [Shipman06 4.3]; pipe_policy.h
- * decides the number).
+/* rendezvous_pipe.c: PIPE: a message whose memory is not registered yet is registered and written in pieces,
+ * so that both sides register at the same time, and pieces move meanwhile (as the pipeline of [Shipman06
+ * 4.3]; pipe_policy.h computes the number of pieces).
  *
  *     sender                         receiver
  *       RTS (no address) --------------> match; register a piece
@@ -11,8 +11,8 @@
  *       WRITTEN -----------------------> complete
  *     complete when the writes are done
  *
- * A piece that one of the two cannot register ends the pipeline: WRITTEN carries the length written so far, and the rest goes in
- * pieces through frames, as R3.
+ * A piece that one of the two sides cannot register ends the pipeline: WRITTEN carries the length written so
+ * far, and the rest is sent in frames, as R3.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "lab/mechanisms/p2p/pipe_policy.h"
@@ -103,8 +103,8 @@ static void piece_send_request(struct p2p *p, struct p2p_request *r, const struc
 
 /* Next piece of the receive, registered unless the whole receive is. A piece that cannot be registered is the
  * last: it stands for the rest of the message. */
-static struct pipe_piece *piece_next(struct p2p_request *r, uint64_t from, uint64_t bytes,
-                                     struct net_key *key)
+static struct pipe_piece *pipe_prepare_piece(struct p2p_request *r, uint64_t from, uint64_t bytes,
+                                             struct net_key *key)
 {
     struct pipe_piece *piece = &r->pipe.pipe->pieces[r->pipe.pipe->requested++];
     *piece =
@@ -141,7 +141,7 @@ static void pipe_start(struct p2p *p, struct p2p_request *r, const struct rts *r
         protocol_fall_back(p, r, bytes);
         return;
     }
-    struct pipe_piece *piece = piece_next(r, 0, size, &key);
+    struct pipe_piece *piece = pipe_prepare_piece(r, 0, size, &key);
     if (piece->unreachable || !request_publish(r)) {
         const bool refuse = !piece->unreachable;
         pipe_free(r);
@@ -157,7 +157,7 @@ static void pipe_start(struct p2p *p, struct p2p_request *r, const struct rts *r
     request_change_state(r, STATE_RECV_PIPE);
     piece_send_request(p, r, piece, key);
     for (uint64_t at = piece->bytes; at < bytes; at += piece->bytes) {
-        piece = piece_next(r, at, size, &key);
+        piece = pipe_prepare_piece(r, at, size, &key);
         piece_send_request(p, r, piece, key);
     }
 }

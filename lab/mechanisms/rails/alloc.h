@@ -1,15 +1,17 @@
-/* alloc.h: which rails a message takes when adapters cannot send and receive at once at full speed [Coll01].
+/* alloc.h: selects the rails of a message if adapters cannot send and receive at full speed at the same time
+ * [Coll01].
  *
- *   static         Each node sends over half of its rails and receives over the others, for the whole run; no two nodes send
- *                  over the same half, so between any two there is a rail in each direction.
- *   basic          One rail, in turns, whatever goes on there.
- *   local-dynamic  Rails that neither send nor receive here; none: wait (algorithm 1).
- *   dynamic        Rails that are reserved at both ends (reserve.h is the adapter's half, request.h the sender's;
- *                  algorithms 2 to 4).
- *   hybrid         Up to `shortest` bytes one rail in turns without a reservation, preferably a free one; longer messages
- *                  as dynamic (algorithm 5).
+ *   static         Each node sends over half of its rails and receives over the others during the whole run.
+ *                  No two nodes send over the same half, so between any two nodes there is a rail in each
+ *                  direction.
+ *   basic          One rail, in turns, whether it is busy or not.
+ *   local-dynamic  Rails that neither send nor receive here; if there is none, wait (algorithm 1).
+ *   dynamic        Rails that are reserved at both ends (reserve.h is the adapter's half, request.h the
+ *                  sender's; algorithms 2 to 4).
+ *   hybrid         Up to `shortest` bytes one rail in turns without a reservation, preferably a free one;
+ *                  longer messages as dynamic (algorithm 5).
  *
- * The striping ratio is the part of the available rails that a message takes: 0 one, 1 all, between them in proportion.
+ * The striping ratio is the fraction of the available rails that a message uses: 0 one rail, 1 all rails.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAB_MECHANISMS_RAILS_ALLOC_H

@@ -7,6 +7,6 @@
 
 #include "net/ib/rails/rails.h"
 
-void multiplex_open(struct ib *ib, enum ib_allot_policy policy);
+int multiplex_open(struct ib *ib, enum ib_allot_policy policy);
 
 #endif

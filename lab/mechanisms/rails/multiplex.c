@@ -1,5 +1,7 @@
-/* multiplex.c: FISHPLATE_LAB=IB_STRIPE=turns, shares, window or room: each large message takes one rail as a whole [Liu04 8.2.4];
- * net/rails/mux.h chooses the rail.
+/* multiplex.c: FISHPLATE_LAB=IB_STRIPE=turns, shares, window, room or stages: each large message uses one
+ * rail [Liu04 8.2.4]. net/rails/mux.h selects the rail for the first four, for each peer. With stages,
+ * consecutive large transfers of a process use its rails in turn, whatever the peer, so that the stages of a
+ * collective operation, which exchange messages with different peers, use different rails [Liu04 11.2].
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -10,16 +12,22 @@
 #define WINDOW_MESSAGES 16
 #define WINDOW_BYTES    (256 * 1024)
 
-static enum mux_policy multiplex_policy(const struct ib *ib)
+struct multiplex {
+    enum ib_allot_policy policy;
+    uint8_t last; /* stages: rail of the last transfer that was started; RAIL_NONE before the first */
+};
+
+static struct multiplex *multiplex_get(const struct ib *ib)
 {
-    return (enum mux_policy)((uintptr_t)ib->allot_state + MUX_TURNS);
+    return ib->allot_state;
 }
 
 /* NULL: out of memory. */
 static struct mux *multiplex_endpoint_state(struct ib_endpoint *ep)
 {
     struct ib_pairs *j = ep->pairs;
-    const enum mux_policy policy = multiplex_policy(ep->ib);
+    const enum mux_policy policy =
+        (enum mux_policy)(multiplex_get(ep->ib)->policy - IB_ALLOT_TURNS + MUX_TURNS);
     if (j->allot_peer)
         return j->allot_peer;
     struct mux *m = calloc(1, sizeof(*m));
@@ -33,8 +41,12 @@ static struct mux *multiplex_endpoint_state(struct ib_endpoint *ep)
 
 static int multiplex_choose(struct ib_endpoint *ep, uint64_t bytes, uint32_t *set)
 {
-    struct mux *m = multiplex_endpoint_state(ep);
     const uint32_t up = ep->pairs->up;
+    if (multiplex_get(ep->ib)->policy == IB_ALLOT_STAGES) {
+        *set = rail_bit(rail_after(up, multiplex_get(ep->ib)->last));
+        return 0;
+    }
+    struct mux *m = multiplex_endpoint_state(ep);
     if (!m)
         return err_set(MPI_ERR_NO_MEM, "out of memory for the choice of a rail");
     for (unsigned k = 0; k < m->rails; k++)
@@ -49,15 +61,16 @@ static int multiplex_choose(struct ib_endpoint *ep, uint64_t bytes, uint32_t *se
 
 static void multiplex_decline(struct ib_endpoint *ep, uint32_t set, uint64_t bytes)
 {
-    for (unsigned k = 0; k < RAILS_MAX; k++)
+    for (unsigned k = 0; k < RAILS_MAX && multiplex_get(ep->ib)->policy != IB_ALLOT_STAGES; k++)
         if (rail_set_contains(set, k))
             mux_done(multiplex_endpoint_state(ep), k, bytes);
 }
 
 static uint32_t multiplex_start(struct ib_endpoint *ep, uint32_t set)
 {
-    (void)ep;
-    (void)set;
+    for (unsigned k = 0; k < RAILS_MAX; k++)
+        if (rail_set_contains(set, k))
+            multiplex_get(ep->ib)->last = (uint8_t)k;
     return 0;
 }
 
@@ -69,6 +82,7 @@ static void multiplex_release(struct ib_endpoint *ep, uint32_t set, uint32_t res
 
 static void multiplex_close(struct ib *ib)
 {
+    free(ib->allot_state);
     ib->allot_state = NULL;
 }
 
@@ -110,9 +124,14 @@ static const struct ib_allotment multiplexing = {
     .close_peer = multiplex_close_peer,
 };
 
-void multiplex_open(struct ib *ib, enum ib_allot_policy policy)
+int multiplex_open(struct ib *ib, enum ib_allot_policy policy)
 {
+    struct multiplex *m = malloc(sizeof(*m));
+    if (!m)
+        return err_set(MPI_ERR_NO_MEM, "out of memory for %u rails", ib->nrails);
+    *m = (struct multiplex){.policy = policy, .last = RAIL_NONE};
     ib->stripe_from = SHORTEST;
-    ib->allot_state = (void *)(uintptr_t)(policy - IB_ALLOT_TURNS);
+    ib->allot_state = m;
     ib->allot = &multiplexing;
+    return 0;
 }

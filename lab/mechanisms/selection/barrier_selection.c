@@ -1,5 +1,6 @@
-/* barrier_selection.c: FISHPLATE_LAB=BARRIER_SELECT=n measures n barriers of every algorithm when a communicator is created, and uses the
- * fastest for its blocking barriers [Hoefler05 4.1.1, coll_swbarr_selection 0]. The library measures by use instead.
+/* barrier_selection.c: FISHPLATE_LAB=BARRIER_SELECT=n measures n barriers of every algorithm when a
+ * communicator is created, and uses the fastest for its blocking barriers [Hoefler05 4.1.1,
+ * coll_swbarr_selection 0]. The library measures by use instead.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>

@@ -44,6 +44,16 @@ whole, alloc = answer["tables"]
 assert all("-" not in row for t in (whole, alloc) for row in t["rows"]), answer
 assert all(float(row[-1]) >= 4 for row in alloc["rows"]), alloc  # RTS, CTS, DONE, ACK
 PY
+"$BIN/fishplate-lab" rails --quick --json stages >"$scratch/stages" 2>"$scratch/progress" || {
+    cat "$scratch/progress"
+    fail "collectives with a rail for each stage failed"
+}
+python3 - "$scratch/stages" <<'PY'
+import json, sys
+answer = json.load(open(sys.argv[1]))
+assert answer["failures"] == 0 and answer["jobs"] == 6 and len(answer["tables"]) == 4, answer
+assert all("-" not in row for t in answer["tables"] for row in t["rows"]), answer
+PY
 if "$BIN/fishplate-lab" rails nonsense 2>"$scratch/error"; then
     fail "a topic that does not exist was accepted"
 fi

@@ -29,6 +29,20 @@ import json, sys
 (row,) = json.load(open(sys.argv[1]))["results"]
 assert row["algorithm"] == "switch" and row["messages"] == 16 and abs(row["us"] - 0.702) < 0.01, row
 EOF
+# Rails: the fastest use of two rails is that of the three policies, and striping is not always the fastest.
+for rails in stripe stages ranks best; do
+    "$BIN/fishplate-lab" sim alltoall --nodes 8 --per-node 2 --sizes 8,64k,1M --set rails=2 --rails $rails --json >"$scratch/json.$rails"
+done
+(cd "$scratch" && python3) <<'EOF'
+import json
+def times(name):
+    return {(r["bytes"], r["algorithm"]): (r["us"], r["rails"]) for r in json.load(open("json." + name))["results"]}
+uses = {name: times(name) for name in ("stripe", "stages", "ranks")}
+best = times("best")
+for row, (us, rails) in best.items():
+    assert us == min(u[row][0] for u in uses.values()) == uses[rails][row][0], (row, us, rails)
+assert {rails for _, rails in best.values()} - {"stripe"}, best
+EOF
 # Flow control: with few buffers and a large window dynamic adapts, and static does not.
 "$BIN/fishplate-lab" sim flow --windows 100 --buffers 10 --messages 2000 --json >"$scratch/json"
 python3 - "$scratch/json" <<'EOF'

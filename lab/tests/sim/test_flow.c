@@ -92,7 +92,7 @@ static void refused_frames_arrive(void)
 
 int main(void)
 {
-    machine = plain_machine(1);
+    machine = simple_machine(1);
     machine.send_ns = 300;
     machine.receive_ns = 400;
     TEST_RUN(answers_carry_credits);

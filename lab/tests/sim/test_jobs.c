@@ -8,6 +8,8 @@
 #include "job.h"
 #include "test.h"
 
+static enum job_rails rails; /* of jobs_simulate */
+
 static struct job_report jobs_simulate(const char *name, enum coll_kind kind, int ranks, int per_node,
                                        int root, uint64_t bytes, const struct machine *m)
 {
@@ -19,7 +21,8 @@ static struct job_report jobs_simulate(const char *name, enum coll_kind kind, in
                               .root = root,
                               .bytes = bytes,
                               .segment = 8192,
-                              .most_steps = 10000000};
+                              .most_steps = 10000000,
+                              .rails = rails};
     EXPECT(order.algorithm);
     job_simulate(&order, &report);
     return report;
@@ -71,6 +74,39 @@ static void long_messages_are_striped(void)
     EXPECT(!two.failed && fabs((one - two.us) * 1000 - 64000 / m.link_rate) < 0.01);
     EXPECT(jobs_simulate("linear", COLL_BCAST, 2, 1, 0, 10000, &m).us == one_short);
     EXPECT(jobs_simulate("linear", COLL_BCAST, 2, 2, 0, 128000, &m).us == one_local); /* no rail is used */
+}
+
+/* [Liu04 11.2] The two ranks of a node send 128000 bytes each to the other node. With a rail for each rank
+ * both messages take the time of one. With a rail for each stage both are in the first stage and share a
+ * rail; a second stage uses the other one. */
+static void stages_and_ranks_have_rails(void)
+{
+    struct machine m = machine_preset;
+    m.header_bytes = m.message_ns = 0;
+    m.rails = 2;
+    const double data = 128000 / m.link_rate;
+    double us[JOB_RAILS];
+    for (rails = 0; rails < JOB_RAILS; rails++) {
+        struct sched scheds[4];
+        struct job_report report;
+        for (int r = 0; r < 4; r++) {
+            sched_init(&scheds[r]);
+            if (r < 2)
+                sched_send(&scheds[r], r + 2, loc_make(BUF_SEND, 0), 128000);
+            else
+                sched_recv(&scheds[r], r - 2, loc_make(BUF_RECV, 0), 128000);
+        }
+        const struct job_order order = {
+            .machine = &m, .ranks = 4, .per_node = 2, .most_steps = 100, .rails = rails, .given = scheds};
+        job_simulate(&order, &report);
+        EXPECT(!report.failed);
+        us[rails] = report.us * 1000;
+        for (int r = 0; r < 4; r++)
+            sched_free(&scheds[r]);
+    }
+    rails = JOB_RAILS_STRIPE;
+    EXPECT(fabs(us[JOB_RAILS_STAGES] - us[JOB_RAILS_RANKS] - data) < 0.05 * data);
+    EXPECT(fabs(us[JOB_RAILS_STRIPE] - us[JOB_RAILS_RANKS]) < 0.05 * data);
 }
 
 /* Two ranks on one processor: one change from the sender to the receiver. On two processors there is no
@@ -152,6 +188,7 @@ int main(void)
     TEST_RUN(a_barrier_of_two_is_a_message);
     TEST_RUN(a_long_message_sends_a_request_first);
     TEST_RUN(long_messages_are_striped);
+    TEST_RUN(stages_and_ranks_have_rails);
     TEST_RUN(processors_take_a_while_for_turns);
     TEST_RUN(roots_are_alike);
     TEST_RUN(every_algorithm_ends);

@@ -11,7 +11,7 @@ enum { PACKETS = 40 };
 static struct multicast_report multicast_run(double loss, uint32_t nodes, uint32_t collectors,
                                              uint32_t aggregate)
 {
-    struct machine m = plain_machine(1);
+    struct machine m = simple_machine(1);
     struct multicast_report r;
     m.send_ns = m.receive_ns = m.ack_ns = 100;
     m.loss = loss;

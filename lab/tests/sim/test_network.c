@@ -179,7 +179,7 @@ static void one_link_is_an_m_d_1_queue(void)
 
 int main(void)
 {
-    plain = plain_machine(1);
+    plain = simple_machine(1);
     TEST_RUN(one_message_takes_what_its_way_takes);
     TEST_RUN(adapters_take_a_while_for_each_message);
     TEST_RUN(links_saturate_at_their_rate);

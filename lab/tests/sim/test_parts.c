@@ -12,7 +12,7 @@
 
 static uint32_t seed = 1;
 
-static uint32_t parts_draw(uint32_t below)
+static uint32_t parts_random(uint32_t below)
 {
     seed = seed * 1664525u + 1013904223u;
     return (seed >> 8) % below;
@@ -24,8 +24,8 @@ static void events_come_by_time_then_by_order(void)
     struct event e, before = {.at = -1};
     int left = 0;
     for (int round = 0; round < 20000; round++) {
-        if (parts_draw(3) || left == 0) {
-            sim_time at = before.at < 0 ? parts_draw(50) : before.at + parts_draw(50);
+        if (parts_random(3) || left == 0) {
+            sim_time at = before.at < 0 ? parts_random(50) : before.at + parts_random(50);
             EXPECT(event_insert(&q, at, 7, (uint32_t)round));
             left++;
             continue;
@@ -54,14 +54,14 @@ static void far_events_keep_their_order(void)
     struct event e, before = {0};
     uint32_t put = 0, taken = 0;
     while (taken < EVENTS) {
-        for (uint32_t burst = parts_draw(200); burst && put < EVENTS; burst--) {
-            sim_time gap = (sim_time)parts_draw(4) << parts_draw(60);
-            at[put] = parts_draw(4) && put ? at[put - 1] : before.at + gap;
+        for (uint32_t burst = parts_random(200); burst && put < EVENTS; burst--) {
+            sim_time gap = (sim_time)parts_random(4) << parts_random(60);
+            at[put] = parts_random(4) && put ? at[put - 1] : before.at + gap;
             at[put] = at[put] < before.at ? before.at : at[put];
             EXPECT(event_insert(&q, at[put], 0, put));
             put++;
         }
-        for (uint32_t burst = parts_draw(200); burst && taken < put; burst--, taken++) {
+        for (uint32_t burst = parts_random(200); burst && taken < put; burst--, taken++) {
             EXPECT(event_pop(&q, &e));
             EXPECT(e.at == at[e.what]);
             EXPECT(taken == 0 || e.at > before.at || (e.at == before.at && e.what > before.what));
@@ -89,7 +89,8 @@ static void pairs_are_found_and_forgotten(void)
     static bool there[RANKS][RANKS][ORDERS];
     struct pairs p = {0};
     for (uint32_t round = 0; round < 50000; round++) {
-        uint32_t from = parts_draw(RANKS), to = parts_draw(RANKS), order = parts_draw(ORDERS), first = 0;
+        uint32_t from = parts_random(RANKS), to = parts_random(RANKS), order = parts_random(ORDERS),
+                 first = 0;
         bool *known = &there[from][to][order];
         bool met = pairs_match(&p, from, to, order, round, &first);
         EXPECT_EQ(met, *known);

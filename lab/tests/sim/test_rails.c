@@ -1,5 +1,5 @@
-/* test_rails.c: several rails in the simulated network, the load study of [Coll01], and streams over rails of different
- * speeds.
+/* test_rails.c: several rails in the simulated network, the load study of [Coll01], and streams over rails of
+ * different speeds.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -293,7 +293,7 @@ static void adaptive_stripes_come_back(void)
 
 int main(void)
 {
-    plain = plain_machine(2);
+    plain = simple_machine(2);
     TEST_RUN(rails_are_networks_of_their_own);
     TEST_RUN(adapters_of_a_node_may_share_a_bus);
     TEST_RUN(directions_take_turns);

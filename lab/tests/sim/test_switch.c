@@ -295,7 +295,7 @@ static void mistakes_name_their_line(void)
 
 int main(void)
 {
-    plain = plain_machine(1);
+    plain = simple_machine(1);
     TEST_RUN(a_multicast_reaches_everybody_once);
     TEST_RUN(a_multicast_takes_one_message);
     TEST_RUN(switches_count_barriers);

@@ -55,7 +55,8 @@ static void few_ranks(void)
     EXPECT(barrier_model_logp("inter", 0, 0, 4) < 0); /* no equation */
 }
 
-/* L_min of RDMA write inline as printed in 2.3.7: -0.56 + (6.98 p - 3.69) / (p^2 - 0.45 p - 0.02) + 3.09 (1 - e^...). */
+/* L_min of RDMA write inline as printed in 2.3.7: -0.56 + (6.98 p - 3.69) / (p^2 - 0.45 p - 0.02) + 3.09 (1 -
+ * e^...). */
 static void lop_as_printed(void)
 {
     for (int p = 10; p <= 60; p += 10) {

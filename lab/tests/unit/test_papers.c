@@ -44,11 +44,11 @@ static void test_json(void)
 /* Values from the usual tables of Student's distribution. */
 static void test_student(void)
 {
-    EXPECT(fabs(student_p(12.706, 1) - 0.05) < 1e-4);
-    EXPECT(fabs(student_p(2.776, 4) - 0.05) < 1e-4);
-    EXPECT(fabs(student_p(-4.604, 4) - 0.01) < 1e-4);
-    EXPECT(fabs(student_p(1.960, 1e7) - 0.05) < 1e-4);
-    EXPECT(fabs(student_p(0, 5) - 1) < 1e-9);
+    EXPECT(fabs(student_two_sided_p(12.706, 1) - 0.05) < 1e-4);
+    EXPECT(fabs(student_two_sided_p(2.776, 4) - 0.05) < 1e-4);
+    EXPECT(fabs(student_two_sided_p(-4.604, 4) - 0.01) < 1e-4);
+    EXPECT(fabs(student_two_sided_p(1.960, 1e7) - 0.05) < 1e-4);
+    EXPECT(fabs(student_two_sided_p(0, 5) - 1) < 1e-9);
 }
 
 static void test_welch(void)
@@ -65,7 +65,7 @@ static const char document[] = "{\"tables\": [{\"title\": \"Other\", \"columns\"
                                "\"ring, us\", \"send, us\"],"
                                "\"rows\": [[4, 3, 4], [64, 4, \"-\"], [256, 6, 5]]}]}";
 
-static struct table *table_of(struct entry *e)
+static struct table *entry_read_table(struct entry *e)
 {
     const struct source s = {.name = "s", .variants = {{0, "x", "x"}}};
     struct value *v = papers_parse(document);
@@ -86,7 +86,7 @@ static void test_judge(void)
                       .checks = {{CHECK_GAIN, "ring", "send", 24, 0, 0, 64}},
                       .why = "Because."};
     struct finding f;
-    struct table *t = table_of(&e);
+    struct table *t = entry_read_table(&e);
     EXPECT(t && t->rows == 3 && t->columns == 3 && strcmp(t->over, "hca0") == 0);
     EXPECT(isnan(table_cell(t, 1, 2)->value) && table_cell(t, 1, 2)->samples == 0);
     judge_entry(&e, t, &idle, &f);
@@ -126,7 +126,7 @@ static void test_best_and_constant(void)
 {
     struct entry e = {.take = TAKE_TABLE, .what = "Latency", .title = "t", .better = BETTER_LOWER};
     struct finding f;
-    struct table *t = table_of(&e);
+    struct table *t = entry_read_table(&e);
     e.checks[0] = (struct check){CHECK_BEST, "ring", 0, 0, 0, 256, 0};
     judge_entry(&e, t, &idle, &f);
     EXPECT(f.verdict == VERDICT_DIFFERS && strstr(f.text, "send, us is the best at 256"));
@@ -164,7 +164,7 @@ static void test_never_agrees(void)
                       .checks = {{CHECK_GAIN, "ring", "send", 24, 0, 0, 64}}};
     struct conditions c = {.is_timed = true, .others = 0.3};
     struct finding f;
-    struct table *t = table_of(&e), *more = table_of(&e);
+    struct table *t = entry_read_table(&e), *more = entry_read_table(&e);
     judge_entry(&e, t, &c, &f);
     EXPECT(f.verdict == VERDICT_UNRELIABLE && strstr(f.text, "30 %") && strstr(f.text, "25 %"));
     c.is_timed = false; /* bytes do not depend on other programs */
@@ -283,7 +283,7 @@ static void test_all_figures(void)
 static void test_rounds(void)
 {
     struct entry e = {.take = TAKE_TABLE, .what = "Latency", .title = "t"};
-    struct table *t = table_of(&e), *more = table_of(&e);
+    struct table *t = entry_read_table(&e), *more = entry_read_table(&e);
     table_set_number(more, 0, 1, 2);
     table_merge(t, more);
     table_compute_values(t, BETTER_LOWER);
@@ -295,7 +295,7 @@ static void test_rounds(void)
     table_free(t);
     table_free(more);
     e.what = "Nothing";
-    EXPECT(table_of(&e) == NULL);
+    EXPECT(entry_read_table(&e) == NULL);
 }
 
 int main(void)

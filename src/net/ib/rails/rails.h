@@ -82,6 +82,7 @@ enum ib_allot_policy {
     IB_ALLOT_SHARES,
     IB_ALLOT_WINDOW,
     IB_ALLOT_ROOM,
+    IB_ALLOT_STAGES,
     IB_ALLOT_BASIC,
     IB_ALLOT_LOCAL,
     IB_ALLOT_DYNAMIC,
