@@ -1,6 +1,6 @@
-/* barrier.h: `fishplate-lab barrier`: compares all barrier algorithms over virtual nodes. A driver starts one job for
- * each shape (ranks, nodes); the ranks of a job measure all settings in turn and report each time under the name of its
- * setting.
+/* barrier.h: `fishplate-lab barrier`: compares all barrier algorithms over virtual nodes. A driver starts one
+ * job for each shape (ranks, nodes); the ranks of a job measure all settings in turn and report each time
+ * under the name of its setting.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAB_STUDY_BARRIER_H
@@ -69,7 +69,7 @@ struct barrier_counts {
     long messages, most; /* sends and receives: of all ranks, of the rank with the most */
     long rounds;         /* fences of the rank with the most */
 };
-bool barrier_count(const struct barrier_setting *s, int ranks, struct barrier_counts *out);
+bool barrier_count_operations(const struct barrier_setting *s, int ranks, struct barrier_counts *out);
 void barrier_chart_measured(const struct barrier_study *s, bool one_each, struct chart *out);
 void barrier_chart_kinds(const struct barrier_study *s, struct chart *out);
 void barrier_chart_lop(int times, struct chart *out);    /* figure 2.38 */

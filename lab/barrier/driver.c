@@ -138,7 +138,7 @@ int bench_barrier_main(const struct bench_host *host, int argc, char **argv)
         return 2;
     if (argc > 2 && strcmp(argv[1], "rank") == 0) {
         free(s);
-        return ib_rank_run(host, &barrier_topic, argc - 3, argv + 3);
+        return ib_run_rank(host, &barrier_topic, argc - 3, argv + 3);
     }
     s->budget = 240;
     s->driver = (struct ib_driver){.command = "barrier",

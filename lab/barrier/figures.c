@@ -7,7 +7,7 @@
 
 #include "barrier.h"
 
-bool barrier_count(const struct barrier_setting *setting, int ranks, struct barrier_counts *out)
+bool barrier_count_operations(const struct barrier_setting *setting, int ranks, struct barrier_counts *out)
 {
     const struct coll_algorithm *a =
         setting->algorithm ? algorithm_find(COLL_BARRIER, setting->algorithm) : NULL;

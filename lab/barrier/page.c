@@ -38,8 +38,9 @@ static void page_print_times(FILE *out, const struct barrier_shape *shape)
         html_put(out, i == best ? "th" : "td", NULL, "%s", barrier_setting_label(i));
         page_print_cell(out, f->us, 2);
         page_print_cell(out, f->messages, 1);
-        page_print_cell(out, barrier_count(&barrier_settings[i], shape->ranks, &c) ? (double)c.messages : NAN,
-                        0);
+        page_print_cell(
+            out, barrier_count_operations(&barrier_settings[i], shape->ranks, &c) ? (double)c.messages : NAN,
+            0);
         page_print_cell(out, f->most, 1);
         page_print_cell(out, f->bytes, 0);
         fputs("</tr>\n", out);

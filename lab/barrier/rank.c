@@ -1,5 +1,5 @@
-/* rank.c: the measurement in the ranks of a job: each setting on its own communicator, in turn and several times, so
- * that other programs on the machine disturb all settings equally.
+/* rank.c: the measurement in the ranks of a job: each setting on its own communicator, in turn and several
+ * times, so that other programs on the machine disturb all settings equally.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>

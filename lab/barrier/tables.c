@@ -35,7 +35,7 @@ static void text_print_operations(const struct barrier_study *s)
     for (int i = 0; i < barrier_nsettings; i++) {
         const struct barrier_figures *f = &shape->figures[i];
         struct barrier_counts c;
-        const bool known = barrier_count(&barrier_settings[i], shape->ranks, &c);
+        const bool known = barrier_count_operations(&barrier_settings[i], shape->ranks, &c);
         if (isnan(f->messages))
             continue;
         printf("%-20s", barrier_setting_label(i));
@@ -136,7 +136,7 @@ static void json_write_shape(struct json *j, const struct barrier_shape *shape)
         json_write_real(j, "operations", f->messages);
         json_write_real(j, "operations_of_one_rank", f->most);
         json_write_real(j, "bytes", f->bytes);
-        if (barrier_count(&barrier_settings[i], shape->ranks, &c)) {
+        if (barrier_count_operations(&barrier_settings[i], shape->ranks, &c)) {
             json_int(j, "messages_of_schedule", c.messages);
             json_int(j, "rounds_of_schedule", c.rounds);
         }

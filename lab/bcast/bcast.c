@@ -71,7 +71,7 @@ void bcast_check_data(struct ib_rank *r, char *data, int bytes)
     }
 }
 
-void bcast_report_used(const struct ib_rank *r)
+void bcast_report_counters(const struct ib_rank *r)
 {
     static const char *const names[] = {"coll_bcast_multicast", "mcast_resent_to_all", "mcast_resent_to_one",
                                         "mcast_window_waits"};
@@ -142,7 +142,7 @@ void bcast_figures_free(struct bcast_figures *f)
             ib_figures_free(f->figures[i]);
 }
 
-void bcast_print_used(struct ib_table *t, const struct bcast_figures *f)
+void bcast_print_counters(struct ib_table *t, const struct bcast_figures *f)
 {
     const struct ib_figures *w = f->figures[BCAST_WINDOW];
     const double again = ib_find_figure(w, "mcast_resent_to_all") + ib_find_figure(w, "mcast_resent_to_one");

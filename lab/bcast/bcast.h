@@ -1,6 +1,6 @@
-/* bcast.h: `fishplate-lab bcast`: broadcast by multicast against a tree of messages [Liu04 chapter 7]: each figure of the
- * paper, on virtual nodes whose links have a latency and a rate. It runs jobs and prints tables as `fishplate-lab ib` does
- * (../ib/ib.h).
+/* bcast.h: `fishplate-lab bcast`: broadcast by multicast against a tree of messages [Liu04 chapter 7]: each
+ * figure of the paper, on virtual nodes whose links have a latency and a rate. It runs jobs and prints tables
+ * as `fishplate-lab ib` does (../ib/ib.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAB_BCAST_BCAST_H
@@ -27,7 +27,7 @@ enum { BCAST_NODES = 8 };
 
 /* Runs one broadcast from each of two roots and checks the received data. */
 void bcast_check_data(struct ib_rank *r, char *data, int bytes);
-void bcast_report_used(const struct ib_rank *r); /* Reports the multicast counters of the root. */
+void bcast_report_counters(const struct ib_rank *r); /* Reports the multicast counters of the root. */
 double bcast_median(double *samples, int n);
 
 /* ---- in the driver ---- */
@@ -47,7 +47,7 @@ void bcast_run_jobs_on_nodes(struct ib_driver *d, const char *topic, unsigned ma
                              struct bcast_figures *f);
 void bcast_figures_free(struct bcast_figures *f);
 /* Adds a line to the table with the multicast counters of Window's job. */
-void bcast_print_used(struct ib_table *t, const struct bcast_figures *f);
+void bcast_print_counters(struct ib_table *t, const struct bcast_figures *f);
 void bcast_add_columns(struct ib_table *t, const struct bcast_figures *f);
 /* Adds a row with one value of each job, multiplied by `factor`, and a point to the curves. */
 void bcast_add_row(struct ib_table *t, const struct bcast_figures *f, struct ib_curves *c, int point,

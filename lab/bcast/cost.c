@@ -66,7 +66,7 @@ static void cost_run_rank(struct ib_rank *r)
     bcast_check_data(r, data, BYTES);
     for (int i = 0; i < n; i++)
         cost_measure(r, data, list[i]);
-    bcast_report_used(r);
+    bcast_report_counters(r);
 }
 
 static const struct cost_column {
@@ -108,7 +108,7 @@ static void cost_print_tables(struct ib_driver *d)
     for (int i = 0; i < SHOWN; i++)
         ib_table_add_remark(t, "%s: %+.2f us for each node more.", shown[i].title,
                             (c.y[i][n - 1] - c.y[i][0]) / (c.x[n - 1] - c.x[0]));
-    bcast_print_used(t, &f);
+    bcast_print_counters(t, &f);
     ib_table_close(t);
     ib_draw_curves(d, &c);
     bcast_figures_free(&f);

@@ -84,7 +84,7 @@ static void latency_run_rank(struct ib_rank *r)
         for (int i = 0; i < s.n; i++)
             latency_measure(r, data, s.list[i]);
     }
-    bcast_report_used(r);
+    bcast_report_counters(r);
     free(data);
 }
 
@@ -119,7 +119,7 @@ static void latency_print_table(struct ib_driver *d, const struct bcast_figures 
         }
     }
     ib_table_add_remark(t, "Window is at most %+.0f %% better than Original, at %ld bytes.", best, where);
-    bcast_print_used(t, f);
+    bcast_print_counters(t, f);
     bcast_print_peers(t, d, f, s.list[0] < 2048 ? "us.64" : "us.8192",
                       s.list[0] < 2048 ? "64 bytes" : "8 KiB", false);
     ib_table_close(t);

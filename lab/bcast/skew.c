@@ -60,7 +60,7 @@ static void skew_run_rank(struct ib_rank *r)
             sample[p] = skew_time_in_bcast(r, data, list[i], calls, random);
         ib_report_figure(r, IB_TIME, bcast_median(sample, passes) * 1e6, "us.%ld", list[i]);
     }
-    bcast_report_used(r);
+    bcast_report_counters(r);
 }
 
 static void skew_print_tables(struct ib_driver *d)
@@ -92,7 +92,7 @@ static void skew_print_tables(struct ib_driver *d)
         "from no skew to %ld us Original goes from %.0f to %.0f us, Window from %.0f to %.0f us: %.1f "
         "times better.",
         list[n - 1], original[0], original[n - 1], window[0], window[n - 1], original[n - 1] / window[n - 1]);
-    bcast_print_used(t, &f);
+    bcast_print_counters(t, &f);
     bcast_print_peers(t, d, &f, figure, "the longest skew", false);
     ib_table_close(t);
     ib_draw_curves(d, &c);

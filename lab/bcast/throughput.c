@@ -39,7 +39,7 @@ static void throughput_run_rank(struct ib_rank *r)
             sample[p] = throughput_measure_rate(r, data, list[i], calls);
         ib_report_figure(r, IB_RATE, bcast_median(sample, passes), "rate.%ld", list[i]);
     }
-    bcast_report_used(r);
+    bcast_report_counters(r);
     free(data);
 }
 
@@ -77,7 +77,7 @@ static void throughput_print_tables(struct ib_driver *d)
         "at most, against Original: Basic %+.0f %%, Window %+.0f %%, Co-root2 %+.0f %%, Aggregate10 "
         "%+.0f %%.",
         most[BCAST_BASIC], most[BCAST_WINDOW], most[BCAST_COROOT], most[BCAST_AGGREGATE]);
-    bcast_print_used(t, &f);
+    bcast_print_counters(t, &f);
     bcast_print_peers(t, d, &f, "rate.64", "64 bytes", true);
     ib_table_close(t);
     ib_draw_curves(d, &c);

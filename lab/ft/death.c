@@ -1,5 +1,5 @@
-/* death.c: how long it takes from the death of a rank until every other rank has the error, and until they have a new
- * communicator. One row per number of ranks that live; the last one dies in each round.
+/* death.c: time from the death of a rank until every other rank has the error, and until the survivors have a
+ * new communicator. Prints one row for each number of living ranks; the last rank dies in each round.
  *
  *     mpicc -O2 lab/ft/death.c -o death
  *     mpiexec -enable-recovery -n 16 ./death

@@ -1,4 +1,5 @@
-/* driver.c: `fishplate-lab ib`, and what `fishplate-lab rails` shares with it: options, help, and the topics in turn.
+/* driver.c: `fishplate-lab ib`, and what `fishplate-lab rails` shares with it: options, help, and the topics
+ * in turn.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

@@ -31,7 +31,7 @@ struct ib_command;
 /* Main function of a rank for a topic in the command's table. argv: the topic, then name=value. */
 int ib_rank_main(const struct ib_command *command, int argc, char **argv);
 /* Runs a rank of a topic that is in no table; host may be NULL. argv: name=value. */
-int ib_rank_run(const struct bench_host *host, const struct ib_topic *topic, int argc, char **argv);
+int ib_run_rank(const struct bench_host *host, const struct ib_topic *topic, int argc, char **argv);
 long ib_read_argument(const struct ib_rank *r, const char *name, long otherwise);
 /* Prints a figure on rank 0, for the driver. */
 void ib_report_figure(const struct ib_rank *r, enum ib_kind kind, double value, const char *name, ...)

@@ -15,7 +15,7 @@ struct stage {
     double buffers, resident, connections;
 };
 
-static void memory_record(struct stage *s)
+static void stage_record(struct stage *s)
 {
     s->buffers = ib_counter("ib_buffer_bytes");
     s->resident = ib_resident_bytes();
@@ -28,7 +28,7 @@ static void barrier_run_rank(struct ib_rank *r)
 {
     struct stage s;
     MPI_Barrier(MPI_COMM_WORLD);
-    memory_record(&s);
+    stage_record(&s);
     ib_report_figure(r, IB_COUNT, ib_max_over_ranks(r, s.buffers), "buffers");
     ib_report_figure(r, IB_COUNT, ib_max_over_ranks(r, s.resident), "resident");
     ib_report_figure(r, IB_COUNT, ib_max_over_ranks(r, s.connections), "connections");
@@ -47,7 +47,7 @@ static void queue_pairs_run_rank(struct ib_rank *r)
 {
     struct stage s;
     memory_exchange_with_all(r);
-    memory_record(&s);
+    stage_record(&s);
     const double pairs =
         ib_counter("ib_queue_pairs") + ib_counter("ib_xrc_initiators") + ib_counter("ib_xrc_targets");
     ib_report_figure(r, IB_COUNT, ib_sum_over_ranks(r, pairs) / r->bench.size, "pairs");
@@ -67,16 +67,16 @@ static void memory_run_rank(struct ib_rank *r)
         return;
     }
     int me = r->bench.rank, n = r->bench.size, out = 1, in;
-    memory_record(&stages[0]);
+    stage_record(&stages[0]);
     for (int i = 0; i < MESSAGES && (me ^ 1) < n; i++)
         MPI_Sendrecv(&out, 1, MPI_INT, me ^ 1, 1, &in, 1, MPI_INT, me ^ 1, 1, MPI_COMM_WORLD,
                      MPI_STATUS_IGNORE);
-    memory_record(&stages[1]);
+    stage_record(&stages[1]);
     for (int k = 1; k < n; k++)
         for (int i = 0; i < MESSAGES; i++)
             MPI_Sendrecv(&out, 1, MPI_INT, (me + k) % n, 2, &in, 1, MPI_INT, (me + n - k) % n, 2,
                          MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    memory_record(&stages[2]);
+    stage_record(&stages[2]);
     for (int s = 0; s < STAGES; s++) {
         ib_report_figure(r, IB_COUNT, ib_max_over_ranks(r, stages[s].buffers), "buffers.%d", s);
         ib_report_figure(r, IB_COUNT, ib_max_over_ranks(r, stages[s].resident), "resident.%d", s);

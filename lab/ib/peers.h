@@ -1,5 +1,5 @@
-/* peers.h: the same benchmark with other MPI libraries on the same fabric: Open MPI by its openib transport and by UCX, MPICH by UCX,
- * as far as they are installed.
+/* peers.h: the same benchmark with other MPI libraries on the same fabric: Open MPI by its openib transport
+ * and by UCX, MPICH by UCX, as far as they are installed.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAB_IB_PEERS_H

@@ -148,7 +148,7 @@ void ib_report_figure(const struct ib_rank *r, enum ib_kind kind, double value, 
     fflush(stdout);
 }
 
-int ib_rank_run(const struct bench_host *host, const struct ib_topic *topic, int argc, char **argv)
+int ib_run_rank(const struct bench_host *host, const struct ib_topic *topic, int argc, char **argv)
 {
     struct ib_rank r = {.bench.host = host, .argc = argc, .argv = argv};
     if (topic->before)
@@ -176,6 +176,6 @@ int ib_rank_main(const struct ib_command *command, int argc, char **argv)
 {
     for (int i = 0; i < command->ntopics && argc > 0; i++)
         if (strcmp(command->topics[i]->name, argv[0]) == 0)
-            return ib_rank_run(NULL, command->topics[i], argc - 1, argv + 1);
+            return ib_run_rank(NULL, command->topics[i], argc - 1, argv + 1);
     return 2;
 }

@@ -13,7 +13,8 @@
 static const size_t sizes[] = {1 * KI, 2 * KI, 4 * KI, 8 * KI, 16 * KI, 32 * KI, 64 * KI, 256 * KI};
 enum { NSIZES = sizeof(sizes) / sizeof(sizes[0]), QUICK_STEP = 4, AT_ONCE = 4 };
 
-/* PUTNR gives the last byte of an offered receive this value (src/p2p/rendezvous_put.c): the worst case is a message that ends with it. */
+/* PUTNR gives the last byte of an offered receive this value (src/p2p/rendezvous_put.c): the worst case is a
+ * message that ends with it. */
 enum { PUTNR_CONSTANT = 0 };
 
 struct bowtie {

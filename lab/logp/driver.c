@@ -131,7 +131,7 @@ static int driver_run(struct logp_study *s)
 int bench_logp_main(const struct bench_host *host, int argc, char **argv)
 {
     if (argc > 2 && strcmp(argv[1], "rank") == 0)
-        return ib_rank_run(host, &logp_topic, argc - 3, argv + 3);
+        return ib_run_rank(host, &logp_topic, argc - 3, argv + 3);
     struct logp_study *s = calloc(1, sizeof(*s));
     if (!s)
         return 2;

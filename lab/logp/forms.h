@@ -1,5 +1,6 @@
-/* forms.h: the asymptotic forms of LogP [Hoefler05 2.2.5] fitted to barriers: one representative of each of the paper's four
- * groups of algorithms, with the standard errors of the fitted parameters (figures 2.14 to 2.20).
+/* forms.h: the asymptotic forms of LogP [Hoefler05 2.2.5] fitted to barriers: one representative of each of
+ * the paper's four groups of algorithms, with the standard errors of the fitted parameters (figures 2.14 to
+ * 2.20).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAB_LOGP_FORMS_H

@@ -339,7 +339,7 @@ static double measure_clock_cost(struct job *j)
 
 /* Barrier and write alternate within one job because a machine's speed drifts. The median of a turn is used;
  * the time to read the clock, once for each round trip and once for a hundred barriers, is subtracted. */
-static void measure_concurrent(struct job *j)
+static void measure_barrier_and_write(struct job *j)
 {
     enum { TURNS = 25, BARRIERS = 100 };
     const struct logp_verb *v = &logp_verbs[logp_find_verb("write_inline")];
@@ -396,7 +396,7 @@ static void measure_run_rank(struct ib_rank *r)
         measure_sizes(j, &logp_verbs[v], repeat);
     }
     if (r->bench.size == 2)
-        measure_concurrent(j);
+        measure_barrier_and_write(j);
     logp_net_close(n);
     free(n);
     free(j);

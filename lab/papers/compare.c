@@ -44,7 +44,7 @@ static double beta_incomplete(double a, double b, double x)
                                      : 1 - front * beta_continued_fraction(b, a, 1 - x) / b;
 }
 
-double student_p(double t, double freedom)
+double student_two_sided_p(double t, double freedom)
 {
     return beta_incomplete(freedom / 2, 0.5, freedom / (freedom + t * t));
 }
@@ -73,7 +73,7 @@ bool welch_test(const double *a, int na, const double *b, int nb, double *ratio,
         return true;
     }
     double freedom = (va + vb) * (va + vb) / (va * va / (na - 1) + vb * vb / (nb - 1));
-    *p = student_p((mb - ma) / sqrt(va + vb), freedom);
+    *p = student_two_sided_p((mb - ma) / sqrt(va + vb), freedom);
     return true;
 }
 
@@ -175,7 +175,7 @@ static void compare_apply_holm(struct papers_run *run)
 }
 
 /* Earlier versions wrote "fishplate bench papers" into their reports. */
-static bool is_report(const char *program)
+static bool program_wrote_reports(const char *program)
 {
     return strcmp(program, "fishplate-lab papers") == 0 || strcmp(program, "fishplate bench papers") == 0;
 }
@@ -183,7 +183,7 @@ static bool is_report(const char *program)
 bool papers_compare(struct papers_run *run, const char *path)
 {
     struct value *old = value_read(path);
-    if (!old || !is_report(value_text(old, "program"))) {
+    if (!old || !program_wrote_reports(value_text(old, "program"))) {
         fprintf(stderr, "fishplate-lab papers: %s is not a report of `fishplate-lab papers --json`.\n", path);
         value_free(old);
         return false;

@@ -1,4 +1,5 @@
-/* entries_multicast.c: the figures of [Liu04 7]: broadcast by multicast, measured on virtual nodes and simulated.
+/* entries_multicast.c: the figures of [Liu04 7]: broadcast by multicast, measured on virtual nodes and
+ * simulated.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "papers.h"

@@ -1,4 +1,5 @@
-/* entries_rails.c: the figures of [Liu04 8] that `fishplate-lab rails` measures; those of the simulator are in entries_liu.c.
+/* entries_rails.c: the figures of [Liu04 8] that `fishplate-lab rails` measures; those of the simulator are
+ * in entries_liu.c.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "papers.h"

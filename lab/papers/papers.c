@@ -113,7 +113,7 @@ static void describe_machine(struct papers_run *run)
     }
 }
 
-static bool is_wanted(const char *only, const char *id)
+static bool entry_is_selected(const char *only, const char *id)
 {
     while (only && *only) {
         size_t len = strcspn(only, ",");
@@ -166,7 +166,7 @@ static bool choose_entries(struct papers_run *run)
     run->results = calloc(all, sizeof(*run->results));
     for (size_t l = 0; run->results && l < lists_count; l++)
         for (const struct entry *e = lists[l].entries; e < lists[l].entries + lists[l].count; e++)
-            if (is_wanted(run->only, e->id))
+            if (entry_is_selected(run->only, e->id))
                 run->results[run->results_count++] =
                     (struct result){.entry = e, .source = papers_find_source(e->source)};
     sort_results(run);

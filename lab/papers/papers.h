@@ -1,5 +1,6 @@
-/* papers.h: the parts of `fishplate-lab papers`. A source is one or more commands that print JSON; an entry is a figure or
- * table of a paper, with the claim of the paper, the source that measures it here, and checks that judge the two.
+/* papers.h: the parts of `fishplate-lab papers`. A source is one or more commands that print JSON; an entry
+ * is a figure or table of a paper, with the claim of the paper, the source that measures it here, and checks
+ * that judge the two.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAB_PAPERS_H
@@ -231,7 +232,7 @@ void plot_write(const struct entry *e, const struct table *t, FILE *out);
 /* Compares with the document of an earlier run; false: the document cannot be read. */
 bool papers_compare(struct papers_run *run, const char *path);
 /* Two-sided probability of Student's t with this number of degrees of freedom. */
-double student_p(double t, double freedom);
+double student_two_sided_p(double t, double freedom);
 /* Welch's test of the means of two lists; false: too few values. */
 bool welch_test(const double *a, int na, const double *b, int nb, double *ratio, double *p);
 

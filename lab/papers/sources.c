@@ -32,8 +32,8 @@
             "fishplate prof --quiet --json - -- mpiexec -n " ranks " -vnodes " ranks \
             " fishplate-lab kernels --quiet --class B " program                      \
     }
-/* Class A on 8 nodes, SP and BT with two processes a node, as in the paper; eager messages by send and receive only.
- * A credit message is due at half of the buffers: 5 of 10, the paper's threshold. */
+/* Class A on 8 nodes, SP and BT with two processes a node, as in the paper; eager messages by send and
+ * receive only. A credit message is due at half of the buffers: 5 of 10, the paper's threshold. */
 #define FLOW(program, ranks, scheme, buffers)                                                              \
     {                                                                                                      \
         program " " scheme,                                                                                \
