@@ -329,7 +329,7 @@ static double sum_work(const struct sim_options *o)
     return work;
 }
 
-/* Simulates an algorithm with the rails used as o->rails says, or in each way; the result is the fastest. */
+/* Simulates an algorithm with the use of rails that o->rails selects, or with each one and returns the fastest. */
 static void simulate_algorithm(const struct sim_options *o, struct job_order *order, struct sim_result *out,
                                struct sim_progress *done)
 {

@@ -1,4 +1,4 @@
-/* replay.c: `fishplate-lab sim replay`: simulates a job that `fishplate prof` recorded on another machine.
+/* replay.c: `fishplate-lab sim replay`: simulates, on another machine, a job that `fishplate prof` recorded.
  * Every rank computes between its calls for the recorded time and sends the recorded messages; collectives
  * use the library's algorithms. Assumptions about information that a record lacks: messages between two ranks
  * match in order, whatever their tags; a wait waits for every started operation; an early receive takes
