@@ -203,46 +203,14 @@ static void make_job_id(struct run *r)
     snprintf(r->job_id, sizeof(r->job_id), "fp%d-%016llx", (int)getpid(), (unsigned long long)random);
 }
 
-/* This host, as the job sees it. */
-
-static void local_forward_pmi(void *impl, uint32_t rank, const char *data, size_t len)
-{
-    local_send_pmi(impl, rank, data, len);
-}
-
-static void local_forward_input(void *impl, uint32_t rank, const char *data, size_t len)
-{
-    local_stdin(impl, rank, data, len);
-}
-
-static void local_forward_signal(void *impl, int sig)
-{
-    local_signal(impl, sig);
-}
-
-static void local_forward_pause(void *impl, bool pause)
-{
-    local_pause(impl, pause);
-}
-
-static void local_forward_reap(void *impl)
-{
-    local_reap(impl);
-}
-
-static void local_forward_kill(void *impl, uint32_t rank)
-{
-    local_kill(impl, rank);
-}
-
-static const struct host_ops local_ops = {local_forward_pmi,
-                                          local_forward_input,
-                                          local_forward_signal,
-                                          local_forward_pause,
-                                          local_forward_reap,
-                                          NULL,
-                                          NULL,
-                                          local_forward_kill};
+/* This host, as the job sees it. Queries and deaths do not come this way: ranks of this host are read directly, and read the
+ * notices themselves. */
+static const struct host_ops local_ops = {.pmi = local_send_pmi,
+                                          .input = local_stdin,
+                                          .signal = local_signal,
+                                          .pause = local_pause,
+                                          .reap = local_reap,
+                                          .kill = local_kill};
 static const struct local_events local_events = {job_on_output,   job_on_pmi,    job_on_started,
                                                  job_on_failed,   job_on_exited, job_on_stdin_empty,
                                                  job_on_host_done};

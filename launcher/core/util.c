@@ -114,14 +114,20 @@ char *xstrdup(const char *s)
     return check_allocated(strdup(s));
 }
 
-char *xstrf(const char *fmt, ...)
+char *xvstrf(const char *fmt, va_list args)
 {
     char *out;
+    const int n = vasprintf(&out, fmt, args);
+    return check_allocated(n < 0 ? NULL : out);
+}
+
+char *xstrf(const char *fmt, ...)
+{
     va_list args;
     va_start(args, fmt);
-    int n = vasprintf(&out, fmt, args);
+    char *out = xvstrf(fmt, args);
     va_end(args);
-    return check_allocated(n < 0 ? NULL : out);
+    return out;
 }
 
 uint64_t now_ms(void)

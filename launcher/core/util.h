@@ -5,6 +5,7 @@
 #ifndef FP_LAUNCHER_UTIL_H
 #define FP_LAUNCHER_UTIL_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,6 +23,7 @@ void *xcalloc(size_t n, size_t size);
 void *xrealloc(void *p, size_t size);
 char *xstrdup(const char *s);
 char *xstrf(const char *fmt, ...) PRINTF_LIKE(1, 2);
+char *xvstrf(const char *fmt, va_list args) PRINTF_LIKE(1, 0);
 
 /* "mpiexec: " and one paragraph on standard error, in one write. */
 void message_print(const char *fmt, ...) PRINTF_LIKE(1, 2);

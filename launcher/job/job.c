@@ -57,8 +57,9 @@ static void job_signal_hosts(struct job *j, int sig)
     spawned_signal(j, sig);
 }
 
-void job_finish_if_done(struct job *j)
+void job_finish_if_done(void *job)
 {
+    struct job *j = job;
     for (uint32_t i = 0; i < j->nhosts; i++)
         if (!j->hosts[i].done)
             return;
@@ -398,16 +399,6 @@ static void job_on_describe(void *ctx, const bool *arrived, char *out, size_t si
     job_describe(ctx, arrived, false, out, size);
 }
 
-static unsigned job_on_spawn(void *ctx, uint32_t rank, char *lines, char **why)
-{
-    return spawned_start(ctx, rank, lines, why);
-}
-
-static const char *job_on_spawn_state(void *ctx, unsigned number)
-{
-    return spawned_failure(ctx, number);
-}
-
 /* Signals that the user sends to mpiexec. */
 
 static void job_on_signal(void *ctx, int sig)
@@ -500,11 +491,6 @@ static void job_on_pause(void *ctx, bool pause)
             j->hosts[i].ops->pause(j->hosts[i].impl, pause);
 }
 
-static void job_on_drained(void *ctx)
-{
-    job_finish_if_done(ctx);
-}
-
 /* Ends the job by SIGPIPE and without a message, as programs of a pipeline end. */
 static void job_on_output_closed(void *ctx)
 {
@@ -529,9 +515,8 @@ void job_init(struct job *j, const struct options *o, const struct layout *l, co
               const char *id, const char *node_map)
 {
     static const struct pmi_events pmi_events = {
-        job_on_pmi_reply,   job_on_rank_initialized, job_on_aborted,
-        job_on_bad_request, job_on_barrier,          job_on_describe,
-        job_on_spawn,       job_on_spawn_state,      recover_on_unreachable};
+        job_on_pmi_reply, job_on_rank_initialized, job_on_aborted,  job_on_bad_request,    job_on_barrier,
+        job_on_describe,  spawned_start,           spawned_failure, recover_on_unreachable};
     *j = (struct job){.opt = o, .layout = l, .nhosts = h->n, .id = id};
     loop_init(&j->loop);
     j->hosts = xcalloc(h->n, sizeof(*j->hosts));
@@ -543,9 +528,16 @@ void job_init(struct job *j, const struct options *o, const struct layout *l, co
         j->hosts[l->host_of[r]].done = false;
     }
     j->ranks = xcalloc(l->size, sizeof(*j->ranks));
-    struct output_options out = {
-        o->prefix,      o->out_pattern,       o->err_pattern,       l->size, output_host_name, job_on_pause,
-        job_on_drained, job_on_output_closed, job_on_output_failed, j};
+    struct output_options out = {o->prefix,
+                                 o->out_pattern,
+                                 o->err_pattern,
+                                 l->size,
+                                 output_host_name,
+                                 job_on_pause,
+                                 job_finish_if_done,
+                                 job_on_output_closed,
+                                 job_on_output_failed,
+                                 j};
     j->output = output_new(&j->loop, &out);
     j->universe = hosts_universe(o, h, l->size);
     j->pmi = pmi_new(l->size, j->universe, id, node_map, l->app_of, &pmi_events, j);

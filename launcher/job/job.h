@@ -128,8 +128,8 @@ void job_on_exited(void *ctx, uint32_t rank, int status);
 void job_on_stdin_empty(void *ctx, uint32_t rank);
 void job_on_host_done(void *ctx);
 
-/* Finishes the job if everything has ended. */
-void job_finish_if_done(struct job *j);
+/* Finishes the job (a struct job: also called as an event of output.h) if everything has ended. */
+void job_finish_if_done(void *job);
 
 /* The host is unreachable, or its connection broke. Its ranks count as dead. */
 void job_on_host_lost(struct job_host *h, const char *why);

@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,10 +40,16 @@ struct spawned_job {
 
 /* Builds the command line. */
 
-static void spawned_add_option(struct strings *s, const char *option, const char *value)
+static void spawned_add_option(struct strings *s, const char *option, const char *fmt, ...) PRINTF_LIKE(3, 4);
+static void spawned_add_option(struct strings *s, const char *option, const char *fmt, ...)
 {
+    va_list args;
+    va_start(args, fmt);
+    char *value = xvstrf(fmt, args);
+    va_end(args);
     strings_add(s, option);
     strings_add(s, value);
+    free(value);
 }
 
 /* "[%r] " becomes "[2.%r] ": which job, then the rank in it. */
@@ -80,7 +87,7 @@ static void add_hosts(struct strings *s, const struct job *j, const struct spawn
     if (fclose(f) != 0)
         launcher_die(1, "Out of memory.");
     if (*text)
-        spawned_add_option(s, "-hosts", text);
+        spawned_add_option(s, "-hosts", "%s", text);
     free(text);
 }
 
@@ -95,11 +102,11 @@ static void add_environment(struct strings *s, const struct options *o)
             free(list);
             list = longer;
         }
-        spawned_add_option(s, "-genvlist", list);
+        spawned_add_option(s, "-genvlist", "%s", list);
         free(list);
     }
     for (unsigned i = 0; i < o->genv.n; i++)
-        spawned_add_option(s, "-genv", o->genv.v[i]);
+        spawned_add_option(s, "-genv", "%s", o->genv.v[i]);
 }
 
 /* The virtual nodes of the new job belong to this job's fabric, so that both can communicate. */
@@ -110,40 +117,31 @@ static void add_vnodes(struct strings *s, const struct job *j, const struct spaw
     long ranks = spawn_request_ranks(r);
     if (!o->vnodes)
         return;
-    char *text = xstrf("%ld", ranks < j->layout->nnodes ? ranks : (long)j->layout->nnodes);
-    spawned_add_option(s, "-vnodes", text);
-    free(text);
+    spawned_add_option(s, "-vnodes", "%ld", ranks < j->layout->nnodes ? ranks : (long)j->layout->nnodes);
     if (o->report_fd > 0)
         return; /* the first mpiexec printed the hint; the setting is passed on with the other variables */
-    if (!fabric || !strstr(fabric, "nodes=")) {
-        text = xstrf(ENV_SOFTIB_FABRIC "=nodes=%u name=%s%s%s", j->layout->nnodes, j->id, fabric ? " " : "",
-                     fabric ? fabric : "");
-        spawned_add_option(s, "-genv", text);
-        free(text);
-    }
-    text = xstrf(ENV_SOFTIB_TRACER "=%d", (int)getpid());
-    spawned_add_option(s, "-genv", text);
-    free(text);
+    if (!fabric || !strstr(fabric, "nodes="))
+        spawned_add_option(s, "-genv", ENV_SOFTIB_FABRIC "=nodes=%u name=%s%s%s", j->layout->nnodes, j->id,
+                           fabric ? " " : "", fabric ? fabric : "");
+    spawned_add_option(s, "-genv", ENV_SOFTIB_TRACER "=%d", (int)getpid());
 }
 
 static void add_programs(struct strings *s, const struct spawn_request *r)
 {
     for (unsigned i = 0; i < r->n; i++) {
         const struct spawn_program *w = &r->programs[i];
-        char *n = xstrf("%ld", w->n);
         char *found = w->path ? spawn_find(w->command, w->path, w->wdir ? w->wdir : ".") : NULL;
         if (i > 0)
             strings_add(s, ":");
-        spawned_add_option(s, "-n", n);
+        spawned_add_option(s, "-n", "%ld", w->n);
         if (w->wdir)
-            spawned_add_option(s, "-wdir", w->wdir);
+            spawned_add_option(s, "-wdir", "%s", w->wdir);
         for (unsigned k = 0; k < w->env.n; k++)
-            spawned_add_option(s, "-env", w->env.v[k]);
+            spawned_add_option(s, "-env", "%s", w->env.v[k]);
         strings_add(s, found ? found : w->command);
         for (unsigned k = 0; k < w->args.n; k++)
             strings_add(s, w->args.v[k]);
         free(found);
-        free(n);
     }
 }
 
@@ -151,24 +149,17 @@ static void command_line(const struct job *j, const struct spawn_request *r,
                          const struct spawned_job *spawned, int fd, struct strings *s)
 {
     const struct options *o = j->opt;
-    char *news = xstrf("%d", fd);
-    long together =
+    const long together =
         (long)j->layout->size + spawn_request_ranks(r); /* the universe has room for all that run */
-    char *universe = xstrf("%ld", together > (long)j->universe ? together : (long)j->universe);
-    spawned_add_option(s, "-usize", universe);
-    free(universe);
-    spawned_add_option(s, "-report-fd", news);
-    free(news);
-    if (o->recovery && j->notices.fd >= 0) {
-        news = xstrf("%d,%d", j->notices.fd, j->notices.bell.fd);
-        spawned_add_option(s, "-notices", news);
-        free(news);
-    }
+    spawned_add_option(s, "-usize", "%ld", together > (long)j->universe ? together : (long)j->universe);
+    spawned_add_option(s, "-report-fd", "%d", fd);
+    if (o->recovery && j->notices.fd >= 0)
+        spawned_add_option(s, "-notices", "%d,%d", j->notices.fd, j->notices.bell.fd);
     spawned_add_option(s, "-stdin", "none");
     strings_add(s, "-oversubscribe");
     if (o->prefix) {
         char *prefix = make_spawned_prefix(o->prefix, spawned->number);
-        spawned_add_option(s, "-prepend-pattern", prefix);
+        spawned_add_option(s, "-prepend-pattern", "%s", prefix);
         free(prefix);
     }
     if (o->verbose)
@@ -176,14 +167,12 @@ static void command_line(const struct job *j, const struct spawn_request *r,
     if (o->keep_running)
         strings_add(s, "-keep-running");
     if (o->launcher && j->remote)
-        spawned_add_option(s, "-launcher", o->launcher);
+        spawned_add_option(s, "-launcher", "%s", o->launcher);
     if (o->launcher_exec)
-        spawned_add_option(s, "-launcher-exec", o->launcher_exec);
+        spawned_add_option(s, "-launcher-exec", "%s", o->launcher_exec);
     if (o->network)
-        spawned_add_option(s, "-iface", o->network);
-    char *beat = xstrf("%ld", o->heartbeat);
-    spawned_add_option(s, "-heartbeat", beat);
-    free(beat);
+        spawned_add_option(s, "-iface", "%s", o->network);
+    spawned_add_option(s, "-heartbeat", "%ld", o->heartbeat);
     add_environment(s, o);
     if (o->report_fd <= 0) {
         spawned_add_option(s, "-genv", "PMI_SPAWNED=1");
@@ -193,7 +182,7 @@ static void command_line(const struct job *j, const struct spawn_request *r,
     add_hosts(s, j, r);
     add_vnodes(s, j, r);
     for (unsigned i = 0; i < r->preputs.n; i++)
-        spawned_add_option(s, "-preput", r->preputs.v[i]);
+        spawned_add_option(s, "-preput", "%s", r->preputs.v[i]);
     add_programs(s, r);
 }
 
@@ -293,8 +282,9 @@ static void free_reported_failures(struct job *j)
     }
 }
 
-unsigned spawned_start(struct job *j, uint32_t rank, char *lines, char **why)
+unsigned spawned_start(void *job, uint32_t rank, char *lines, char **why)
 {
+    struct job *j = job;
     struct spawn_request r;
     const char *bad = spawn_request_parse(lines, &r);
     struct spawned_job *s = xcalloc(1, sizeof(*s));
@@ -321,8 +311,9 @@ unsigned spawned_start(struct job *j, uint32_t rank, char *lines, char **why)
     return s->number;
 }
 
-const char *spawned_failure(struct job *j, unsigned number)
+const char *spawned_failure(void *job, unsigned number)
 {
+    const struct job *j = job;
     struct spawned_job *s = j->spawned;
     while (s && s->number != number)
         s = s->next;

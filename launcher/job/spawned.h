@@ -8,13 +8,13 @@
 
 #include "job/job.h"
 
-/* Starts a job. lines: PMI-1's lines between mcmd=spawn and endcmd, of all programs; freed. Returns the job's number,
+/* For pmi_events; `job` is a struct job. Starts a spawned job. lines: PMI-1's lines between mcmd=spawn and endcmd, of all programs; freed. Returns the job's number,
  * by which its state is queried; 0: *why is a sentence for the rank, allocated. */
-unsigned spawned_start(struct job *j, uint32_t rank, char *lines, char **why);
+unsigned spawned_start(void *job, uint32_t rank, char *lines, char **why);
 
 /* Why that job has failed to start; NULL: it is starting, runs, or has ended as it should. The sentence is valid until the next
  * spawned_start. */
-const char *spawned_failure(struct job *j, unsigned number);
+const char *spawned_failure(void *job, unsigned number);
 
 /* True if no spawned job is running. */
 bool spawned_are_idle(const struct job *j);

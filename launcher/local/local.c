@@ -153,8 +153,9 @@ static void local_on_pmi(void *ctx, uint32_t events)
         read_pmi(p);
 }
 
-void local_send_pmi(struct local *h, uint32_t rank, const char *data, size_t len)
+void local_send_pmi(void *local, uint32_t rank, const char *data, size_t len)
 {
+    struct local *h = local;
     struct proc *p = find_rank(h, rank);
     if (!p || p->pmi.fd < 0)
         return;
@@ -185,8 +186,9 @@ static void local_on_stdin_room(void *ctx, uint32_t events)
     flush_stdin(p);
 }
 
-void local_stdin(struct local *h, uint32_t rank, const char *data, size_t len)
+void local_stdin(void *local, uint32_t rank, const char *data, size_t len)
 {
+    struct local *h = local;
     struct proc *p = find_rank(h, rank);
     if (!p || p->at->stdin_from != STDIN_PIPE)
         return;
@@ -390,8 +392,9 @@ static void rank_ended(struct local *h, struct proc *p, int status)
     h->ev->exited(h->ctx, p->at->rank, status);
 }
 
-void local_reap(struct local *h)
+void local_reap(void *local)
 {
+    struct local *h = local;
     int status;
     pid_t pid;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
@@ -474,8 +477,9 @@ static void finish_if_all_ended(struct local *h)
     h->ev->done(h->ctx);
 }
 
-void local_signal(struct local *h, int sig)
+void local_signal(void *local, int sig)
 {
+    struct local *h = local;
     for (uint32_t i = 0; i < h->plan->nranks; i++) {
         const struct proc *p = &h->procs[i];
         if (p->pid <= 0 || (!p->running && sig != SIGKILL))
@@ -492,8 +496,9 @@ void local_signal(struct local *h, int sig)
     }
 }
 
-void local_pause(struct local *h, bool pause)
+void local_pause(void *local, bool pause)
 {
+    struct local *h = local;
     if (h->paused == pause)
         return;
     h->paused = pause;
@@ -537,8 +542,9 @@ void local_record_death(struct local *h, uint64_t world, uint32_t rank)
             rank, NOTICES_MAX, strerror(errno));
 }
 
-void local_kill(struct local *h, uint32_t rank)
+void local_kill(void *local, uint32_t rank)
 {
+    struct local *h = local;
     struct proc *p = find_rank(h, rank);
     if (p && p->running)
         kill(p->pid, SIGKILL);

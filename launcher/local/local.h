@@ -31,26 +31,27 @@ struct local *local_new(struct loop *l, const struct plan *p, const struct local
 /* Starts the ranks one after the other; stops at the first that fails. */
 void local_start(struct local *h);
 
-void local_send_pmi(struct local *h, uint32_t rank, const char *data, size_t len);
+/* Operations that struct host_ops of job/job.h names, hence `void *`: a struct local. */
+void local_send_pmi(void *local, uint32_t rank, const char *data, size_t len);
 
 /* Passes bytes to a rank's standard input; no bytes: end of file. */
-void local_stdin(struct local *h, uint32_t rank, const char *data, size_t len);
+void local_stdin(void *local, uint32_t rank, const char *data, size_t len);
 
 /* Sends a signal to every process group of the ranks; SIGKILL to all descendants. */
-void local_signal(struct local *h, int sig);
+void local_signal(void *local, int sig);
 
 /* True: leave output in the pipes, because its consumer is congested. */
-void local_pause(struct local *h, bool pause);
+void local_pause(void *local, bool pause);
 
 /* Collects ended processes now; called by the loop as well. */
-void local_reap(struct local *h);
+void local_reap(void *local);
 
 /* The rank of the job with identifier `world` died, on any host: notifies our ranks if recovery is enabled
  * (plan->recovery). */
 void local_record_death(struct local *h, uint64_t world, uint32_t rank);
 
 /* Ends one rank by KILL. */
-void local_kill(struct local *h, uint32_t rank);
+void local_kill(void *local, uint32_t rank);
 
 /* Descriptor of the notices file; -1: none. */
 int local_notices_fd(const struct local *h);

@@ -50,15 +50,13 @@ static void pmi_reply(const struct request *r, const char *fmt, ...)
 {
     if (pmi_line_get(r->line, "quiet"))
         return;
-    char *text;
     va_list args;
     va_start(args, fmt);
-    int len = vasprintf(&text, fmt, args);
+    char *text = xvstrf(fmt, args);
     va_end(args);
-    if (len < 0)
-        launcher_die(1, "Out of memory.");
+    const size_t len = strlen(text);
     text[len] = '\n'; /* in place of the terminator */
-    r->s->ev->reply(r->s->ctx, r->rank, text, (size_t)len + 1);
+    r->s->ev->reply(r->s->ctx, r->rank, text, len + 1);
     free(text);
 }
 
