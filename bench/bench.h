@@ -126,6 +126,8 @@ void bench_measure(struct bench *b, MPI_Comm comm, bool worst, void (*batch)(voi
 /* Prints a line after some seconds of silence; `part` of the running step is complete. */
 void bench_progress(struct bench *b, double part);
 void bench_stats_compute(double *samples, int n, int iterations, struct bench_stats *out);
+/* A measured operation was `n` of what is reported: a round trip, for example, is two messages. */
+void bench_stats_divide(struct bench_stats *s, int n);
 
 /* forced.c: the same for auto and for each forced protocol in turn; *out is auto's. */
 bool bench_forced_parse(struct bench_forced *f, const char *text);

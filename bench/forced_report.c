@@ -56,9 +56,7 @@ void bench_forced_json(const struct bench_forced *f, struct json *j)
     int best;
     const double ratio = ratio_to_best(f, &best);
     json_object(j, "forced");
-    json_string(j, "best", f->name[best]);
-    json_real(j, "ratio", ratio);
-    json_real(j, "noise", forced_noise(f->time[best]));
+    json_members(j, "best=%s ratio=%g noise=%g", f->name[best], ratio, forced_noise(f->time[best]));
     json_object(j, "times");
     for (int k = 0; k < f->n; k++)
         json_real(j, f->name[k], forced_median(f->time[k]) / forced_median(f->time[0]));

@@ -89,8 +89,6 @@ void bench_layout(struct bench *b, const struct bench_test *test, size_t bytes)
     MPI_Type_free(&l.type);
     if (b->rank != 0)
         return;
-    s.min /= 2;
-    s.median /= 2;
-    s.p99 /= 2;
+    bench_stats_divide(&s, 2);
     bench_report_time(b, test->name, (size_t)l.bytes, &s);
 }

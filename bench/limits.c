@@ -119,9 +119,7 @@ static void measure_copy(struct bench *b, size_t bytes, struct bench_stats *out)
     c.to = bench_alloc(bytes * (size_t)c.slots);
     bench_fill(c.from, bytes * (size_t)c.slots, 1);
     bench_measure(b, MPI_COMM_SELF, false, copy_batch, &c, out);
-    out->min /= c.slots;
-    out->median /= c.slots;
-    out->p99 /= c.slots;
+    bench_stats_divide(out, c.slots);
     free(c.from);
     free(c.to);
 }

@@ -75,10 +75,7 @@ void bench_matching(struct bench *b, const struct bench_test *test, size_t bytes
     free(m.in);
     if (b->rank != 0)
         return;
-    if (probed) {
-        s.min /= 2;
-        s.median /= 2;
-        s.p99 /= 2;
-    }
+    if (probed)
+        bench_stats_divide(&s, 2);
     bench_report_time(b, test->name, bytes, &s);
 }

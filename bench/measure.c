@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "bench.h"
+#include "cli/number.h"
 
 /* A batch of point-to-point traffic this long makes two clock reads (tens of ns) disappear. A batch of
  * collectives is longer: ranks leave the barrier before it at different times. */
@@ -15,21 +16,22 @@ static const double batch_pair = 100e-6, batch_all = 1e-3;
 
 enum { ITERATIONS_MAX = 1 << 20, SAMPLES_MIN = 10, ALL_ITERATIONS_MIN = 10, LOOK_EVERY = 20 };
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 void bench_stats_compute(double *samples, int n, int iterations, struct bench_stats *out)
 {
-    qsort(samples, (size_t)n, sizeof(*samples), compare_doubles);
+    number_sort(samples, (size_t)n);
     int p99 = (int)ceil(0.99 * n) - 1;
     *out = (struct bench_stats){.min = samples[0],
                                 .median = samples[n / 2],
                                 .p99 = samples[p99 < 0 ? 0 : p99],
                                 .samples = n,
                                 .iterations = iterations};
+}
+
+void bench_stats_divide(struct bench_stats *s, int n)
+{
+    s->min /= n;
+    s->median /= n;
+    s->p99 /= n;
 }
 
 /* Returns the elapsed seconds of one batch, or the time that the batch measured itself. */

@@ -167,31 +167,31 @@ static void pairs_verify_data(struct bench *b, struct pair *p, void (*batch)(voi
     free(data);
 }
 
-static void pairs_measure(struct bench *b, struct pair *p, void (*batch)(void *arg, int n),
-                          struct bench_stats *s)
+/* Times a batch with `window` buffers of `bytes` in each direction; returns the number of pairs. */
+static int pairs_measure(struct bench *b, size_t bytes, int window, bool both,
+                         void (*batch)(void *arg, int n), struct bench_stats *s)
 {
-    pairs_verify_data(b, p, batch);
+    struct pair p;
+    pair_open(b, bytes, window, both, &p);
+    pairs_verify_data(b, &p, batch);
     MPI_Barrier(b->team);
     if (b->options.forced.n > 0)
-        bench_forced_measure(b, batch, p, s);
+        bench_forced_measure(b, batch, &p, s);
     else
-        bench_measure(b, b->team, false, batch, p, s);
-    pairs_verify_data(b, p, batch);
+        bench_measure(b, b->team, false, batch, &p, s);
+    pairs_verify_data(b, &p, batch);
+    pair_close(&p);
+    return p.npairs;
 }
 
 void bench_latency(struct bench *b, const struct bench_test *test, size_t bytes)
 {
     static void (*const form[])(void *, int) = {ping_pong, ping_pong_nonblocking, ping_pong_persistent};
-    struct pair p;
     struct bench_stats s;
-    pair_open(b, bytes, 1, false, &p);
-    pairs_measure(b, &p, form[b->options.form], &s);
-    pair_close(&p);
+    pairs_measure(b, bytes, 1, false, form[b->options.form], &s);
     if (b->rank != 0)
         return;
-    s.min /= 2;
-    s.median /= 2;
-    s.p99 /= 2;
+    bench_stats_divide(&s, 2);
     if (bytes == 8)
         b->latency8 = s.median;
     bench_report_time(b, test->name, bytes, &s);
@@ -199,11 +199,8 @@ void bench_latency(struct bench *b, const struct bench_test *test, size_t bytes)
 
 void bench_bilat(struct bench *b, const struct bench_test *test, size_t bytes)
 {
-    struct pair p;
     struct bench_stats s;
-    pair_open(b, bytes, 1, false, &p);
-    pairs_measure(b, &p, pairs_send_both_ways, &s);
-    pair_close(&p);
+    pairs_measure(b, bytes, 1, false, pairs_send_both_ways, &s);
     if (b->rank == 0)
         bench_report_time(b, test->name, bytes, &s);
 }
@@ -213,32 +210,27 @@ void bench_window(struct bench *b, const struct bench_test *test, size_t bytes)
     static const int windows[] = {1, 4, 16, 64};
     char name[32];
     for (size_t i = 0; i < sizeof(windows) / sizeof(windows[0]); i++) {
-        struct pair p;
         struct bench_stats s;
         if (bytes * (size_t)windows[i] > 4 * window_memory)
             break;
-        pair_open(b, bytes, windows[i], false, &p);
-        pairs_measure(b, &p, pairs_send_stream, &s);
-        pair_close(&p);
+        const int npairs = pairs_measure(b, bytes, windows[i], false, pairs_send_stream, &s);
         snprintf(name, sizeof(name), "%s.%d", test->name, windows[i]);
         if (b->rank == 0)
-            bench_report_rate(b, name, bytes, &s, (double)bytes * windows[i] * p.npairs / 1e6, "MB/s");
+            bench_report_rate(b, name, bytes, &s, (double)bytes * windows[i] * npairs / 1e6, "MB/s");
     }
 }
 
 void bench_bw(struct bench *b, const struct bench_test *test, size_t bytes)
 {
-    struct pair p;
     struct bench_stats s;
     bool both = strcmp(test->name, "bibw") == 0, one = b->options.one_buffer && !both;
     int window = bytes ? (int)(window_memory / bytes) : WINDOW_MAX;
     window = window > WINDOW_MAX ? WINDOW_MAX : window < WINDOW_MIN ? WINDOW_MIN : window;
-    pair_open(b, bytes, window, both, &p);
-    pairs_measure(b, &p, one ? stream_single_buffer : pairs_send_stream, &s);
-    pair_close(&p);
+    const int npairs =
+        pairs_measure(b, bytes, window, both, one ? stream_single_buffer : pairs_send_stream, &s);
     if (b->rank != 0)
         return;
-    double amount = (double)bytes * window * p.npairs * (both ? 2 : 1) / 1e6;
+    double amount = (double)bytes * window * npairs * (both ? 2 : 1) / 1e6;
     if (!both)
         for (int i = 0; i < 3; i++)
             if (bytes == (size_t[]){64 * KI, 1 * MI, 4 * MI}[i])
@@ -248,11 +240,8 @@ void bench_bw(struct bench *b, const struct bench_test *test, size_t bytes)
 
 void bench_rate(struct bench *b, const struct bench_test *test, size_t bytes)
 {
-    struct pair p;
     struct bench_stats s;
-    pair_open(b, bytes, WINDOW_MAX, false, &p);
-    pairs_measure(b, &p, pairs_send_stream, &s);
-    pair_close(&p);
+    const int npairs = pairs_measure(b, bytes, WINDOW_MAX, false, pairs_send_stream, &s);
     if (b->rank == 0)
-        bench_report_rate(b, test->name, bytes, &s, WINDOW_MAX * p.npairs / 1e6, "M/s");
+        bench_report_rate(b, test->name, bytes, &s, WINDOW_MAX * npairs / 1e6, "M/s");
 }

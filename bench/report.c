@@ -33,9 +33,7 @@ static void open_document(struct bench *b, const char *place)
     struct json *j = &b->report->document;
     *j = (struct json){.out = b->out, .flat = DOCUMENT_FLAT};
     json_object(j, NULL);
-    json_string(j, "program", b->host->program);
-    json_int(j, "ranks", b->size);
-    json_string(j, "place", place);
+    json_members(j, "program=%s ranks=%d place=%s", b->host->program, b->size, place);
     bench_transports_json(b->host, b->size, j);
     json_real(j, "init_ms", b->init_time * 1e3);
     json_array(j, "results");
@@ -100,12 +98,8 @@ static void write_row(struct bench *b, const char *test, const char *algorithm, 
         json_string(j, "algorithm", algorithm);
     if (b->options.forced.measured)
         bench_forced_json(&b->options.forced, j);
-    json_int(j, "bytes", (long long)bytes);
-    json_real(j, "best", best);
-    json_real(j, "median", median);
-    json_real(j, "p99", p99);
-    json_string(j, "unit", unit);
-    json_int(j, "samples", s->samples);
+    json_members(j, "bytes=%lld best=%g median=%g p99=%g unit=%s samples=%d", (long long)bytes, best, median,
+                 p99, unit, s->samples);
     json_int(j, "iterations", s->iterations);
     json_end(j);
 }
@@ -217,8 +211,7 @@ static void close_document(struct bench *b)
     json_end(j);
     if (b->options.compare)
         json_string(j, "setting", r->setting);
-    json_int(j, "wrong", b->errors);
-    json_real(j, "seconds", progress_clock() - b->progress.started);
+    json_members(j, "wrong=%lld seconds=%g", (long long)b->errors, progress_clock() - b->progress.started);
     json_end(j);
 }
 

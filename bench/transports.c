@@ -74,8 +74,7 @@ void bench_transports_json(const struct bench_host *host, int size, struct json 
     char text[BENCH_TRANSPORTS_MAX];
     const struct transports w = transports_find(host, size);
     bench_transports_describe(host, size, text, sizeof(text));
-    json_string(j, "transport", text);
-    json_string(j, "carrier", w.route[0].carrier);
+    json_members(j, "transport=%s carrier=%s", text, w.route[0].carrier);
     json_array(j, "carriers");
     for (int i = 0; i < w.count; i++) {
         int k = 0; /* two adapters may be of one kind */

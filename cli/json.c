@@ -4,7 +4,9 @@
 #include "json.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void put_string(struct json *j, const char *text)
 {
@@ -96,4 +98,44 @@ void json_bool(struct json *j, const char *key, bool value)
 {
     put_separator_and_key(j, key);
     fputs(value ? "true" : "false", j->out);
+}
+
+static void put_members(struct json *j, const char *format, va_list args)
+{
+    while (*format) {
+        char key[64];
+        const size_t length = strcspn(format, "=");
+        snprintf(key, sizeof(key), "%.*s", (int)length, format);
+        format += length + 2; /* "=%" */
+        if (*format == 's')
+            json_string(j, key, va_arg(args, const char *));
+        else if (*format == 'g')
+            json_real(j, key, va_arg(args, double));
+        else if (*format == 'd')
+            json_int(j, key, va_arg(args, int));
+        else if (*format == 'u')
+            json_int(j, key, va_arg(args, unsigned));
+        else
+            json_int(j, key, va_arg(args, long long));
+        format += strcspn(format, " ");
+        format += *format == ' ';
+    }
+}
+
+void json_members(struct json *j, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    put_members(j, format, args);
+    va_end(args);
+}
+
+void json_record(struct json *j, const char *key, const char *format, ...)
+{
+    va_list args;
+    json_object(j, key);
+    va_start(args, format);
+    put_members(j, format, args);
+    va_end(args);
+    json_end(j);
 }

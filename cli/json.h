@@ -26,4 +26,11 @@ void json_real(struct json *j, const char *key, double value);           /* null
 void json_thousandths(struct json *j, const char *key, long long value); /* 1234: 1.234 */
 void json_bool(struct json *j, const char *key, bool value);
 
+/* Several members of an object: "name=%s ranks=%d bytes=%lld seconds=%g". The conversions are %s, %d, %u, %lld, %llu, and %g
+ * as json_real writes it; a blank ends each member. */
+void json_members(struct json *j, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* An object of these members. */
+void json_record(struct json *j, const char *key, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 #endif

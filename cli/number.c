@@ -75,3 +75,23 @@ void number_print_size(size_t bytes, char out[32])
     }
     snprintf(out, 32, "%zu %s", bytes, units[unit]);
 }
+
+static int number_compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+void number_sort(double *values, size_t n)
+{
+    if (n > 0)
+        qsort(values, n, sizeof(*values), number_compare);
+}
+
+double number_median(double *values, size_t n)
+{
+    number_sort(values, n);
+    if (n == 0)
+        return 0;
+    return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}

@@ -19,4 +19,9 @@ bool number_sizes(const char *text, size_t *list, int room, int *count);
 /* Formats a size: "64 KiB". */
 void number_print_size(size_t bytes, char out[32]);
 
+/* Sorts the values, the least first. */
+void number_sort(double *values, size_t n);
+/* The median of the values, which are sorted; 0 of none. */
+double number_median(double *values, size_t n);
+
 #endif

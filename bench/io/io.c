@@ -290,11 +290,7 @@ static void io_measure_layout(struct setup *s, const struct layout *l)
     if (s->rank != 0)
         return;
     if (s->json) {
-        json_object(&s->document, NULL);
-        json_string(&s->document, "case", l->name);
-        json_real(&s->document, "write", best[0]);
-        json_real(&s->document, "read", best[1]);
-        json_end(&s->document);
+        json_record(&s->document, NULL, "case=%s write=%g read=%g", l->name, best[0], best[1]);
     } else {
         printf("%-18s %10.0f %10.0f\n", l->name, best[0], best[1]);
     }
@@ -308,11 +304,9 @@ static void io_print_heading(struct setup *s, const struct bench_host *host)
         char program[64];
         snprintf(program, sizeof(program), "%s io", host->program);
         json_object(&s->document, NULL);
-        json_string(&s->document, "program", program);
-        json_int(&s->document, "ranks", s->size);
+        json_members(&s->document, "program=%s ranks=%d", program, s->size);
         bench_transports_json(host, s->size, &s->document);
-        json_int(&s->document, "bytes", s->bytes);
-        json_string(&s->document, "unit", "MB/s");
+        json_members(&s->document, "bytes=%lld unit=%s", (long long)s->bytes, "MB/s");
         json_array(&s->document, "cases");
         return;
     }

@@ -142,8 +142,7 @@ static void rma_print_heading(struct setup *s, const struct bench_host *host)
         char program[64];
         snprintf(program, sizeof(program), "%s rma", host->program);
         json_object(&s->document, NULL);
-        json_string(&s->document, "program", program);
-        json_int(&s->document, "ranks", s->size);
+        json_members(&s->document, "program=%s ranks=%d", program, s->size);
         bench_transports_json(host, s->size, &s->document);
         json_string(&s->document, "memory", memory);
         json_bool(&s->document, "busy", s->busy);
@@ -161,13 +160,8 @@ static void rma_print_row(struct setup *s, const char *name, int bytes, int time
         return;
     const double us = each * 1e6 / times, mbs = bytes / (each / times) / 1e6;
     if (s->json) {
-        json_object(&s->document, NULL);
-        json_string(&s->document, "name", name);
-        json_int(&s->document, "bytes", bytes);
-        json_int(&s->document, "before_flush", times);
-        json_real(&s->document, "us", us);
-        json_real(&s->document, "mb_s", mbs);
-        json_end(&s->document);
+        json_record(&s->document, NULL, "name=%s bytes=%d before_flush=%d us=%g mb_s=%g", name, bytes, times,
+                    us, mbs);
         return;
     }
     printf("%-18s %9d %7d %12.3f %12.1f\n", name, bytes, times, us, bytes ? mbs : 0.0);

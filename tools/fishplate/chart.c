@@ -55,10 +55,7 @@ void chart_table(const struct chart *c, FILE *out)
 void chart_json(const struct chart *c, struct json *j)
 {
     json_object(j, NULL);
-    json_string(j, "figure", c->id);
-    json_string(j, "title", c->title);
-    json_string(j, "x", c->x_name);
-    json_string(j, "y", c->y_name);
+    json_members(j, "figure=%s title=%s x=%s y=%s", c->id, c->title, c->x_name, c->y_name);
     json_array(j, "lines");
     for (int l = 0; l < c->lines; l++) {
         json_object(j, NULL);
@@ -67,10 +64,7 @@ void chart_json(const struct chart *c, struct json *j)
         for (int i = 0; i < c->points; i++) {
             if (isnan(c->y[l][i]))
                 continue;
-            json_object(j, NULL);
-            json_real(j, "x", c->x[i]);
-            json_real(j, "y", c->y[l][i]);
-            json_end(j);
+            json_record(j, NULL, "x=%g y=%g", c->x[i], c->y[l][i]);
         }
         json_end(j);
         json_end(j);

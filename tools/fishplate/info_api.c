@@ -23,11 +23,7 @@ void info_api_json(const struct fishplate_inside *in, const struct info_options 
     json_array(j, "list");
     for (size_t i = 0; i < in->api_count; i++) {
         const struct api_entry *e = &in->api[i];
-        json_object(j, NULL);
-        json_string(j, "name", e->name);
-        json_string(j, "chapter", e->chapter);
-        json_string(j, "since", e->since);
-        json_end(j);
+        json_record(j, NULL, "name=%s chapter=%s since=%s", e->name, e->chapter, e->since);
     }
     json_end(j);
     json_end(j);

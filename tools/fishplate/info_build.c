@@ -33,12 +33,8 @@ void info_build_json(const struct fishplate_inside *in, const struct info_option
     (void)in, (void)o;
     snprintf(mpi, sizeof(mpi), "%d.%d", MPI_VERSION, MPI_SUBVERSION);
     snprintf(abi, sizeof(abi), "%d.%d", MPI_ABI_VERSION, MPI_ABI_SUBVERSION);
-    json_object(j, "build");
-    json_string(j, "mpi", mpi);
-    json_string(j, "abi", abi);
-    json_string(j, "compiler", FISHPLATE_BUILD);
-    json_string(j, "library", library_path());
-    json_end(j);
+    json_record(j, "build", "mpi=%s abi=%s compiler=%s library=%s", mpi, abi, FISHPLATE_BUILD,
+                library_path());
 }
 
 void info_transports_text(const struct fishplate_inside *in, const struct info_options *o)
@@ -54,10 +50,7 @@ void info_transports_json(const struct fishplate_inside *in, const struct info_o
     (void)o;
     json_array(j, "transports");
     for (const struct transport_ops *const *t = in->transports; *t; t++) {
-        json_object(j, NULL);
-        json_string(j, "name", (*t)->name);
-        json_string(j, "doc", (*t)->doc);
-        json_end(j);
+        json_record(j, NULL, "name=%s doc=%s", (*t)->name, (*t)->doc);
     }
     json_end(j);
 }

@@ -170,14 +170,10 @@ static void rules_json(const struct fishplate_inside *in, struct json *j)
     for (size_t i = 0; i < in->coll_rules_count(); i++) {
         const struct coll_rule *r = in->coll_rules_get(i);
         json_object(j, NULL);
-        json_string(j, "collective", in->coll_kind_name((int)r->kind));
-        json_string(j, "algorithm", r->algorithm);
-        json_int(j, "min_ranks", r->min_size);
-        json_int(j, "max_ranks", r->max_size);
-        json_int(j, "min_bytes", (long long)r->min_bytes);
-        json_int(j, "max_bytes", (long long)r->max_bytes);
-        json_int(j, "segment", (long long)r->segment);
-        json_int(j, "window", r->window);
+        json_members(j, "collective=%s algorithm=%s min_ranks=%d max_ranks=%d min_bytes=%lld max_bytes=%lld",
+                     in->coll_kind_name((int)r->kind), r->algorithm, r->min_size, r->max_size,
+                     (long long)r->min_bytes, (long long)r->max_bytes);
+        json_members(j, "segment=%lld window=%d", (long long)r->segment, r->window);
         json_end(j);
     }
     json_end(j);
@@ -201,9 +197,8 @@ static void site_json(const struct fishplate_inside *in, struct json *j)
                       {"min_bytes", "max_bytes", &rule[i].bytes}};
         choice_text(&rule[i].choice, name, sizeof(name));
         json_object(j, NULL);
-        json_string(j, "collective", in->coll_kind_name((int)rule[i].kind));
-        json_string(j, "algorithm", name);
-        json_int(j, "line", rule[i].line);
+        json_members(j, "collective=%s algorithm=%s line=%d", in->coll_kind_name((int)rule[i].kind), name,
+                     rule[i].line);
         for (size_t k = 0; k < sizeof(bounds) / sizeof(bounds[0]); k++) {
             json_int(j, bounds[k].low, (long long)bounds[k].b->min);
             if (bounds[k].b->max != UINT64_MAX)
@@ -218,12 +213,8 @@ static void parameters_json(const struct coll_algorithm *a, struct json *j)
 {
     json_array(j, "parameters");
     for (int i = 0; i < COLL_PARAMETERS && a->parameter[i].name; i++) {
-        json_object(j, NULL);
-        json_string(j, "name", a->parameter[i].name);
-        json_int(j, "min", a->parameter[i].min);
-        json_int(j, "max", a->parameter[i].max);
-        json_int(j, "preset", a->parameter[i].preset);
-        json_end(j);
+        json_record(j, NULL, "name=%s min=%d max=%d preset=%d", a->parameter[i].name, a->parameter[i].min,
+                    a->parameter[i].max, a->parameter[i].preset);
     }
     json_end(j);
 }
@@ -238,9 +229,8 @@ void info_coll_json(const struct fishplate_inside *in, const struct info_options
     for (size_t i = 0; i < in->algorithms_count(); i++) {
         const struct coll_algorithm *a = in->algorithms_get(i);
         json_object(j, NULL);
-        json_string(j, "collective", in->coll_kind_name((int)a->kind));
-        json_string(j, "name", a->name);
-        json_string(j, "doc", a->doc ? a->doc : "");
+        json_members(j, "collective=%s name=%s doc=%s", in->coll_kind_name((int)a->kind), a->name,
+                     a->doc ? a->doc : "");
         parameters_json(a, j);
         json_end(j);
     }

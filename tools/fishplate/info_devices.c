@@ -186,19 +186,11 @@ static void json_port(struct json *j, const struct net_port *p)
     char gid[INET6_ADDRSTRLEN], subnet[64];
     net_port_subnet(p, subnet, sizeof(subnet));
     json_object(j, NULL);
-    json_string(j, "device", p->device);
-    json_int(j, "port", p->port);
-    json_string(j, "state", net_port_state(p));
-    json_string(j, "link", net_port_link(p));
-    json_string(j, "kind", net_port_kind(p));
-    json_string(j, "made", net_port_implementation(p));
+    json_members(j, "device=%s port=%d state=%s link=%s kind=%s made=%s", p->device, p->port,
+                 net_port_state(p), net_port_link(p), net_port_kind(p), net_port_implementation(p));
     json_bool(j, "software", p->made != NET_HARDWARE);
-    json_real(j, "rate_gbits", p->rate / 1000.0);
-    json_int(j, "mtu", p->mtu);
-    json_int(j, "lid", p->lid);
-    json_string(j, "gid", gid_text(p, gid));
-    json_int(j, "gid_index", p->gid_index);
-    json_string(j, "subnet", subnet);
+    json_members(j, "rate_gbits=%g mtu=%d lid=%d gid=%s gid_index=%d subnet=%s", p->rate / 1000.0, p->mtu,
+                 p->lid, gid_text(p, gid), p->gid_index, subnet);
     json_int(j, "numa_node", p->numa);
     json_bool(j, "near", p->near);
     json_string(j, "firmware", p->firmware);
@@ -214,11 +206,8 @@ static void json_gpus(struct json *j, const struct node *n)
     for (int i = 0; i < n->gpu_count; i++) {
         const struct gpu_device *g = &n->gpus[i];
         json_object(j, NULL);
-        json_string(j, "name", g->name);
-        json_string(j, "pci", g->pci);
-        json_int(j, "bytes", (long long)g->bytes);
-        json_int(j, "compute_major", g->compute_major);
-        json_int(j, "compute_minor", g->compute_minor);
+        json_members(j, "name=%s pci=%s bytes=%lld compute_major=%d compute_minor=%d", g->name, g->pci,
+                     (long long)g->bytes, g->compute_major, g->compute_minor);
         json_bool(j, "dmabuf", g->has_dmabuf);
         json_bool(j, "gpudirect_rdma", g->has_direct_rdma);
         json_bool(j, "mps", g->has_mps);
@@ -234,8 +223,7 @@ void info_devices_json(const struct fishplate_inside *in, const struct info_opti
     json_array(j, "devices");
     for (const struct node *n = nodes; n; n = n->next) {
         json_object(j, NULL);
-        json_string(j, "host", n->host);
-        json_string(j, "why_none", n->why);
+        json_members(j, "host=%s why_none=%s", n->host, n->why);
         json_array(j, "ports");
         for (int i = 0; i < n->count; i++)
             json_port(j, &n->ports[i]);

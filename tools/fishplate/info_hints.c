@@ -25,12 +25,7 @@ void info_hints_json(const struct fishplate_inside *in, const struct info_option
     json_array(j, "hints");
     for (size_t i = 0; i < in->hints_count; i++) {
         const struct io_hint_info *h = &in->hints[i];
-        json_object(j, NULL);
-        json_string(j, "key", h->key);
-        json_string(j, "values", h->values);
-        json_string(j, "default", h->preset);
-        json_string(j, "doc", h->doc);
-        json_end(j);
+        json_record(j, NULL, "key=%s values=%s default=%s doc=%s", h->key, h->values, h->preset, h->doc);
     }
     json_end(j);
 }

@@ -127,23 +127,18 @@ static void json_kind(const struct peer *p, int first, int last, void *arg)
     const struct printer *to = arg;
     struct json *j = to->json;
     json_object(j, NULL);
-    json_int(j, "first_rank", first);
-    json_int(j, "last_rank", last);
+    json_members(j, "first_rank=%d last_rank=%d", first, last);
     char by[256];
     json_string(j, "transport", p->ops->name);
     to->in->peer_describe(p, by, sizeof(by));
-    json_string(j, "over", by);
-    json_int(j, "frame_max", (long long)p->caps.frame_max);
-    json_int(j, "inline_max", (long long)p->caps.inline_max);
-    json_int(j, "eager_max", (long long)p->eager_max);
-    json_string(j, "eager_max_from", eager_source(to->in, p));
-    json_string(j, "large", large_protocol(to->in, p));
+    json_members(j, "over=%s frame_max=%lld inline_max=%lld eager_max=%lld eager_max_from=%s large=%s", by,
+                 (long long)p->caps.frame_max, (long long)p->caps.inline_max, (long long)p->eager_max,
+                 eager_source(to->in, p), large_protocol(to->in, p));
     json_bool(j, "several_rails", p->caps.striped_from != 0);
     json_bool(j, "frames_spread", p->caps.frames_spread);
     if (p->caps.striped_from && p->caps.striped_from <= SIZE_MAX / 8)
         json_int(j, "striped_from", (long long)p->caps.striped_from);
-    json_int(j, "latency_ns", p->caps.latency_ns);
-    json_int(j, "bandwidth_mbs", p->caps.bandwidth_mbs);
+    json_members(j, "latency_ns=%d bandwidth_mbs=%d", p->caps.latency_ns, p->caps.bandwidth_mbs);
     json_end(j);
 }
 

@@ -150,12 +150,8 @@ static void json_tunable(const struct fishplate_inside *in, const struct tunable
     format_default(in, t, value);
     json_string(j, "default", value);
     format_range(in, t, value);
-    json_string(j, "range", value);
-    json_string(j, "source", source_names[t->source]);
-    json_string(j, "group", advice_words[a->group]);
-    json_string(j, "doc", t->doc);
-    json_string(j, "when", a->when);
-    json_string(j, "counter", a->counter ? a->counter : "");
+    json_members(j, "range=%s source=%s group=%s doc=%s when=%s counter=%s", value, source_names[t->source],
+                 advice_words[a->group], t->doc, a->when, a->counter ? a->counter : "");
     json_end(j);
 }
 
@@ -265,12 +261,8 @@ void info_pvars_json(const struct fishplate_inside *in, const struct info_option
     json_array(j, "pvars");
     MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
     for (int i = 0; pvar_get(i, &v); i++) {
-        json_object(j, NULL);
-        json_string(j, "name", v.name);
-        json_string(j, "class", class_name(v.class));
-        json_string(j, "bound", v.bind == MPI_T_BIND_MPI_COMM ? "communicator" : "nothing");
-        json_string(j, "doc", v.doc);
-        json_end(j);
+        json_record(j, NULL, "name=%s class=%s bound=%s doc=%s", v.name, class_name(v.class),
+                    v.bind == MPI_T_BIND_MPI_COMM ? "communicator" : "nothing", v.doc);
     }
     MPI_T_finalize();
     json_end(j);

@@ -6,20 +6,9 @@
 #include <stdlib.h>
 
 #include "cli/json.h"
+#include "cli/number.h"
 
 enum { MANY = 20000 /* links: from this number on, excluding the links of one end makes no difference */ };
-
-static int links_compare_by_number(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-static double links_median(double *values, size_t n)
-{
-    qsort(values, n, sizeof(*values), links_compare_by_number);
-    return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-}
 
 static bool links_touches_node(const struct link_seen *l, int end)
 {
@@ -46,12 +35,12 @@ static struct others links_compare_others(const struct link_seen *list, size_t n
             room[o.n++] = list[i].best;
     if (o.n == 0)
         return o;
-    o.best = links_median(room, o.n);
+    o.best = number_median(room, o.n);
     o.n = 0;
     for (size_t i = 0; i < n; i++)
         if (list[i].kind == kind && !links_touches_node(&list[i], end))
             room[o.n++] = mean_cost(&list[i]);
-    o.mean = links_median(room, o.n);
+    o.mean = number_median(room, o.n);
     return o;
 }
 
@@ -182,16 +171,10 @@ int links_find_slow_node(const struct link_seen *list, size_t n)
 void links_json(struct json *j, const struct link_seen *l)
 {
     json_object(j, NULL);
-    json_int(j, "from", l->from);
-    json_int(j, "to", l->to);
-    json_int(j, "rail", l->rail);
-    json_string(j, "how", l->how);
-    json_int(j, "messages", (long long)l->messages);
-    json_int(j, "bytes", (long long)l->bytes);
-    json_real(j, "seconds", (double)l->ns * 1e-9);
-    json_real(j, "bytes_per_second", l->rate);
-    json_real(j, "others_bytes_per_second", l->others);
-    json_real(j, "times_slower", l->times);
+    json_members(j, "from=%d to=%d rail=%d how=%s messages=%lld bytes=%lld", l->from, l->to, l->rail, l->how,
+                 (long long)l->messages, (long long)l->bytes);
+    json_members(j, "seconds=%g bytes_per_second=%g others_bytes_per_second=%g times_slower=%g",
+                 (double)l->ns * 1e-9, l->rate, l->others, l->times);
     json_bool(j, "slow", l->slow);
     json_end(j);
 }

@@ -142,21 +142,14 @@ void prof_json_sites(struct json *j, const struct prof_job *job)
     json_array(j, "lines");
     for (size_t i = 0; i < job->nsites && job->sites[i].text[0]; i++) {
         const struct prof_site *s = &job->sites[i];
-        json_object(j, NULL);
-        json_string(j, "line", s->text);
-        json_string(j, "function", site_function(job, s));
-        json_int(j, "calls", (long long)s->calls);
-        json_real(j, "seconds", (double)s->ns * 1e-9 / job->there);
-        json_end(j);
+        json_record(j, NULL, "line=%s function=%s calls=%lld seconds=%g", s->text, site_function(job, s),
+                    (long long)s->calls, (double)s->ns * 1e-9 / job->there);
     }
     json_end(j);
     json_array(j, "machines");
     for (size_t i = 0; i < job->nmachines; i++) {
-        json_object(j, NULL);
-        json_string(j, "host", job->machines[i].host);
-        json_int(j, "ranks", job->machines[i].ranks);
-        json_int(j, "processors", job->machines[i].processors);
-        json_end(j);
+        json_record(j, NULL, "host=%s ranks=%d processors=%d", job->machines[i].host, job->machines[i].ranks,
+                    job->machines[i].processors);
     }
     json_end(j);
 }

@@ -54,9 +54,7 @@ static void timeline_name_track(struct json *j, const char *what, int pid, int t
                                 const char *text, int number)
 {
     json_object(j, NULL);
-    json_string(j, "name", what);
-    json_string(j, "ph", "M");
-    json_int(j, "pid", pid);
+    json_members(j, "name=%s ph=%s pid=%d", what, "M", pid);
     if (tid >= 0)
         json_int(j, "tid", tid);
     json_object(j, "args");
@@ -102,13 +100,10 @@ void prof_write_timeline(const struct prof_job *job, FILE *out)
         const struct prof_rank *rank = &job->ranks[e->rank];
         const struct prof_function *f = by_id[e->function];
         json_object(&j, NULL);
-        json_string(&j, "name", f->name);
-        json_string(&j, "cat", prof_kind_words[f->kind]);
-        json_string(&j, "ph", "X");
+        json_members(&j, "name=%s cat=%s ph=%s", f->name, prof_kind_words[f->kind], "X");
         json_thousandths(&j, "ts", rank->wall_ns - first + (int64_t)e->start);
         json_thousandths(&j, "dur", (int64_t)e->ns);
-        json_int(&j, "pid", rank->node + 1);
-        json_int(&j, "tid", timeline_track_number(e->rank, e->thread));
+        json_members(&j, "pid=%d tid=%d", rank->node + 1, timeline_track_number(e->rank, e->thread));
         json_end(&j);
     }
     json_end(&j);

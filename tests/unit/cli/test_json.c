@@ -27,6 +27,9 @@ static char *write_document(int flat, size_t *size)
     json_end(&j);
     json_bool(&j, "good", true);
     json_thousandths(&j, "third", -1234);
+    json_members(&j, "name=%s negative=%d", "100% = all", -7);
+    json_record(&j, "record", "large=%llu unsigned=%u none=%g half=%g signed=%lld", 1ull << 40, 4000000000u,
+                (double)NAN, 0.5, -5ll);
     json_end(&j);
     fclose(out);
     return text;
@@ -48,6 +51,13 @@ static void test_round_trip(void)
         EXPECT_EQ(rows, 3);
         EXPECT(value_is_true(v, "good"));
         EXPECT(value_number(v, "third", 0) == -1.234);
+        EXPECT_STR(value_text(v, "name"), "100% = all");
+        EXPECT(value_number(v, "negative", 0) == -7);
+        const struct value *record = value_get(v, "record");
+        EXPECT(value_number(record, "large", 0) == 1099511627776.0);
+        EXPECT(value_number(record, "unsigned", 0) == 4e9);
+        EXPECT(value_number(record, "none", -1) == -1 && value_number(record, "half", 0) == 0.5);
+        EXPECT(value_number(record, "signed", 0) == -5);
         value_free(v);
         for (size_t cut = 0; cut + 2 < size; cut++) { /* the last byte is a new line */
             v = value_parse(text, cut);

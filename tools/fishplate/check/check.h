@@ -78,6 +78,7 @@ double host_median(const struct survey *s, const double *figures, int host);
 void survey_label(struct survey *s, const char *names);
 
 /* tell.c, heat.c */
+void check_memory_limits(FILE *out, const struct facts *h); /* a phrase */
 void check_text(FILE *out, const struct survey *s, const struct findings *f);
 void check_figures(FILE *out, const struct survey *s);
 void check_findings(FILE *out, const struct survey *s, const struct findings *f);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "cli/number.h"
 
 #define MB            1e6
 #define MEMLOCK_MIN   ((uint64_t)1 << 30)   /* a job with large messages registers about as much */
@@ -38,20 +39,6 @@ static void findings_add(struct findings *f, enum severity severity, const char 
     va_end(args);
 }
 
-static int judge_compare_by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-static double median_of_values(double *v, int n)
-{
-    if (n == 0)
-        return 0;
-    qsort(v, (size_t)n, sizeof(*v), judge_compare_by_size);
-    return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
-}
-
 double host_median(const struct survey *s, const double *figures, int host)
 {
     double *v = malloc((size_t)s->n * sizeof(*v)), m = 0;
@@ -60,7 +47,7 @@ double host_median(const struct survey *s, const double *figures, int host)
         if (i != host && figures[host * s->n + i] > 0)
             v[n++] = figures[host * s->n + i];
     if (v)
-        m = median_of_values(v, n);
+        m = number_median(v, (size_t)n);
     free(v);
     return m;
 }
@@ -86,7 +73,7 @@ static double others_median(const struct survey *s, const double *medians, int h
         if (i != host)
             v[n++] = medians[i];
     if (v)
-        m = median_of_values(v, n);
+        m = number_median(v, (size_t)n);
     free(v);
     return m;
 }

@@ -38,12 +38,8 @@ static void report_host(FILE *out, const struct facts *h)
     char name[96];
     fprintf(out, "\n%s: Fishplate %s, Linux %s, %d processors, %.1f GB memory, ", h->host, h->version,
             h->kernel, h->cpus, (double)h->memory / 1e9);
-    if (h->memlock == UINT64_MAX)
-        fprintf(out, "locked memory unlimited");
-    else
-        fprintf(out, "locked memory at most %.1f MB", (double)h->memlock / 1e6);
-    fprintf(out, ", /dev/shm %.0f MB, CMA %s\n", (double)h->shm_total / 1e6,
-            h->cma ? "works" : "does not work");
+    check_memory_limits(out, h);
+    fputc('\n', out);
     for (int i = 0; i < h->nports && i < FACT_PORTS; i++) {
         const struct net_port *p = &h->ports[i];
         net_port_describe(p, name, sizeof(name));

@@ -12,6 +12,16 @@ enum {
     NAMES_MAX = 8    /* hosts that are named together */
 };
 
+void check_memory_limits(FILE *out, const struct facts *h)
+{
+    if (h->memlock == UINT64_MAX)
+        fprintf(out, "locked memory unlimited");
+    else
+        fprintf(out, "locked memory at most %.1f MB", (double)h->memlock / 1e6);
+    fprintf(out, ", /dev/shm %.0f of %.0f MB free, CMA %s", (double)h->shm_free / 1e6,
+            (double)h->shm_total / 1e6, h->cma ? "works" : "does not work");
+}
+
 static void report_print_host(FILE *out, const struct facts *h)
 {
     char name[96];
@@ -20,12 +30,8 @@ static void report_print_host(FILE *out, const struct facts *h)
         fprintf(out, "(calls itself %s) ", h->own_name);
     fprintf(out, "Fishplate %s, Linux %s, %d processors, %.1f GB memory\n", h->version, h->kernel, h->cpus,
             (double)h->memory / 1e9);
-    if (h->memlock == UINT64_MAX)
-        fprintf(out, "  locked memory unlimited");
-    else
-        fprintf(out, "  locked memory at most %.1f MB", (double)h->memlock / 1e6);
-    fprintf(out, ", /dev/shm %.0f of %.0f MB free, CMA %s", (double)h->shm_free / 1e6,
-            (double)h->shm_total / 1e6, h->cma ? "works" : "does not work");
+    fputs("  ", out);
+    check_memory_limits(out, h);
     if (h->clock_error > 0)
         fprintf(out, ", clock %+.3f ms (within %.3f)", h->clock * 1e3, h->clock_error * 1e3);
     fputc('\n', out);
@@ -133,19 +139,14 @@ void check_text(FILE *out, const struct survey *s, const struct findings *f)
 static void json_host(struct json *j, const struct facts *h)
 {
     json_object(j, NULL);
-    json_string(j, "host", h->host);
-    json_string(j, "own_name", h->own_name);
-    json_string(j, "version", h->version);
-    json_string(j, "kernel", h->kernel);
-    json_int(j, "processors", h->cpus);
-    json_int(j, "memory", (long long)h->memory);
-    json_int(j, "memlock", h->memlock == UINT64_MAX ? -1 : (long long)h->memlock);
-    json_int(j, "shm_free", (long long)h->shm_free);
-    json_int(j, "shm_total", (long long)h->shm_total);
+    json_members(j, "host=%s own_name=%s version=%s kernel=%s processors=%d memory=%lld", h->host,
+                 h->own_name, h->version, h->kernel, h->cpus, (long long)h->memory);
+    json_members(j, "memlock=%lld shm_free=%lld shm_total=%lld",
+                 h->memlock == UINT64_MAX ? -1ll : (long long)h->memlock, (long long)h->shm_free,
+                 (long long)h->shm_total);
     json_bool(j, "cma", h->cma != 0);
-    json_int(j, "ptrace_scope", h->ptrace);
-    json_real(j, "clock_ahead_seconds", h->clock);
-    json_real(j, "clock_error_seconds", h->clock_error);
+    json_members(j, "ptrace_scope=%d clock_ahead_seconds=%g clock_error_seconds=%g", h->ptrace, h->clock,
+                 h->clock_error);
     json_array(j, "ports");
     for (int i = 0; i < h->nports && i < FACT_PORTS; i++) {
         const struct net_port *p = &h->ports[i];
@@ -153,14 +154,9 @@ static void json_host(struct json *j, const struct facts *h)
         if (p->gid_index >= 0)
             inet_ntop(AF_INET6, p->gid, gid, sizeof(gid));
         json_object(j, NULL);
-        json_string(j, "device", p->device);
-        json_int(j, "port", p->port);
-        json_string(j, "state", net_port_state(p));
-        json_string(j, "link", net_port_link(p));
-        json_string(j, "made", net_port_implementation(p));
-        json_real(j, "rate_gbits", p->rate / 1000.0);
-        json_int(j, "mtu", p->mtu);
-        json_string(j, "gid", gid);
+        json_members(j, "device=%s port=%d state=%s link=%s made=%s rate_gbits=%g", p->device, p->port,
+                     net_port_state(p), net_port_link(p), net_port_implementation(p), p->rate / 1000.0);
+        json_members(j, "mtu=%d gid=%s", p->mtu, gid);
         json_bool(j, "used", p->chosen);
         json_end(j);
     }
@@ -193,12 +189,9 @@ void check_json(FILE *out, const struct survey *s, const struct findings *f)
     json_matrix(&j, "latency_seconds", s, s->latency);
     json_array(&j, "findings");
     for (int i = 0; i < f->n; i++) {
-        json_object(&j, NULL);
-        json_string(&j, "severity", f->v[i].severity == CHECK_WARNING ? "warning" : "note");
-        json_string(&j, "host", f->v[i].host);
-        json_string(&j, "what", f->v[i].what);
-        json_string(&j, "todo", f->v[i].todo);
-        json_end(&j);
+        json_record(&j, NULL, "severity=%s host=%s what=%s todo=%s",
+                    f->v[i].severity == CHECK_WARNING ? "warning" : "note", f->v[i].host, f->v[i].what,
+                    f->v[i].todo);
     }
     json_end(&j);
     json_end(&j);

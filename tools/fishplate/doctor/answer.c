@@ -13,14 +13,6 @@ const char *why_state_word(enum why_state state)
     return words[state];
 }
 
-static const struct page_wait *first_wait(const struct page *page)
-{
-    for (int i = 0; i < PAGE_WAITS; i++)
-        if (page->waits[i].id)
-            return &page->waits[i];
-    return NULL;
-}
-
 /* The same wait in both samples, on the same items. Messages that arrived in between make it unsteady only if
  * some of the awaited items are in transit: then each message may have been a piece of one. */
 static bool is_wait_unchanged(const struct page_wait *before, const struct page_wait *now)
@@ -45,7 +37,7 @@ static void answer_classify_rank(const struct sample *before, const struct sampl
         return;
     }
     r->page = &now->page;
-    const struct page_wait *wait = first_wait(&now->page);
+    const struct page_wait *wait = page_first_wait(&now->page);
     if (now->state == 'Z' || now->state == 'X')
         r->state = WHY_GONE;
     else if (now->state == 'T' || now->state == 't')
@@ -55,8 +47,8 @@ static void answer_classify_rank(const struct sample *before, const struct sampl
     else
         r->state = wait ? WHY_WAITS : WHY_RUNS;
     r->asleep = r->state == WHY_RUNS && now->state != 'R' && before && before->cpu_ns == now->cpu_ns;
-    r->steady =
-        r->state == WHY_WAITS && before && is_wait_unchanged(first_wait(&before->page), wait) && !now->torn;
+    r->steady = r->state == WHY_WAITS && before && is_wait_unchanged(page_first_wait(&before->page), wait) &&
+                !now->torn;
 }
 
 bool answer_make(const struct look *before, const struct look *now, double apart, struct answer *out)

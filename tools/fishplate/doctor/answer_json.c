@@ -17,8 +17,7 @@ static const char *const names[] = {"deadlock", "deserted", "mismatch", "missing
 static void write_item(struct json *j, const struct page_wait *wait, const struct page_item *item)
 {
     json_object(j, NULL);
-    json_string(j, "kind", kinds[item->kind]);
-    json_string(j, "step", steps[item->step]);
+    json_members(j, "kind=%s step=%s", kinds[item->kind], steps[item->step]);
     if (item->peer != PAGE_UNKNOWN)
         json_int(j, "peer", item->peer);
     if (item->kind <= PAGE_PROBE)
@@ -39,19 +38,16 @@ static void write_rank(struct json *j, const struct answer *a, uint32_t r)
     const struct why_rank *rank = &a->why.rank[r];
     const struct page_wait *wait = why_wait(rank);
     json_object(j, NULL);
-    json_int(j, "rank", r);
-    json_string(j, "state", why_state_word(rank->state));
+    json_members(j, "rank=%d state=%s", r, why_state_word(rank->state));
     json_bool(j, "live", rank->live);
     if (rank->page) {
-        json_string(j, "host", rank->page->host);
-        json_int(j, "pid", rank->page->pid);
+        json_members(j, "host=%s pid=%d", rank->page->host, rank->page->pid);
     }
     if (rank->next >= 0)
         json_int(j, "waits_for", rank->next);
     if (wait) {
-        json_string(j, "call", wait->call);
-        json_string(j, "at", place_text(a->telling.places, &wait->caller));
-        json_real(j, "seconds", (double)a->waited_ns[r] * 1e-9);
+        json_members(j, "call=%s at=%s seconds=%g", wait->call, place_text(a->telling.places, &wait->caller),
+                     (double)a->waited_ns[r] * 1e-9);
         json_bool(j, "steady", rank->steady);
         json_bool(j, "any", wait->any != 0);
         json_int(j, "requests", wait->total);
@@ -99,8 +95,7 @@ void answer_json(FILE *out, const struct answer *a)
 {
     struct json j = {.out = out};
     json_object(&j, NULL);
-    json_string(&j, "job", a->look->job);
-    json_int(&j, "size", a->why.n);
+    json_members(&j, "job=%s size=%d", a->look->job, a->why.n);
     json_bool(&j, "hangs", answer_hangs(a));
     json_array(&j, "findings");
     for (size_t i = 0; i < a->why.nfindings; i++)

@@ -7,13 +7,19 @@
 #include <stdlib.h>
 
 #include "base/util.h"
+#include "meeting.h"
+
+const struct page_wait *page_first_wait(const struct page *page)
+{
+    for (int i = 0; i < PAGE_WAITS; i++)
+        if (page->waits[i].id)
+            return &page->waits[i];
+    return NULL;
+}
 
 const struct page_wait *why_wait(const struct why_rank *r)
 {
-    for (int i = 0; r->state == WHY_WAITS && i < PAGE_WAITS; i++)
-        if (r->page->waits[i].id)
-            return &r->page->waits[i];
-    return NULL;
+    return r->state == WHY_WAITS ? page_first_wait(r->page) : NULL;
 }
 
 bool why_messages_match(const struct page_item *receive, uint32_t to, const struct page_item *send,
@@ -35,17 +41,6 @@ static struct why_finding *finding_new(struct why *w, enum why_kind kind)
     return &grown[w->nfindings++];
 }
 
-/* Appends a rank to a finding; lists grow one by one, since findings are few. */
-static bool finding_add_rank(uint32_t **list, uint32_t *count, uint32_t rank)
-{
-    uint32_t *grown = realloc(*list, ((size_t)*count + 1) * sizeof(**list));
-    if (!grown)
-        return false;
-    *list = grown;
-    grown[(*count)++] = rank;
-    return true;
-}
-
 static bool is_rank_stuck(const struct why_rank *r)
 {
     return r->state == WHY_WAITS && r->steady && !r->live && r->next >= 0;
@@ -65,8 +60,8 @@ static bool finding_follow_waits(struct why *w, uint32_t start, uint32_t *seen, 
         while (w->rank[last].next != (int)r)
             last = (uint32_t)w->rank[last].next;
         struct why_finding *f = finding_new(w, WHY_DESERTED);
-        if (!f || !finding_add_rank(&f->ranks, &f->nranks, last) ||
-            !finding_add_rank(&f->ranks, &f->nranks, r))
+        if (!f || !rank_list_append(&f->ranks, &f->nranks, last) ||
+            !rank_list_append(&f->ranks, &f->nranks, r))
             return false;
         number = w->rank[last].finding = (int)(w->nfindings - 1);
     } else if (number < 0) {
@@ -74,7 +69,7 @@ static bool finding_follow_waits(struct why *w, uint32_t start, uint32_t *seen, 
         number = (int)w->nfindings - 1;
         for (uint32_t q = r; f && w->rank[q].finding < 0; q = (uint32_t)w->rank[q].next) {
             w->rank[q].finding = number;
-            if (!finding_add_rank(&f->ranks, &f->nranks, q))
+            if (!rank_list_append(&f->ranks, &f->nranks, q))
                 return false;
         }
         if (!f)
@@ -82,7 +77,7 @@ static bool finding_follow_waits(struct why *w, uint32_t start, uint32_t *seen, 
     }
     for (r = start; is_rank_stuck(&w->rank[r]) && w->rank[r].finding < 0; r = (uint32_t)w->rank[r].next) {
         w->rank[r].finding = number;
-        if (!finding_add_rank(&w->findings[number].behind, &w->findings[number].nbehind, r))
+        if (!rank_list_append(&w->findings[number].behind, &w->findings[number].nbehind, r))
             return false;
     }
     return true;
@@ -137,11 +132,11 @@ static bool find_slow_ranks(struct why *w)
         if (slow && !f)
             ok = (f = finding_new(w, WHY_SLOW)) != NULL;
         if (slow && ok)
-            ok = finding_add_rank(&f->ranks, &f->nranks, r);
+            ok = rank_list_append(&f->ranks, &f->nranks, r);
     }
     for (uint32_t r = 0; ok && f && blocks && r < w->n; r++)
         if (w->rank[r].steady && w->rank[r].live)
-            ok = finding_add_rank(&f->behind, &f->nbehind, r);
+            ok = rank_list_append(&f->behind, &f->nbehind, r);
     free(waited);
     return ok;
 }
@@ -161,8 +156,8 @@ static bool find_unmoved_messages(struct why *w)
             for (uint32_t i = 0; theirs && i < theirs->nitems; i++)
                 found = found || why_messages_match(&theirs->items[i], (uint32_t)send->peer, send, r);
             struct why_finding *f = found ? finding_new(w, WHY_UNMOVED) : NULL;
-            if (found && (!f || !finding_add_rank(&f->ranks, &f->nranks, r) ||
-                          !finding_add_rank(&f->ranks, &f->nranks, (uint32_t)send->peer)))
+            if (found && (!f || !rank_list_append(&f->ranks, &f->nranks, r) ||
+                          !rank_list_append(&f->ranks, &f->nranks, (uint32_t)send->peer)))
                 return false;
         }
     }
@@ -179,7 +174,7 @@ static bool find_unknown(struct why *w)
             unknown = unknown || wait->items[k].kind == PAGE_OTHER;
         if (unknown && !f && !(f = finding_new(w, WHY_UNKNOWN)))
             return false;
-        if (unknown && !finding_add_rank(&f->ranks, &f->nranks, r))
+        if (unknown && !rank_list_append(&f->ranks, &f->nranks, r))
             return false;
     }
     return true;

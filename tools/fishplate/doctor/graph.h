@@ -80,6 +80,9 @@ void why_free(struct why *w);
 /* Members by rank in the communicator; -1 when that is not known. */
 int page_group_member(const struct page_group *g, int rank);
 
+/* The first of the waits that a page records, NULL if there is none. */
+const struct page_wait *page_first_wait(const struct page *page);
+
 /* The first wait of a rank that waits, else NULL. */
 const struct page_wait *why_wait(const struct why_rank *r);
 

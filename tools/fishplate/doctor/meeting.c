@@ -47,7 +47,7 @@ const struct why_meeting *meeting_find_collective(const struct why *w, const str
     return NULL;
 }
 
-static bool meeting_append_rank(uint32_t **list, uint32_t *count, uint32_t rank)
+bool rank_list_append(uint32_t **list, uint32_t *count, uint32_t rank)
 {
     if ((*count & (*count - 1)) == 0) { /* a power of two, or none */
         uint32_t *grown = realloc(*list, (*count ? 2 * (size_t)*count : 4) * sizeof(**list));
@@ -90,10 +90,9 @@ static bool classify_member(struct why *w, struct why_meeting *m, uint32_t membe
     if (there) {
         const bool other = there->coll != m->item->coll ||
                            (there->rank >= 0 && m->item->rank >= 0 && there->rank != m->item->rank);
-        if (m->item->kind == PAGE_COLL && other &&
-            !meeting_append_rank(&m->strangers, &m->nstrangers, member))
+        if (m->item->kind == PAGE_COLL && other && !rank_list_append(&m->strangers, &m->nstrangers, member))
             return false;
-        return meeting_append_rank(&m->waiting, &m->nwaiting, member);
+        return rank_list_append(&m->waiting, &m->nwaiting, member);
     }
     if (r->state == WHY_UNSEEN || r->state == WHY_FINISHED ||
         (m->item->kind == PAGE_COLL && m->item->number == 0)) {
@@ -101,15 +100,15 @@ static bool classify_member(struct why *w, struct why_meeting *m, uint32_t membe
         return true;
     }
     if (m->item->kind == PAGE_TOGETHER)
-        return meeting_append_rank(&m->missing, &m->nmissing, member);
+        return rank_list_append(&m->missing, &m->nmissing, member);
     const struct page_comm *c = meeting_comm_calls(r->page, m->group);
     if (!c && r->page->comms_lost > 0)
         m->unknown = true;
     else if (!c || c->calls < m->item->number)
-        return meeting_append_rank(&m->missing, &m->nmissing, member);
+        return rank_list_append(&m->missing, &m->nmissing, member);
     else if (c->calls - m->item->number < PAGE_KINDS && page_comm_get_kind(c, m->item->number) >= 0 &&
              page_comm_get_kind(c, m->item->number) != m->item->coll)
-        return meeting_append_rank(&m->strangers, &m->nstrangers, member);
+        return rank_list_append(&m->strangers, &m->nstrangers, member);
     return true; /* it has been there, and left or is about to wait */
 }
 

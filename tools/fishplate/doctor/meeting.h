@@ -11,6 +11,9 @@
 bool meetings_find(struct why *w);
 void meetings_free(struct why *w);
 
+/* Appends a rank to an allocated list. False when memory is out. */
+bool rank_list_append(uint32_t **list, uint32_t *count, uint32_t rank);
+
 /* The meeting of this item, or NULL. */
 const struct why_meeting *meeting_find_collective(const struct why *w, const struct page_wait *wait,
                                                   const struct page_item *item);

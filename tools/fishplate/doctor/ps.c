@@ -54,14 +54,6 @@ static int ps_sample_twice(double apart, struct looks *before, struct looks *now
     return snapshots_take_all(now);
 }
 
-static const struct look *find_same_job(const struct looks *l, const struct look *job)
-{
-    for (size_t i = 0; i < l->count; i++)
-        if (strcmp(l->job[i].job, job->job) == 0 && l->job[i].ranks == job->ranks)
-            return &l->job[i];
-    return NULL;
-}
-
 static int ps_show(FILE *out, const struct looks *before, struct looks *now, const char *which, bool json,
                    int lines)
 {
@@ -70,7 +62,7 @@ static int ps_show(FILE *out, const struct looks *before, struct looks *now, con
     if (json) {
         ps_json(out, now, before);
     } else if (job) {
-        const struct look *earlier = find_same_job(before, job);
+        const struct look *earlier = snapshots_find_same(before, job);
         ps_job(out, job, earlier ? earlier : job, lines);
     } else if (which || now->count == 0) {
         fprintf(out, "fishplate ps: %s.\n", why);

@@ -14,14 +14,6 @@
 #include "why.h"
 #include "words.h"
 
-static const struct page_wait *table_current_wait(const struct sample *s)
-{
-    for (int i = 0; i < PAGE_WAITS; i++)
-        if (s->page.waits[i].id)
-            return &s->page.waits[i];
-    return NULL;
-}
-
 static const char *table_rank_state(const struct sample *s, const struct sample *before)
 {
     if (s->state == 'T' || s->state == 't')
@@ -30,7 +22,7 @@ static const char *table_rank_state(const struct sample *s, const struct sample 
         return "ended";
     if (s->page.life == PAGE_FINALIZED)
         return "finished";
-    if (table_current_wait(s))
+    if (page_first_wait(&s->page))
         return "waits";
     return s->state != 'R' && before && before != s && before->cpu_ns == s->cpu_ns ? "asleep" : "runs";
 }
@@ -72,7 +64,7 @@ static void table_print_number(FILE *out, double value)
 
 static void rank_line(FILE *out, const struct sample *s, const struct sample *before)
 {
-    const struct page_wait *wait = table_current_wait(s);
+    const struct page_wait *wait = page_first_wait(&s->page);
     const struct rates rate = table_rank_rates(s, before);
     fprintf(out, "%5u  %-12.12s %-8s ", s->page.rank, s->page.host, table_rank_state(s, before));
     fprintf(out, "%4.0f%% ", 100 * rate.cpu);
@@ -221,7 +213,7 @@ void ps_jobs(FILE *out, const struct looks *now)
         for (uint32_t r = 0; r < l->ranks; r++) {
             if (!l->of[r])
                 continue;
-            waiting += table_current_wait(l->of[r]) != NULL;
+            waiting += page_first_wait(&l->of[r]->page) != NULL;
             launcher = l->of[r]->page.launcher;
         }
         const struct owner owner = table_find_owner(l);
@@ -233,38 +225,28 @@ void ps_jobs(FILE *out, const struct looks *now)
 
 static void json_rank(struct json *j, const struct sample *s, const struct sample *before)
 {
-    const struct page_wait *wait = table_current_wait(s);
+    const struct page_wait *wait = page_first_wait(&s->page);
     const struct rates rate = table_rank_rates(s, before);
     json_object(j, NULL);
-    json_int(j, "rank", s->page.rank);
-    json_int(j, "pid", s->pid);
-    json_string(j, "host", s->page.host);
-    json_string(j, "state", table_rank_state(s, before));
-    json_int(j, "memory", (long long)s->memory);
-    json_real(j, "cpu_seconds", (double)s->cpu_ns * 1e-9);
-    json_int(j, "messages", (long long)s->page.messages);
-    json_int(j, "bytes", (long long)s->page.bytes);
-    json_real(j, "messages_per_second", rate.messages);
-    json_real(j, "bytes_per_second", rate.bytes);
-    json_real(j, "counted_seconds_ago",
-              s->page.ticked && s->now > s->page.ticked ? (double)(s->now - s->page.ticked) * 1e-9 : 0);
-    json_int(j, "unexpected", s->page.nunexpected);
-    json_int(j, "posted", s->page.nposted);
-    json_int(j, "peers", s->page.npeers);
-    json_int(j, "links_known", s->page.paces_known);
-    json_real(j, "waited_seconds", (double)s->page.waited_ns * 1e-9);
+    json_members(j, "rank=%d pid=%d host=%s state=%s memory=%lld cpu_seconds=%g", s->page.rank, s->pid,
+                 s->page.host, table_rank_state(s, before), (long long)s->memory, (double)s->cpu_ns * 1e-9);
+    json_members(j,
+                 "messages=%lld bytes=%lld messages_per_second=%g bytes_per_second=%g counted_seconds_ago=%g "
+                 "unexpected=%d",
+                 (long long)s->page.messages, (long long)s->page.bytes, rate.messages, rate.bytes,
+                 s->page.ticked && s->now > s->page.ticked ? (double)(s->now - s->page.ticked) * 1e-9 : 0,
+                 s->page.nunexpected);
+    json_members(j, "posted=%d peers=%d links_known=%d waited_seconds=%g", s->page.nposted, s->page.npeers,
+                 s->page.paces_known, (double)s->page.waited_ns * 1e-9);
     if (wait) {
-        json_string(j, "call", wait->call);
-        json_real(j, "seconds", s->now > wait->since ? (double)(s->now - wait->since) * 1e-9 : 0);
+        json_members(j, "call=%s seconds=%g", wait->call,
+                     s->now > wait->since ? (double)(s->now - wait->since) * 1e-9 : 0);
     }
     json_array(j, "links");
     for (uint32_t i = 0; i < s->page.nlinks; i++) {
-        json_object(j, NULL);
-        json_int(j, "peer", s->page.links[i].peer);
-        json_int(j, "messages", (long long)s->page.links[i].messages);
-        json_int(j, "bytes", (long long)s->page.links[i].bytes);
-        json_string(j, "how", s->page.links[i].how);
-        json_end(j);
+        json_record(j, NULL, "peer=%d messages=%lld bytes=%lld how=%s", s->page.links[i].peer,
+                    (long long)s->page.links[i].messages, (long long)s->page.links[i].bytes,
+                    s->page.links[i].how);
     }
     json_end(j);
     json_end(j);
@@ -276,19 +258,14 @@ void ps_json(FILE *out, const struct looks *now, const struct looks *before)
     json_object(&j, NULL);
     json_array(&j, "jobs");
     for (size_t i = 0; i < now->count; i++) {
-        const struct look *l = &now->job[i], *earlier = l;
-        for (size_t k = 0; k < before->count; k++)
-            if (strcmp(before->job[k].job, l->job) == 0 && before->job[k].ranks == l->ranks)
-                earlier = &before->job[k];
+        const struct look *l = &now->job[i], *earlier = snapshots_find_same(before, l);
         json_object(&j, NULL);
-        json_string(&j, "job", l->job);
-        json_int(&j, "size", l->ranks);
-        json_int(&j, "seen", l->seen);
+        json_members(&j, "job=%s size=%d seen=%d", l->job, l->ranks, l->seen);
         ps_links_json(&j, l);
         json_array(&j, "ranks");
         for (uint32_t r = 0; r < l->ranks; r++)
             if (l->of[r])
-                json_rank(&j, l->of[r], earlier->of[r]);
+                json_rank(&j, l->of[r], earlier ? earlier->of[r] : NULL);
         json_end(&j);
         json_end(&j);
     }

@@ -222,6 +222,14 @@ static bool is_job_selected(const struct look *look, const char *which)
     return false;
 }
 
+const struct look *snapshots_find_same(const struct looks *l, const struct look *job)
+{
+    for (size_t i = 0; i < l->count; i++)
+        if (strcmp(l->job[i].job, job->job) == 0 && l->job[i].ranks == job->ranks)
+            return &l->job[i];
+    return NULL;
+}
+
 struct look *snapshots_choose(struct looks *l, const char *which, const char **why)
 {
     struct look *found = NULL;

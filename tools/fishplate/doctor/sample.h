@@ -57,6 +57,9 @@ bool snapshots_add(struct looks *l, const struct sample *s);
  * above it (mpiexec). NULL: the only one. On failure NULL, with a sentence in *why. */
 struct look *snapshots_choose(struct looks *l, const char *which, const char **why);
 
+/* The same job in another list of jobs; NULL: not there. */
+const struct look *snapshots_find_same(const struct looks *l, const struct look *job);
+
 /* Encodes samples for another host with zeros compressed (sample_wire.c). */
 void sample_write(FILE *out, const struct sample *s);
 

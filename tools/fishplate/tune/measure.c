@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/number.h"
 #include "tune.h"
 
 enum { JUDGED = 7, BATCH_MAX = 2000 };
@@ -54,12 +55,6 @@ static void measure_prepare_cell(struct tune *t, struct coll *c, const struct tu
     }
 }
 
-static int measure_compare_by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static void measure_select_best(struct tune *t, struct coll *c, const int *batch, struct tune_cell *cell)
 {
     double rules[JUDGED], best[JUDGED];
@@ -71,10 +66,8 @@ static void measure_select_best(struct tune *t, struct coll *c, const int *batch
     }
     if (t->over)
         return;
-    qsort(rules, JUDGED, sizeof(*rules), measure_compare_by_value);
-    qsort(best, JUDGED, sizeof(*best), measure_compare_by_value);
-    cell->rules_us = rules[JUDGED / 2] * 1e6;
-    cell->best_us = best[JUDGED / 2] * 1e6;
+    cell->rules_us = number_median(rules, JUDGED) * 1e6;
+    cell->best_us = number_median(best, JUDGED) * 1e6;
     /* On a machine that others use too, a median may be better by chance, but hardly six turns of seven. */
     if (cell->best_us * 100 > cell->rules_us * PICK_MARGIN || won < JUDGED - 1)
         cell->best = 0;

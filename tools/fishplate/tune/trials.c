@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "cli/number.h"
 #include "tune.h"
 
 enum { TURNS = 15, SETTLE = 224, BATCH_MAX = 2000 }; /* SETTLE: calls in which every trial begins and ends */
@@ -55,12 +56,6 @@ static double trials_run_setting(const struct tune *t, struct coll *c, const cha
     return all;
 }
 
-static int trials_compare_by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double trials_quartile(const double *sorted, int quarters)
 {
     return sorted[(TURNS - 1) * quarters / 4];
@@ -92,12 +87,9 @@ bool tune_trials(struct tune *t, double seconds, struct tune_cell *cell)
         coll_close(&c);
         return false;
     }
-    qsort(rules, TURNS, sizeof(*rules), trials_compare_by_value);
-    qsort(chosen, TURNS, sizeof(*chosen), trials_compare_by_value);
-    qsort(ratio, TURNS, sizeof(*ratio), trials_compare_by_value);
-    cell->rules_us = trials_quartile(rules, 2) * 1e6;
-    cell->best_us = trials_quartile(chosen, 2) * 1e6;
-    cell->ratio = trials_quartile(ratio, 2);
+    cell->rules_us = number_median(rules, TURNS) * 1e6;
+    cell->best_us = number_median(chosen, TURNS) * 1e6;
+    cell->ratio = number_median(ratio, TURNS); /* sorts them, for the quartiles */
     cell->ratio_low = trials_quartile(ratio, 1);
     cell->ratio_high = trials_quartile(ratio, 3);
     t->logs[cell->best] += log(cell->ratio);
