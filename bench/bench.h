@@ -14,7 +14,7 @@
 #include "cli/json.h"
 #include "cli/progress.h"
 
-/* What a program that carries the benchmark knows about its MPI library, beyond what MPI itself tells. */
+/* Facts about the MPI library that MPI itself does not offer; the program that contains the benchmark supplies them. */
 struct bench_host {
     const char *program;                /* "fishplate bench" */
     const char *(*transport)(int rank); /* how this rank reaches another; NULL when it cannot be known */
@@ -48,17 +48,17 @@ enum { BENCH_FORCED_MAX = 10, BENCH_ROUNDS = 9 };
 struct bench_forced {
     int n; /* 0: not asked for; the first is auto */
     char name[BENCH_FORCED_MAX][16];
-    double time[BENCH_FORCED_MAX][BENCH_ROUNDS]; /* of the figure that was measured last */
+    double time[BENCH_FORCED_MAX][BENCH_ROUNDS]; /* times of the figure that was measured last */
     bool measured;
 };
 
 struct bench_options {
     bool brief, json, help, no_pin, summary;
-    bool one_buffer;     /* in bw: the window's messages share memory */
-    int calls;           /* enum bench_calls */
-    int form;            /* enum bench_form */
-    int threads;         /* of each rank in the test `threads`; 0: MPI is initialised without threads */
-    int memory;          /* of bench_memories */
+    bool one_buffer; /* in bw: the window's messages share memory */
+    int calls;       /* enum bench_calls */
+    int form;        /* enum bench_form */
+    int threads;     /* threads of each rank in the test `threads`; 0: MPI is initialised without threads */
+    int memory;      /* index in bench_memories */
     const char *output;  /* file of the report, or NULL */
     const char *compare; /* the operation whose algorithms are compared, or NULL */
     int pairs;           /* pairs of ranks that work at the same time in latency, bw, bibw and rate */
@@ -111,7 +111,7 @@ struct bench {
     struct bench_report *report;
     struct progress progress;
     int figures;                   /* printed or added to the document */
-    FILE *out;                     /* of the report */
+    FILE *out;                     /* file of the report */
     double latency8, bandwidth[3]; /* remembered for the ratios of `limits`; 0 when not measured */
 };
 

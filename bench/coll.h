@@ -12,9 +12,9 @@ struct coll {
     const struct coll_operation *kind;
     MPI_Comm comm;
     int rank, size;
-    int count;    /* of one call: bytes, or doubles for reductions */
-    int *counts;  /* that count for every rank, for reduce_scatter */
-    size_t bytes; /* of one block, or of the vector */
+    int count;    /* count of one call: bytes, or doubles for reductions */
+    int *counts;  /* [size] `count` for every rank, for reduce_scatter */
+    size_t bytes; /* length of one block, or of the vector */
     struct bench_buffer send, receive;
     char *in, *out;          /* their memory */
     MPI_Request *persistent; /* for each root, or one where there is none; NULL in the other forms */

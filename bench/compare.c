@@ -13,7 +13,7 @@ enum { CHOICES_MAX = 24 };
 
 struct comparison {
     struct bench *b;
-    const char *operation; /* as FISHPLATE_COLL calls it, and the test's name */
+    const char *operation; /* name of the operation in FISHPLATE_COLL and of the test */
     int n;                 /* choices; the first is auto */
     const char *name[CHOICES_MAX];
     double logs[CHOICES_MAX]; /* sum of the logarithms of times relative to auto */

@@ -14,7 +14,7 @@ struct layout {
     MPI_Comm comm;
     int me;
     MPI_Datatype type; /* one of it is the message */
-    int bytes;         /* of data */
+    int bytes;         /* bytes of data, without gaps */
     size_t extent;
     char *out, *in;
 };

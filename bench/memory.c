@@ -11,7 +11,7 @@
 const char *const bench_memories[] = {"host",        "cuda",        "host-cuda", "cuda-host",
                                       "cuda-pinned", "pinned-cuda", "pinned",    NULL};
 
-/* Of ranks with an even and an odd number. */
+/* Kinds of memory of each value of --memory: [0] for ranks with an even number, [1] for ranks with an odd one. */
 static const enum bench_memory kinds[][2] = {
     {BENCH_HOST, BENCH_HOST},     {BENCH_DEVICE, BENCH_DEVICE}, {BENCH_HOST, BENCH_DEVICE},
     {BENCH_DEVICE, BENCH_HOST},   {BENCH_DEVICE, BENCH_PINNED}, {BENCH_PINNED, BENCH_DEVICE},

@@ -93,7 +93,7 @@ static void run_both(void *arg, int n)
     }
 }
 
-/* The same traffic with verified data, with and without computation. */
+/* Repeats the traffic of the measurement and verifies the data. */
 static void overlap_verify_data(struct bench *b, struct overlap *o, unsigned seed)
 {
     const double each = o->rank + 1.0, sum = (double)o->size * (o->size + 1) / 2;

@@ -62,7 +62,7 @@ static void ping_pong(void *arg, int n)
         }
 }
 
-/* The same by requests: nonblocking ones, or persistent ones that ping_pong_persistent makes for the whole batch. */
+/* Ping-pong by requests: nonblocking ones, or persistent ones that ping_pong_persistent creates for the whole batch. */
 static void ping_pong_requests(struct pair *p, int n, MPI_Request *persistent)
 {
     const int bytes = (int)p->bytes;
@@ -128,7 +128,7 @@ static void pairs_send_stream(void *arg, int n)
     }
 }
 
-/* The same from one buffer into one other. Receives may not share memory, so they follow one another. */
+/* A window of messages from one buffer into one other. Receives may not share memory, so they follow one another. */
 static void stream_single_buffer(void *arg, int n)
 {
     struct pair *p = arg;
@@ -148,7 +148,7 @@ static void stream_single_buffer(void *arg, int n)
     }
 }
 
-/* The same traffic a few times, with new data each time, which is verified. */
+/* Repeats the traffic of the measurement a few times with new data, and verifies the data. */
 static void pairs_verify_data(struct bench *b, struct pair *p, void (*batch)(void *arg, int n))
 {
     size_t total = batch == stream_single_buffer ? p->bytes : p->bytes * (size_t)p->window;

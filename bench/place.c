@@ -11,7 +11,7 @@
 #include "bench.h"
 
 struct seat {
-    int core;    /* of the rank at the start */
+    int core;    /* core on which the rank ran at the start */
     int bound;   /* its mask holds one core only */
     int node;    /* lowest rank on the same node */
     int machine; /* lowest rank on the same machine: virtual nodes share its cores */
@@ -21,7 +21,7 @@ struct bench_place {
     cpu_set_t own;   /* this rank's mask as the launcher left it */
     cpu_set_t cores; /* all cores that ranks of this machine may use */
     char host[MPI_MAX_PROCESSOR_NAME];
-    struct seat *seats; /* of all ranks */
+    struct seat *seats; /* [size] of all ranks */
     bool pinned;        /* by us */
 };
 

@@ -19,8 +19,8 @@ struct bench_report {
     char *kept; /* notes and ratios, for the end */
     size_t kept_len;
     FILE *kept_stream;
-    char setting[128]; /* of --compare, empty when there is nothing to set */
-    struct figure {    /* of the summary */
+    char setting[128]; /* setting that --compare recommends; "": none */
+    struct figure {    /* figures for the summary */
         char test[24];
         size_t bytes;
         double best;

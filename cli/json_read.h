@@ -13,14 +13,14 @@ struct value {
     enum value_kind kind;
     double number;       /* also 0 or 1 of VALUE_BOOL */
     char *text;          /* VALUE_STRING */
-    char *key;           /* of a member of an object */
+    char *key;           /* key of a member of an object; NULL in an array */
     struct value *first; /* members of an array or object */
     struct value *next;
 };
 
 /* NULL when the text is not one JSON document, is nested too deeply, or memory runs out. */
 struct value *value_parse(const char *text, size_t len);
-struct value *value_read(const char *path); /* of a file */
+struct value *value_read(const char *path); /* parses a file */
 void value_free(struct value *v);
 
 /* All functions accept NULL, and return NULL, the default or "" for a missing value or one of another type. */

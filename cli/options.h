@@ -13,7 +13,7 @@ enum cli_kind { CLI_FLAG, CLI_TEXT, CLI_INT, CLI_REAL, CLI_SIZE, CLI_CHOICE, CLI
 struct cli_option {
     const char *names; /* "-h|--help": the last one is shown; the table ends with NULL */
     const char *
-        value; /* of a value in the help text: "FILE", or an example: "8,64k"; "[=S]": it may be left out; NULL: none */
+        value; /* what the help text shows: "FILE", or an example "8,64k"; "[=S]": optional; NULL: no value */
     const char *help; /* NULL: accepted, but not shown */
     enum cli_kind kind;
     size_t to; /* offset of the variable in the structure that is filled in */

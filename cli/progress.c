@@ -9,7 +9,8 @@
 #include <time.h>
 
 static const double silent_seconds = 5;
-static const double known_part = 0.03; /* of the work: earlier estimates are guesses */
+static const double known_part =
+    0.03; /* share of the work that must be done before the time left is estimated */
 
 double progress_clock(void)
 {

@@ -9,9 +9,9 @@
 #include "remote/agent.h"
 #include "boot/spawn_command.h"
 #include "boot/keep.h"
-#include "keep.h"
+#include "supervise.h"
 #include "options/options.h"
-#include "run.h"
+#include "assemble.h"
 #include "core/util.h"
 #include "cli/number.h"
 
@@ -48,7 +48,7 @@ int main(int argc, char **argv)
         launcher_exit(0);
     }
     if (argc > 3 && strcmp(argv[1], KEEP_OPTION) == 0) {
-        keep_start(argv[2]);
+        supervise_mpiexec(argv[2]);
         argv[2] = argv[0];
         argv += 2;
         argc -= 2;

@@ -24,14 +24,14 @@ enum { NAME_SIZE = 512, ONLY_MAX = 8 };
 
 struct setup {
     int rank, size;
-    char name[NAME_SIZE]; /* of the file */
-    long bytes;           /* the same */
+    char name[NAME_SIZE]; /* path of the shared file */
+    long bytes;           /* that a rank writes in a case */
     int repeat;
     const char *only[ONLY_MAX];
     int nonly;
     MPI_Info hints;
     bool json;
-    int mib; /* a rank and case */
+    int mib; /* MiB that a rank writes in a case */
     const char *folder;
     struct json document;
     unsigned char *out, *in;

@@ -21,7 +21,7 @@ struct setup {
     bool created, adapter, busy, apart, json;
     struct json document;
     double seconds;    /* a case */
-    MPI_Datatype type; /* of sum and run_get_accumulate */
+    MPI_Datatype type; /* datatype of rma_run_sum and run_get_accumulate */
     int element;       /* its bytes */
     MPI_Win win;
     char *memory, *local;
@@ -115,7 +115,7 @@ static const struct {
     operation *run;
     int bytes, times; /* operations before one flush */
 } cases[] = {
-    {"store, fence", rma_run_store, 8, 1}, /* where memory is shared */
+    {"store, fence", rma_run_store, 8, 1}, /* only if both ranks share memory */
     {"put", rma_run_put, 8, 1},
     {"get", rma_run_get, 8, 1},
     {"fetch_and_op", rma_run_fetch, 8, 1},

@@ -177,6 +177,17 @@ void buf_consume(struct buf *b, size_t len)
         b->off = b->len = 0;
 }
 
+int buf_write(struct buf *b, int fd)
+{
+    while (buf_size(b) > 0) {
+        const ssize_t n = write(fd, buf_head(b), buf_size(b));
+        if (n < 0 && errno != EINTR)
+            return errno;
+        buf_consume(b, n > 0 ? (size_t)n : 0);
+    }
+    return 0;
+}
+
 void buf_free(struct buf *b)
 {
     free(b->data);

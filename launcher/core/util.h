@@ -59,6 +59,9 @@ void buf_add(struct buf *b, const void *data, size_t len);
 void buf_consume(struct buf *b, size_t len);
 void buf_free(struct buf *b);
 
+/* Writes waiting bytes to a non-blocking file. Returns 0 when none are left, else errno: EAGAIN if the file takes no more now. */
+int buf_write(struct buf *b, int fd);
+
 static inline size_t buf_size(const struct buf *b)
 {
     return b->len - b->off;

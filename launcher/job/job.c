@@ -186,7 +186,7 @@ static void check_ended_without_init(struct job *j, uint32_t rank)
  * message. */
 static bool job_can_continue(struct job *j, bool recovered)
 {
-    if (j->dead.unborn && !j->ending)
+    if (j->dead.init_failed && !j->ending)
         end_job(j, SIGKILL, 0);
     return recovered;
 }

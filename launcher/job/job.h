@@ -19,19 +19,19 @@ struct host_ops {
     void (*signal)(void *impl, int sig);
     void (*pause)(void *impl, bool pause);
     void (*reap)(void *impl); /* reap ended ranks now; may be NULL */
-    /* Requests the pages of the host's ranks; query_handle_answer() returns the number `question`. NULL: the requester is on this host
+    /* Requests the pages of the host's ranks; query_handle_answer() returns the number `number`. NULL: the requester is on this host
      * and reads the pages itself. */
-    void (*query)(void *impl, uint32_t question);
+    void (*query)(void *impl, uint32_t number);
     /* The rank of the job with identifier `world` died: notifies the ranks of this host. NULL: its ranks read
      * the notices of this host directly. */
     void (*died)(void *impl, uint64_t world, uint32_t rank);
-    void (*kill)(void *impl, uint32_t rank); /* that rank alone */
+    void (*kill)(void *impl, uint32_t rank); /* ends one rank by SIGKILL */
 };
 
 struct job;
 struct remote;
 struct spawned_job;
-struct query;
+struct query_server;
 
 struct job_host {
     struct job *job;
@@ -47,37 +47,38 @@ enum rank_state { RANK_PENDING, RANK_RUNNING, RANK_ENDED };
 struct job_rank {
     enum rank_state state;
     bool aborted; /* it called MPI_Abort: its own exit is not reported again */
-    bool ended;   /* alone, by mpiexec: it could not be reached (recover.c) */
+    bool ended;   /* mpiexec killed this rank alone, because others could not reach it (recover.c) */
     long pid;
-    int code; /* once it has ended: its exit status, or 128 and the signal */
+    int code; /* of an ended rank: the exit status, or 128 plus the signal */
 };
 
 struct job {
     struct loop loop;
     const struct options *opt;
     const struct layout *layout;
-    struct job_host *hosts; /* as in struct hosts */
+    struct job_host *hosts; /* [nhosts] in the order of struct hosts */
     uint32_t nhosts;
     struct job_rank *ranks;
     struct output *output;
     struct pmi *pmi;
     struct input input;
-    struct remote *remote; /* NULL: all hosts are this one */
-    struct query *queries; /* NULL: none open */
+    struct remote *remote;        /* NULL: all hosts are this one */
+    struct query_server *queries; /* NULL: none open */
     const char *id;
     uint32_t universe;
     struct spawned_job *spawned; /* jobs that were spawned by this one (spawned.c) */
     unsigned spawned_count;
-    void (*on_first_spawn)(void *ctx); /* before the first of them can end: whose children they are */
+    void (*on_first_spawn)(
+        void *ctx); /* called before the first of them can end: announces children that are no ranks */
     void *spawn_ctx;
-    bool absent;     /* a rank has ended well without MPI_Init */
+    bool absent;     /* a rank has ended with status 0 without calling MPI_Init */
     bool failed;     /* status is decided */
     bool ending;     /* signals have been sent to end it */
     bool user_ended; /* by a signal to mpiexec */
     int status;
     int next_signal; /* index in the sequence TERM, KILL, give up */
     uint64_t grace_ms;
-    char *failure; /* why the job fails; NULL: it does not, or it was reported */
+    char *failure; /* message about the failure that is still to be printed; NULL: none */
     struct timer escalate, deadline, fence, aborting, report;
     struct {
         bool pending;
@@ -93,11 +94,11 @@ struct job {
     struct {
         bool *who; /* [size]; NULL: none */
         uint32_t n;
-        int code;     /* of the first one */
-        char *how;    /* ... in a sentence */
-        bool spawned; /* all ranks of the last spawned job that ended had died */
-        bool unborn;  /* a spawned job that can never finish MPI_Init: kill its ranks */
-    } dead;           /* dead ranks that the job continues without (recover.c) */
+        int code;         /* exit status of the first one */
+        char *how;        /* sentence on the death of the first one */
+        bool spawned;     /* all ranks of the last spawned job that ended had died */
+        bool init_failed; /* this is a spawned job that can never finish MPI_Init: its ranks are killed */
+    } dead;               /* dead ranks that the job continues without (recover.c) */
     struct {
         struct unreachable_report {
             uint32_t by, rank;
@@ -108,9 +109,10 @@ struct job {
     struct {
         int fd; /* -1: nowhere */
         struct notice_page *page;
-        struct watch bell; /* rung by the mpiexecs of this host that write into the page */
-        uint32_t passed;   /* notices forwarded so far to other hosts, whose ranks cannot read the file */
-    } notices;             /* where deaths are recorded (recover.c) */
+        struct watch
+            bell;        /* eventfd that the mpiexecs of this host write to after they have added a notice */
+        uint32_t passed; /* notices forwarded so far to other hosts, whose ranks cannot read the file */
+    } notices;           /* the file in which deaths are recorded (recover.c) */
 };
 
 void job_init(struct job *j, const struct options *o, const struct layout *l, const struct hosts *h,

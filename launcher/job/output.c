@@ -19,45 +19,45 @@
 
 #include "job/sink.h"
 
-#define LONG_LINE  (256 * 1024)  /* a longer line is passed on in parts */
-#define HELD_MAX   (8 << 20)     /* more than this is not held while another stream's line is open */
-#define HIGH_WATER (1024 * 1024) /* more than this is waiting: stop reading from ranks */
+#define LONG_LINE  (256 * 1024) /* a longer line is passed on in parts */
+#define HELD_MAX   (8 << 20) /* bytes of a stream that wait at most while another stream's line is incomplete */
+#define HIGH_WATER (1024 * 1024) /* bytes that wait to be written: from here on ranks are not read */
 #define LOW_WATER  (256 * 1024)
 
 struct stream {
-    struct place_to *place;
+    struct destination *destination;
     uint32_t rank;
-    char *head;      /* before each line; NULL: nothing, or not known yet */
-    struct buf held; /* not passed on yet */
+    char *head;      /* prefix of each line; NULL: none, or not expanded yet */
+    struct buf held; /* bytes that are not forwarded yet */
     struct stream *next_waiting;
-    uint64_t since; /* when it last got something it could not pass on */
+    uint64_t since; /* now_ms when bytes were added that could not be forwarded */
     bool waiting, ended;
 };
 
 /* A sink and the streams that share it. */
-struct place_to {
+struct destination {
     struct output *output;
     struct sink *sink;
-    struct stream *owner;   /* whose line is open */
+    struct stream *owner;   /* the stream whose line is incomplete; NULL: none */
     struct stream *waiting; /* first in the queue */
     struct timer hold;
-    uint64_t hold_ms; /* 0: for ever */
+    uint64_t hold_ms; /* longest wait of a stream for a complete line; 0: no limit */
 };
 
 struct output {
     struct loop *loop;
     struct output_options opt;
-    struct place_to *std[2];
+    struct destination *std[2];
     struct stream *streams[2]; /* [rank] */
-    struct place_to **all;
-    size_t nplaces;
+    struct destination **all;
+    size_t ndestinations;
     bool paused, has_reported_no_reader;
 };
 
 static size_t count_waiting_bytes(const struct output *o)
 {
     size_t n = 0;
-    for (size_t i = 0; i < o->nplaces; i++)
+    for (size_t i = 0; i < o->ndestinations; i++)
         n += buf_size(&o->all[i]->sink->out);
     return n;
 }
@@ -94,7 +94,7 @@ static void check_error(struct output *o, struct sink *s)
     }
 }
 
-static void output_flush_place(struct place_to *p)
+static void output_flush_destination(struct destination *p)
 {
     sink_flush(p->sink);
     check_error(p->output, p->sink);
@@ -102,7 +102,7 @@ static void output_flush_place(struct place_to *p)
 
 static void output_on_written(void *ctx)
 {
-    struct place_to *p = ctx;
+    struct destination *p = ctx;
     struct output *o = p->output;
     check_error(o, p->sink);
     check_buffer_limits(o);
@@ -138,7 +138,7 @@ static char *output_expand_pattern(const struct output *o, const char *pattern, 
 /* Writes bytes of one stream, with the configured prefix before each line. */
 static void output_emit(struct stream *st, const char *data, size_t len)
 {
-    struct place_to *p = st->place;
+    struct destination *p = st->destination;
     if (p->output->opt.prefix && !st->head)
         st->head = output_expand_pattern(p->output, p->output->opt.prefix, st->rank);
     size_t head_len = st->head ? strlen(st->head) : 0;
@@ -161,7 +161,7 @@ static void output_emit(struct stream *st, const char *data, size_t len)
 /* The stream has ended in the middle of a line. */
 static void release_open_line(struct stream *st)
 {
-    struct place_to *p = st->place;
+    struct destination *p = st->destination;
     if (p->owner != st)
         return;
     if (p->output->opt.prefix)
@@ -171,7 +171,7 @@ static void release_open_line(struct stream *st)
 
 static void remove_from_queue(struct stream *st)
 {
-    struct stream **p = &st->place->waiting;
+    struct stream **p = &st->destination->waiting;
     if (!st->waiting)
         return;
     while (*p != st)
@@ -183,7 +183,7 @@ static void remove_from_queue(struct stream *st)
 /* Appends the stream to the queue unless it is queued; restarts its waiting time. */
 static void append_to_queue(struct stream *st)
 {
-    struct place_to *s = st->place;
+    struct destination *s = st->destination;
     struct stream **p = &s->waiting;
     st->since = now_ms();
     if (st->waiting)
@@ -222,7 +222,7 @@ static void output_release_held(struct stream *st, bool everything)
 }
 
 /* Lets queued streams write their whole lines, when no line is open. */
-static void write_queued_streams(struct place_to *s)
+static void write_queued_streams(struct destination *s)
 {
     for (struct stream *st = s->waiting, *next; st && !s->owner; st = next) {
         next = st->next_waiting;
@@ -233,7 +233,7 @@ static void write_queued_streams(struct place_to *s)
 /* Called when a stream has waited too long, for the rest of its own line or for the end of another stream's line. */
 static void output_on_hold_timeout(void *ctx)
 {
-    struct place_to *s = ctx;
+    struct destination *s = ctx;
     uint64_t now = now_ms();
     for (struct stream *st = s->waiting, *next; st; st = next) {
         next = st->next_waiting;
@@ -242,7 +242,7 @@ static void output_on_hold_timeout(void *ctx)
     }
     if (!s->owner)
         write_queued_streams(s);
-    output_flush_place(s);
+    output_flush_destination(s);
     if (s->waiting)
         loop_after(s->output->loop, &s->hold, s->hold_ms);
 }
@@ -250,7 +250,7 @@ static void output_on_hold_timeout(void *ctx)
 void output_write(struct output *o, uint32_t rank, int stream, const char *data, size_t len)
 {
     struct stream *st = &o->streams[stream - 1][rank];
-    struct place_to *s = st->place;
+    struct destination *s = st->destination;
     buf_add(&st->held, data, len);
     st->ended = st->ended || len == 0;
     if (!s->owner || s->owner == st || buf_size(&st->held) > HELD_MAX)
@@ -259,15 +259,15 @@ void output_write(struct output *o, uint32_t rank, int stream, const char *data,
         append_to_queue(st);
     if (!s->owner)
         write_queued_streams(s);
-    output_flush_place(s);
+    output_flush_destination(s);
     check_buffer_limits(o);
 }
 
 void output_flush(struct output *o, uint64_t ms)
 {
     uint64_t end = now_ms() + ms;
-    for (size_t i = 0; i < o->nplaces; i++) {
-        struct place_to *s = o->all[i];
+    for (size_t i = 0; i < o->ndestinations; i++) {
+        struct destination *s = o->all[i];
         while (s->waiting)
             output_release_held(s->waiting, true);
         sink_finish(s->sink, end);
@@ -278,13 +278,13 @@ void output_flush(struct output *o, uint64_t ms)
 void output_sync(struct output *o, uint64_t ms)
 {
     const uint64_t end = now_ms() + ms;
-    for (size_t i = 0; i < o->nplaces; i++)
+    for (size_t i = 0; i < o->ndestinations; i++)
         sink_finish(o->all[i]->sink, end);
 }
 
-static struct place_to *destination_new(struct output *o, int fd, const char *name, bool is_file)
+static struct destination *destination_new(struct output *o, int fd, const char *name, bool is_file)
 {
-    struct place_to *p = xcalloc(1, sizeof(*p));
+    struct destination *p = xcalloc(1, sizeof(*p));
     p->output = o;
     p->sink = sink_new(o->loop, fd, name, output_on_written, p);
     p->sink->is_file = is_file;
@@ -292,20 +292,20 @@ static struct place_to *destination_new(struct output *o, int fd, const char *na
      * line of another rank to end. */
     p->hold_ms = isatty(fd) && !o->opt.prefix ? 100 : p->sink->always_ready && !o->opt.prefix ? 0 : 1000;
     p->hold = (struct timer){.fn = output_on_hold_timeout, .ctx = p};
-    o->all = xrealloc(o->all, (o->nplaces + 1) * sizeof(*o->all));
-    o->all[o->nplaces++] = p;
+    o->all = xrealloc(o->all, (o->ndestinations + 1) * sizeof(*o->all));
+    o->all[o->ndestinations++] = p;
     return p;
 }
 
 /* Ranks whose pattern gives the same name share the file. */
-static struct place_to *file_destination(struct output *o, char **names, uint32_t rank, const char *pattern,
-                                         int stream)
+static struct destination *file_destination(struct output *o, char **names, uint32_t rank,
+                                            const char *pattern, int stream)
 {
     char *name = output_expand_pattern(o, pattern, rank);
     names[rank] = name;
     for (uint32_t r = 0; r < rank; r++)
         if (strcmp(names[r], name) == 0)
-            return o->streams[stream][r].place;
+            return o->streams[stream][r].destination;
     int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
     if (fd < 0)
         launcher_die(1, "The output file %s cannot be written: %s.", name, strerror(errno));
@@ -318,7 +318,7 @@ static void open_streams(struct output *o, int stream, const char *pattern)
     o->streams[stream] = xcalloc(o->opt.size, sizeof(*o->streams[stream]));
     for (uint32_t r = 0; r < o->opt.size; r++) {
         o->streams[stream][r].rank = r;
-        o->streams[stream][r].place =
+        o->streams[stream][r].destination =
             pattern ? file_destination(o, names, r, pattern, stream) : o->std[stream];
     }
     for (uint32_t r = 0; names && r < o->opt.size; r++)

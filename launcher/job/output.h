@@ -12,7 +12,7 @@
 struct output;
 
 struct output_options {
-    const char *prefix;                               /* of each line, with %r and %h; NULL: none */
+    const char *prefix;                               /* prefix of each line, with %r and %h; NULL: none */
     const char *out_pattern, *err_pattern;            /* -outfile-pattern, -errfile-pattern; may be NULL */
     uint32_t size;                                    /* ranks */
     const char *(*host_of)(void *ctx, uint32_t rank); /* for %h */

@@ -19,10 +19,10 @@
 #include "base/acceptor.h"
 #include "boot/launch_env.h"
 
-#define PATIENCE_MS   4000 /* for agents to answer and for the caller to read it */
-#define QUESTIONS_MAX 16   /* at a time */
+#define PATIENCE_MS 4000 /* for agents to answer and for the caller to read it */
+#define QUERIES_MAX 16   /* at a time */
 
-struct question {
+struct query {
     struct acceptor_caller in; /* first, so that it is the question's address */
     struct job *job;
     struct watch caller;
@@ -30,31 +30,31 @@ struct question {
     struct timer limit, sweep, begin;
     uint32_t number, left;
     bool *owes; /* [nhosts] */
-    struct question *next;
+    struct query *next;
 };
 
 #define QUERY_REST_MS 50 /* no file descriptor for a caller: try again after this time */
 
-struct query {
-    struct watch door;
+struct query_server {
+    struct watch listener;
     struct timer rest;
     struct acceptor acceptor;
-    struct question *first;
+    struct query *first;
     uint32_t last;
 };
 
 /* A watch must outlive the turn in which it is removed. */
 static void query_on_sweep(void *ctx)
 {
-    struct question *q = ctx;
+    struct query *q = ctx;
     free(q->owes);
     free(q);
 }
 
-static void query_finish(struct question *q)
+static void query_finish(struct query *q)
 {
-    struct query *a = q->job->queries;
-    struct question **p = &a->first;
+    struct query_server *a = q->job->queries;
+    struct query **p = &a->first;
     while (*p && *p != q)
         p = &(*p)->next;
     if (!*p)
@@ -68,22 +68,10 @@ static void query_finish(struct question *q)
     loop_after(&q->job->loop, &q->sweep, 0);
 }
 
-static void query_flush(struct question *q)
+static void query_flush(struct query *q)
 {
-    while (buf_size(&q->out) > 0) {
-        const ssize_t n =
-            send(q->caller.fd, buf_head(&q->out), buf_size(&q->out), MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0 && errno == EAGAIN)
-            break;
-        if (n < 0) {
-            query_finish(q);
-            return;
-        }
-        buf_consume(&q->out, (size_t)n);
-    }
-    if (buf_size(&q->out) == 0 && q->left == 0)
+    const int error = buf_write(&q->out, q->caller.fd);
+    if ((error && error != EAGAIN) || (buf_size(&q->out) == 0 && q->left == 0))
         query_finish(q);
     else
         loop_change(&q->job->loop, &q->caller, buf_size(&q->out) > 0 ? EPOLLOUT : 0);
@@ -91,7 +79,7 @@ static void query_flush(struct question *q)
 
 static void query_on_caller(void *ctx, uint32_t events)
 {
-    struct question *q = ctx;
+    struct query *q = ctx;
     if (events & (EPOLLHUP | EPOLLERR))
         query_finish(q);
     else if (events & EPOLLOUT)
@@ -105,7 +93,7 @@ static void query_on_timeout(void *ctx)
 
 void query_handle_answer(struct job *j, uint32_t host, uint32_t number, const char *data, size_t len)
 {
-    struct question *q = j->queries ? j->queries->first : NULL;
+    struct query *q = j->queries ? j->queries->first : NULL;
     while (q && q->number != number)
         q = q->next;
     if (!q || !q->owes[host])
@@ -126,7 +114,7 @@ static bool is_query_permitted(int fd)
 
 static void query_send_to_hosts(void *ctx)
 {
-    struct question *q = ctx;
+    struct query *q = ctx;
     struct job *j = q->job;
     for (uint32_t i = 0; i < j->nhosts; i++) {
         struct job_host *h = &j->hosts[i];
@@ -142,11 +130,11 @@ static void query_send_to_hosts(void *ctx)
 static struct acceptor_caller *query_add_caller(void *ctx, int fd)
 {
     struct job *j = ctx;
-    struct query *a = j->queries;
+    struct query_server *a = j->queries;
     if (!is_query_permitted(fd))
         return NULL;
-    struct question *q = xcalloc(1, sizeof(*q));
-    *q = (struct question){.job = j, .number = ++a->last, .next = a->first};
+    struct query *q = xcalloc(1, sizeof(*q));
+    *q = (struct query){.job = j, .number = ++a->last, .next = a->first};
     q->caller = (struct watch){.fd = -1, .fn = query_on_caller, .ctx = q};
     q->limit = (struct timer){.fn = query_on_timeout, .ctx = q};
     q->sweep = (struct timer){.fn = query_on_sweep, .ctx = q};
@@ -162,7 +150,7 @@ static struct acceptor_caller *query_add_caller(void *ctx, int fd)
 static void query_reject(void *ctx, struct acceptor_caller *in)
 {
     (void)ctx;
-    query_finish((struct question *)in);
+    query_finish((struct query *)in);
 }
 
 static const struct acceptor_ops query_acceptor_ops = {query_add_caller, query_reject};
@@ -171,17 +159,17 @@ static void query_on_connection(void *ctx, uint32_t events)
 {
     struct job *j = ctx;
     (void)events;
-    const int rc = acceptor_accept_pending(&j->queries->acceptor, j->queries->door.fd, now_ms());
+    const int rc = acceptor_accept_pending(&j->queries->acceptor, j->queries->listener.fd, now_ms());
     if (rc == 0 || rc == ENOMEM) /* ENOMEM: a stranger was refused */
         return;
-    loop_change(&j->loop, &j->queries->door, 0);
+    loop_change(&j->loop, &j->queries->listener, 0);
     loop_after(&j->loop, &j->queries->rest, QUERY_REST_MS);
 }
 
 static void query_resume_accepting(void *ctx)
 {
     struct job *j = ctx;
-    loop_change(&j->loop, &j->queries->door, EPOLLIN);
+    loop_change(&j->loop, &j->queries->listener, EPOLLIN);
 }
 
 void query_open(struct job *j)
@@ -193,11 +181,11 @@ void query_open(struct job *j)
     if (fd < 0)
         return;
     j->queries = xcalloc(1, sizeof(*j->queries));
-    j->queries->door = (struct watch){.fd = -1, .fn = query_on_connection, .ctx = j};
+    j->queries->listener = (struct watch){.fd = -1, .fn = query_on_connection, .ctx = j};
     j->queries->rest = (struct timer){.fn = query_resume_accepting, .ctx = j};
-    acceptor_open(&j->queries->acceptor, QUESTIONS_MAX, PATIENCE_MS, &query_acceptor_ops, j);
-    if (bind(fd, (struct sockaddr *)&at, size) != 0 || listen(fd, QUESTIONS_MAX) != 0 ||
-        !loop_add(&j->loop, &j->queries->door, fd, EPOLLIN)) {
+    acceptor_open(&j->queries->acceptor, QUERIES_MAX, PATIENCE_MS, &query_acceptor_ops, j);
+    if (bind(fd, (struct sockaddr *)&at, size) != 0 || listen(fd, QUERIES_MAX) != 0 ||
+        !loop_add(&j->loop, &j->queries->listener, fd, EPOLLIN)) {
         close(fd);
         acceptor_close(&j->queries->acceptor);
         free(j->queries);

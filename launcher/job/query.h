@@ -7,10 +7,10 @@
 
 #include "job/job.h"
 
-/* From now on questions are answered. The hosts must be there. */
+/* Begins to accept queries. The hosts of the job must be known. */
 void query_open(struct job *j);
 
-/* A host has answered. */
-void query_handle_answer(struct job *j, uint32_t host, uint32_t question, const char *data, size_t len);
+/* A host has answered the query with this number. */
+void query_handle_answer(struct job *j, uint32_t host, uint32_t number, const char *data, size_t len);
 
 #endif

@@ -117,14 +117,14 @@ static void recover_notify_all(struct job *j, uint32_t rank)
  * MPI_Init. They are ended, the waiting parents are notified, and MPI_Comm_spawn fails. */
 static bool fail_unfinished_spawn(struct job *j, const char *how)
 {
-    if (j->dead.unborn)
+    if (j->dead.init_failed)
         return true;
     if (!j->opt->recovery || j->ending || j->failed || j->opt->report_fd <= 0 || recover_count_ready(j) > 0)
         return false;
     for (uint32_t r = 0; r < j->layout->size; r++)
         recover_notify_all(j, r);
     spawned_report_failed(j->opt, how);
-    j->dead.unborn = true;
+    j->dead.init_failed = true;
     return true;
 }
 

@@ -18,7 +18,7 @@ bool recover_rank_death(struct job *j, uint32_t rank, int code, const char *how)
  * notified that it is gone. */
 void recover_rank_departed(struct job *j, uint32_t rank);
 
-/* The same for all ranks of a host. */
+/* recover_rank_death for all ranks of a host that was lost. */
 bool recover_from_lost(struct job *j, const struct job_host *h, const char *why);
 
 /* A rank reports that another one does not answer. After JUDGE_MS the rank to which most others have lost the

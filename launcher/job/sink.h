@@ -29,7 +29,7 @@ void sink_add(struct sink *s, const char *data, size_t len);
 /* Writes as much as the reader accepts without blocking. */
 void sink_flush(struct sink *s);
 
-/* The same, waiting for the reader until then (now_ms). */
+/* Writes everything; waits for the reader until `end` (now_ms). */
 void sink_finish(struct sink *s, uint64_t end);
 
 #endif

@@ -60,18 +60,18 @@ static char *make_spawned_prefix(const char *prefix, unsigned number)
     return xstrf("%.*s%u.%s", (int)before, prefix, number, prefix + before);
 }
 
-/* A rank's host by the user's words, else the hosts of the job. */
+/* The hosts of the info key `host`, else those of this job. */
 static void add_hosts(struct strings *s, const struct job *j, const struct spawn_request *r)
 {
     char *text = NULL;
     size_t len;
     FILE *f = open_memstream(&text, &len);
-    bool said = false;
+    bool named = false;
     if (!f)
         launcher_die(1, "Out of memory.");
     for (unsigned i = 0; i < r->n; i++)
-        said |= r->programs[i].host != NULL;
-    if (said) {
+        named |= r->programs[i].host != NULL;
+    if (named) {
         const char *comma = "";
         for (unsigned i = 0; i < r->n; i++, comma = ",") {
             const struct spawn_program *w = &r->programs[i];

@@ -11,14 +11,14 @@
 
 #define PATIENCE_MS 15000
 
-struct asking {
+struct tool_run {
     struct job *job;
     struct watch end; /* readable when the child has ended */
     struct timer limit;
     void (*done)(struct job *j);
 };
 
-static void why_finish(struct asking *a)
+static void why_finish(struct tool_run *a)
 {
     void (*done)(struct job *) = a->done;
     a->done = NULL;
@@ -27,10 +27,10 @@ static void why_finish(struct asking *a)
         done(a->job);
 }
 
-/* The memory stays: a watch must outlive the turn in which it is removed, and questions are few. */
+/* The memory is not freed: a watch must outlive the turn in which it is removed, and the tool runs seldom. */
 static void why_on_end(void *ctx, uint32_t events)
 {
-    struct asking *a = ctx;
+    struct tool_run *a = ctx;
     (void)events;
     loop_close(&a->job->loop, &a->end);
     why_finish(a);
@@ -41,15 +41,15 @@ static void why_on_limit(void *ctx)
     why_finish(ctx);
 }
 
-static bool why_start(struct asking *a, char *const argv[])
+static bool why_start(struct tool_run *a, char *const argv[])
 {
     return tool_start(&a->job->loop, &a->end, TOOL_TO_STDERR, argv);
 }
 
-static struct asking *diagnosis_new(struct job *j, void (*done)(struct job *))
+static struct tool_run *diagnosis_new(struct job *j, void (*done)(struct job *))
 {
-    struct asking *a = xcalloc(1, sizeof(*a));
-    *a = (struct asking){.job = j, .done = done};
+    struct tool_run *a = xcalloc(1, sizeof(*a));
+    *a = (struct tool_run){.job = j, .done = done};
     a->end = (struct watch){.fd = -1, .fn = why_on_end, .ctx = a};
     a->limit = (struct timer){.fn = why_on_limit, .ctx = a};
     return a;
@@ -57,7 +57,7 @@ static struct asking *diagnosis_new(struct job *j, void (*done)(struct job *))
 
 void why_print(struct job *j, void (*done)(struct job *))
 {
-    struct asking *a = diagnosis_new(j, done);
+    struct tool_run *a = diagnosis_new(j, done);
     if (why_start(a, (char *[]){"fishplate", "why", "--if-any", (char *)j->id, NULL}))
         loop_after(&j->loop, &a->limit, PATIENCE_MS);
     else

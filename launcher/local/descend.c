@@ -26,7 +26,7 @@
 #include "cli/number.h"
 
 #define END_MS     10000   /* a process that survives KILL for this long (hung disk I/O) is left behind */
-#define TRIES_MIN  8       /* ... if it was tried so often: without /proc a try alone may take seconds */
+#define TRIES_MIN  8       /* tries before that: without /proc one try may take seconds */
 #define PID_MAX    4194304 /* the kernel's own limit */
 #define PAUSE_FROM 1000000 /* nanoseconds between two tries, doubled each time */
 #define PAUSE_TO   64000000

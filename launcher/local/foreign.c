@@ -1,19 +1,15 @@
-/* foreign.c: reads the names of the libraries that an ELF program needs. The file may contain anything, so
- * every offset is checked against the file size. Files of the other byte order or of 32 bits are ignored.
+/* foreign.c: recognises other MPI libraries by the names of the libraries that a program needs, and searches its library folders.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "local/foreign.h"
 
 #include <elf.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/elf.h"
 #include "core/util.h"
 
 static const struct {
@@ -27,30 +23,6 @@ static const struct {
     {"libmpi.so.12", "MPICH or Intel MPI", "its own mpiexec (mpiexec.hydra)", true},
     {"libmpi.so.0", "MPICH", "its own mpiexec (mpiexec.hydra)", true},
 };
-
-struct file {
-    const unsigned char *data;
-    size_t size;
-};
-
-static bool elf_read(const struct file *f, uint64_t at, void *out, size_t len)
-{
-    if (at > f->size || len > f->size - at)
-        return false;
-    memcpy(out, f->data + at, len);
-    return true;
-}
-
-/* File offset of an address of the running program; UINT64_MAX: not in the file. */
-static uint64_t elf_file_offset(const struct file *f, const Elf64_Ehdr *e, uint64_t address)
-{
-    Elf64_Phdr p;
-    for (unsigned i = 0; i < e->e_phnum; i++)
-        if (elf_read(f, e->e_phoff + (uint64_t)i * sizeof(p), &p, sizeof(p)) && p.p_type == PT_LOAD &&
-            address >= p.p_vaddr && address - p.p_vaddr < p.p_filesz)
-            return address - p.p_vaddr + p.p_offset;
-    return UINT64_MAX;
-}
 
 static bool foreign_check_soname(void *ctx, const char *soname)
 {
@@ -66,69 +38,14 @@ static bool foreign_check_soname(void *ctx, const char *soname)
     return false;
 }
 
-typedef bool string_fn(void *ctx, const char *text);
-
-/* Calls fn with the strings that have this tag until it returns true. */
-static bool find_string(const struct file *f, const Elf64_Ehdr *e, const Elf64_Phdr *dynamic, int64_t tag,
-                        string_fn *fn, void *ctx)
-{
-    uint64_t n = dynamic->p_filesz / sizeof(Elf64_Dyn), names = UINT64_MAX;
-    Elf64_Dyn d;
-    for (uint64_t i = 0;
-         i < n && elf_read(f, dynamic->p_offset + i * sizeof(d), &d, sizeof(d)) && d.d_tag != DT_NULL; i++)
-        if (d.d_tag == DT_STRTAB)
-            names = elf_file_offset(f, e, d.d_un.d_ptr);
-    if (names > f->size)
-        return false;
-    for (uint64_t i = 0;
-         i < n && elf_read(f, dynamic->p_offset + i * sizeof(d), &d, sizeof(d)) && d.d_tag != DT_NULL; i++) {
-        if (d.d_tag != tag || d.d_un.d_val >= f->size - names)
-            continue;
-        const char *text = (const char *)f->data + names + d.d_un.d_val;
-        const size_t room = f->size - names - d.d_un.d_val;
-        if (*text && strnlen(text, room) < room && fn(ctx, text))
-            return true;
-    }
-    return false;
-}
-
-static bool find_in_bytes(const unsigned char *data, size_t size, int64_t tag, string_fn *fn, void *ctx)
-{
-    struct file f = {data, size};
-    Elf64_Ehdr e;
-    Elf64_Phdr p;
-    const uint16_t one = 1;
-    const unsigned order = *(const unsigned char *)&one ? ELFDATA2LSB : ELFDATA2MSB;
-    if (!elf_read(&f, 0, &e, sizeof(e)) || memcmp(e.e_ident, ELFMAG, SELFMAG) != 0 ||
-        e.e_ident[EI_CLASS] != ELFCLASS64 || e.e_ident[EI_DATA] != order)
-        return false;
-    for (unsigned i = 0; i < e.e_phnum; i++)
-        if (elf_read(&f, e.e_phoff + (uint64_t)i * sizeof(p), &p, sizeof(p)) && p.p_type == PT_DYNAMIC)
-            return find_string(&f, &e, &p, tag, fn, ctx);
-    return false;
-}
-
-static bool find_in_file(const char *path, int64_t tag, string_fn *fn, void *ctx)
-{
-    struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    bool found = false;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) {
-        void *data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-        if (data != MAP_FAILED) {
-            found = find_in_bytes(data, (size_t)st.st_size, tag, fn, ctx);
-            munmap(data, (size_t)st.st_size);
-        }
-    }
-    close(fd);
-    return found;
-}
-
 bool foreign_program(const char *path, struct foreign *out)
 {
-    return find_in_file(path, DT_NEEDED, foreign_check_soname, out);
+    struct elf f;
+    if (elf_open(&f, path) != NULL)
+        return false;
+    const bool found = elf_find_dynamic(&f, DT_NEEDED, foreign_check_soname, out);
+    elf_close(&f);
+    return found;
 }
 
 /* The folders in which the loader searches a program's libraries. */
@@ -177,6 +94,11 @@ static bool search_folders(void *ctx, const char *folders)
 bool foreign_program_finds_library(const char *path, const char *soname)
 {
     struct search s = {path, soname};
-    return find_in_file(path, DT_RUNPATH, search_folders, &s) ||
-           find_in_file(path, DT_RPATH, search_folders, &s);
+    struct elf f;
+    if (elf_open(&f, path) != NULL)
+        return false;
+    const bool found = elf_find_dynamic(&f, DT_RUNPATH, search_folders, &s) ||
+                       elf_find_dynamic(&f, DT_RPATH, search_folders, &s);
+    elf_close(&f);
+    return found;
 }

@@ -11,7 +11,7 @@
 struct foreign {
     const char *library; /* "Open MPI" */
     const char *start;   /* the launcher for programs of that library */
-    bool connects;       /* it may speak PMI-1, so that wait and see */
+    bool connects;       /* the program may contact this mpiexec by PMI-1, which shows only when it runs */
     char soname[64];
 };
 
@@ -21,7 +21,7 @@ bool foreign_program(const char *path, struct foreign *out);
 /* One of these folders, separated by colons, contains the library. NULL: no folder. */
 bool foreign_find_in_folders(const char *folders, const char *soname);
 
-/* The same for the folders that the program itself names (RUNPATH, RPATH). */
+/* One of the folders that the program itself names (RUNPATH, RPATH) contains the library. */
 bool foreign_program_finds_library(const char *path, const char *soname);
 
 #endif

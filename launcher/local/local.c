@@ -128,18 +128,11 @@ static void read_pmi(struct proc *p)
 /* Writes without blocking; waits for EPOLLOUT only if bytes are left. */
 static void local_flush_pipe(struct local *h, struct watch *w, struct buf *b, uint32_t base_events)
 {
-    while (w->fd >= 0 && buf_size(b) > 0) {
-        ssize_t n = write(w->fd, buf_head(b), buf_size(b));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0 && errno == EAGAIN)
-            break;
-        if (n < 0) {
-            buf_consume(b, buf_size(b));
-            loop_close(h->loop, w);
-            return;
-        }
-        buf_consume(b, (size_t)n);
+    const int error = w->fd >= 0 ? buf_write(b, w->fd) : 0;
+    if (error && error != EAGAIN) {
+        buf_consume(b, buf_size(b));
+        loop_close(h->loop, w);
+        return;
     }
     loop_change(h->loop, w, buf_size(b) > 0 ? base_events | EPOLLOUT : base_events);
 }

@@ -19,8 +19,8 @@ struct reading {
     struct watch from;
     struct timer sweep;
     struct buf in;
-    uint32_t question;
-    void (*done)(void *ctx, uint32_t question, const char *data, size_t len);
+    uint32_t number;
+    void (*done)(void *ctx, uint32_t number, const char *data, size_t len);
     void *ctx;
 };
 
@@ -33,7 +33,7 @@ static void pages_on_sweep(void *ctx)
 static void pages_finish(struct reading *r)
 {
     loop_close(r->loop, &r->from);
-    r->done(r->ctx, r->question, r->in.data ? buf_head(&r->in) : "", buf_size(&r->in));
+    r->done(r->ctx, r->number, r->in.data ? buf_head(&r->in) : "", buf_size(&r->in));
     buf_free(&r->in);
     loop_after(r->loop, &r->sweep, 0);
 }
@@ -55,11 +55,11 @@ static void pages_on_bytes(void *ctx, uint32_t events)
     pages_finish(r);
 }
 
-void pages_read(struct loop *l, const char *job, uint32_t question,
-                void (*done)(void *ctx, uint32_t question, const char *data, size_t len), void *ctx)
+void pages_read(struct loop *l, const char *job, uint32_t number,
+                void (*done)(void *ctx, uint32_t number, const char *data, size_t len), void *ctx)
 {
     struct reading *r = xcalloc(1, sizeof(*r));
-    *r = (struct reading){.loop = l, .question = question, .done = done, .ctx = ctx};
+    *r = (struct reading){.loop = l, .number = number, .done = done, .ctx = ctx};
     r->from = (struct watch){.fd = -1, .fn = pages_on_bytes, .ctx = r};
     r->sweep = (struct timer){.fn = pages_on_sweep, .ctx = r};
     if (!tool_start(l, &r->from, TOOL_TO_US, (char *[]){"fishplate", "ps", "--pages", (char *)job, NULL}))

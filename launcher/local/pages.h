@@ -8,8 +8,8 @@
 
 #include "core/loop.h"
 
-/* `done` is called now or later, with no bytes if there is no reply. `job` must stay valid until then. */
-void pages_read(struct loop *l, const char *job, uint32_t question,
-                void (*done)(void *ctx, uint32_t question, const char *data, size_t len), void *ctx);
+/* Reads the pages of a job; `done` is called before or after this function returns, with no bytes if there is no reply. `job` must stay valid until then. */
+void pages_read(struct loop *l, const char *job, uint32_t number,
+                void (*done)(void *ctx, uint32_t number, const char *data, size_t len), void *ctx);
 
 #endif

@@ -43,7 +43,7 @@ const struct optdef *optdef_find(const char *name)
 
 struct suggestion {
     struct nearest nearest;
-    char name[32]; /* that nearest.word points to */
+    char name[32]; /* the name that nearest.word points to */
 };
 
 static bool suggestion_compare_name(const char *name, size_t len, void *ctx)

@@ -180,8 +180,8 @@ static void options_read_environment(struct options *o)
     const char *text = getenv("MPIEXEC_TIMEOUT");
     if (text && !number_parse_integer(text, 1, 100000000, &o->timeout))
         launcher_die(STATUS_USAGE, "MPIEXEC_TIMEOUT is \"%s\", not a number of seconds.", text);
-    text =
-        getenv("MPIR_CVAR_ENABLE_FT"); /* as of MPICH: -disable-auto-cleanup is the launcher's half of it */
+    text = getenv(
+        "MPIR_CVAR_ENABLE_FT"); /* a variable of MPICH that enables fault tolerance, like -disable-auto-cleanup */
     if (text && strcmp(text, "0") != 0)
         o->recovery = true;
     text = getenv("FISHPLATE_INIT_TIMEOUT");

@@ -47,19 +47,19 @@ struct options {
     enum map_by map_by, rank_by;
     bool rank_by_given;
     long cpus_per_rank;    /* 0: not given */
-    long ppr;              /* ranks for each ... */
-    enum bind_to ppr_unit; /* ... of these; BIND_NONE, BIND_DEFAULT: -map-by counts by node, or has no ppr */
+    long ppr;              /* ranks on each `ppr_unit` (-map-by ppr:N:UNIT); 0: not given */
+    enum bind_to ppr_unit; /* BIND_NONE: the node */
     enum bind_to bind;
     struct strings genv, genvlist; /* NAME=value; NAME */
     enum env_pass env_pass;
-    const char *prefix; /* of each line of output; %r, %h; NULL: none */
+    const char *prefix; /* prefix of each line of output, with %r and %h; NULL: none */
     bool verbose, show_map, exit_codes;
-    bool no_cleanup; /* a rank that fails does not end the others; the status is its */
-    bool recovery;   /* ... the other ranks are notified and continue */
+    bool no_cleanup; /* a failed rank does not end the others; the exit status is that of the failed rank */
+    bool recovery;   /* the other ranks are notified of a dead rank and continue */
     enum debug debug;
     const char *debug_ranks; /* NULL: all */
     bool keep_running;       /* without a reader of standard output */
-    bool oversubscribe;      /* without a word */
+    bool oversubscribe;      /* ranks may share cores, and no note is printed */
     const char *out_pattern, *err_pattern;
     const char *launcher; /* NULL: not given */
     const char *launcher_exec;
@@ -70,11 +70,12 @@ struct options {
     long hang_after;     /* seconds; 0: none */
     long stdin_rank;     /* or STDIN_ALL, STDIN_NONE */
     long init_timeout;   /* seconds */
-    long report_fd;  /* this mpiexec was started by another (spawned.h), which listens there; 0: it was not */
-    long notices_fd; /* of the mpiexec that started this one; 0: none */
-    long bell_fd;    /* ... rung when something was written there */
+    long report_fd;  /* pipe to the mpiexec that started this one for a spawned job (spawned.h); 0: none */
+    long notices_fd; /* file of the notices of that mpiexec; 0: none */
+    long bell_fd;    /* eventfd that is written to after each notice */
     struct strings preputs; /* key=value in the key-value space from the start */
-    const char *foreign;    /* a program of another MPI that may not find us, in words; NULL: none */
+    const char *
+        foreign; /* describes a program of another MPI library that may not contact this mpiexec; NULL: none */
 };
 
 /* Ends mpiexec with a sentence on any mistake, and after --help and --version. */

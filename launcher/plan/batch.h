@@ -11,7 +11,7 @@
 typedef void batch_add_fn(void *arg, const char *host, long slots, const char *where);
 bool batch_hosts(batch_add_fn *add, void *arg);
 
-/* Does mpiexec run inside such a job? */
+/* True if mpiexec runs inside a job of one of these systems. */
 bool batch_is_allocation(void);
 
 #endif

@@ -93,7 +93,7 @@ static void read_hostfile(struct hosts *h, const char *file)
         launcher_die(STATUS_USAGE, "The host file %s names no host.", file);
 }
 
-/* Are they all of the allocation, so that srun reaches them? */
+/* True if all hosts belong to the Slurm allocation, so that srun reaches them. */
 static bool hosts_use_allocation(const struct hosts *h)
 {
     struct strings names = {0};

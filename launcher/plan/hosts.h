@@ -26,7 +26,7 @@ void hosts_list(const struct options *o, struct hosts *out);
 /* The remote launcher: the user's choice, else srun inside a Slurm allocation, else ssh. */
 const char *hosts_launcher(const struct options *o, const struct hosts *h);
 
-/* Where each rank runs. A node is a set of ranks that share memory: a host, or a virtual node of it
+/* Host and node of each rank. A node is a set of ranks that share memory: a host, or a virtual node of it
  * (-vnodes). */
 struct layout {
     uint32_t size, nnodes;

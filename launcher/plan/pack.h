@@ -11,7 +11,7 @@ void pack_u32(struct buf *out, uint32_t v);
 void pack_str(struct buf *out, const char *s);
 void pack_list(struct buf *out, char *const *list); /* ended by NULL */
 
-/* After the first thing that is not there `bad` stays true; numbers are then 0 and strings empty. */
+/* `bad` becomes true at the first field that is missing; later numbers are 0 and later strings empty. */
 struct unpack {
     const char *at;
     size_t left;

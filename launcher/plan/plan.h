@@ -16,7 +16,7 @@ enum stdin_from { STDIN_NULL, STDIN_PIPE, STDIN_INHERIT };
 struct app {
     char **argv;
     char **env;      /* complete except for per-rank variables */
-    char *wdir;      /* where to start */
+    char *wdir;      /* working directory */
     uint32_t number; /* MPI_APPNUM: several entries may be one program, with and without a debugger */
 };
 
@@ -25,7 +25,7 @@ struct place {
     uint32_t local_rank, local_size;
     int32_t vnode; /* -1: not virtual */
     uint32_t stdin_from;
-    char *slots; /* of a rank file; "": none */
+    char *slots; /* processors from a rank file; "": none */
 };
 
 struct plan {
@@ -36,7 +36,7 @@ struct plan {
     bool verbose;         /* print where ranks run */
     bool recovery;        /* ranks are notified of deaths */
     bool one_machine;     /* all hosts of the job are this machine. Not sent to agents */
-    int notices_fd;       /* ... through this file; 0: one of its own. Not sent to agents */
+    int notices_fd;       /* file of the notices of deaths; 0: one is created. Not sent to agents */
     uint32_t cpus_per_rank;
     uint32_t ppr, ppr_unit; /* -map-by ppr:N:socket and similar (topo.h) */
     bool oversubscribe;     /* ranks bound to cores may share them */

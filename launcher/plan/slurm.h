@@ -7,7 +7,7 @@
 
 #include "plan/hosts.h"
 
-/* Are we inside an allocation? */
+/* True inside a Slurm allocation. */
 bool slurm_is_allocation(void);
 
 /* Hosts of the allocation with their slots: tasks per node if set, else processors. */

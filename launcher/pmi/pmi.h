@@ -13,7 +13,7 @@ struct pmi;
 
 struct pmi_events {
     void (*reply)(void *ctx, uint32_t rank, const char *data, size_t len);
-    /* The rank's first word: it is in MPI_Init. */
+    /* The rank's first request: it has called MPI_Init. */
     void (*inited)(void *ctx, uint32_t rank);
     /* MPI_Abort; msg may be empty. */
     void (*aborted)(void *ctx, uint32_t rank, int code, const char *msg);
@@ -25,7 +25,7 @@ struct pmi_events {
     void (*describe)(void *ctx, const bool *arrived, char *out, size_t size);
     /* A spawn: the lines of all programs, taken over. 0 and a sentence, allocated; or the number of the new job. */
     unsigned (*spawn)(void *ctx, uint32_t rank, char *lines, char **why);
-    /* Why that job did not start; NULL: nothing is known against it. */
+    /* The reason for which that spawned job did not start; NULL: it may still start, or it has started. */
     const char *(*spawn_state)(void *ctx, unsigned number);
     /* `by` reports that `rank` does not answer any more. */
     void (*unreachable)(void *ctx, uint32_t rank, uint32_t by);

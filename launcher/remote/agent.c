@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "boot/launch_env.h"
-#include "remote/call.h"
+#include "remote/connect.h"
 #include "local/guard.h"
 #include "remote/link.h"
 #include "local/local.h"
@@ -33,7 +33,7 @@ struct agent {
     struct plan *plan;
     uint32_t host;                               /* our host number, received in FRAME_TREE */
     bool greeted, pause_requested, paused, done; /* greeted: received its number */
-    struct call call;
+    struct connection connection;
 };
 
 /* Everything that writes to the link stops while too much waits there: our ranks, and the hosts below. */
@@ -98,9 +98,9 @@ static void agent_on_stdin_empty(void *ctx, uint32_t rank)
     agent_send_frame(ctx, FRAME_INPUT_TAKEN, rank, NULL, 0);
 }
 
-static void agent_on_pages(void *ctx, uint32_t question, const char *data, size_t len)
+static void agent_on_pages(void *ctx, uint32_t number, const char *data, size_t len)
 {
-    agent_send_frame(ctx, FRAME_PAGES, question, data, len);
+    agent_send_frame(ctx, FRAME_PAGES, number, data, len);
 }
 
 static void agent_on_done(void *ctx)
@@ -252,9 +252,9 @@ static int agent_run_worker(void *ctx, int front)
     guard_watch_signals(&a->loop, front, &guard_events, a);
     a->link = (struct link){
         .frame = agent_on_frame, .closed = agent_on_closed, .drained = agent_on_output_drained, .ctx = a};
-    link_open(&a->link, &a->loop, a->call.fd);
-    link_seal(&a->link, a->call.session.down, a->call.session.up);
-    secret_wipe(&a->call.session, sizeof(a->call.session));
+    link_open(&a->link, &a->loop, a->connection.fd);
+    link_seal(&a->link, a->connection.session.down, a->connection.session.up);
+    secret_wipe(&a->connection.session, sizeof(a->connection.session));
     loop_run(&a->loop);
     link_flush(&a->link, 2000);
     return a->done ? 0 : 1;
@@ -297,7 +297,7 @@ int agent_main(int argc, char **argv)
     if (!who)
         launcher_die(1,
                      "SLURMD_NODENAME is not set, so this agent does not know the name of its Slurm node.");
-    call_mpiexec(argv[2], argv[3], cookie, who, &a.call);
+    connect_to_mpiexec(argv[2], argv[3], cookie, who, &a.connection);
     secret_wipe(cookie, sizeof(cookie));
     return guard_run(argv, agent_run_worker, &a);
 }

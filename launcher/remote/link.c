@@ -27,16 +27,9 @@ static void link_fail(struct link *k, const char *why)
 
 static void link_write_queued(struct link *k)
 {
-    while (k->w.fd >= 0 && buf_size(&k->out) > 0) {
-        ssize_t n = send(k->w.fd, buf_head(&k->out), buf_size(&k->out), MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0 && errno != EAGAIN)
-            buf_consume(&k->out, buf_size(&k->out)); /* the reading side will report the reason */
-        if (n < 0)
-            break;
-        buf_consume(&k->out, (size_t)n);
-    }
+    const int error = k->w.fd >= 0 ? buf_write(&k->out, k->w.fd) : 0;
+    if (error && error != EAGAIN)
+        buf_consume(&k->out, buf_size(&k->out)); /* the reading side will report the reason */
     loop_change(k->loop, &k->w, buf_size(&k->out) > 0 ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
 

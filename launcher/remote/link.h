@@ -19,7 +19,7 @@ enum frame {
     FRAME_HELLO = 1, /* proof.h: the three messages before anything else */
     FRAME_PROOF,
     FRAME_OUTPUT,      /* bytes; none: ended */
-    FRAME_ERROR,       /* the same for standard error */
+    FRAME_ERROR,       /* bytes of standard error; none: ended */
     FRAME_STARTED,     /* process id, 4 bytes */
     FRAME_FAILED,      /* exit status, 4 bytes, and a sentence */
     FRAME_EXITED,      /* waitpid's status, 4 bytes */
@@ -90,7 +90,7 @@ void link_start_heartbeat(struct link *k, uint32_t seconds);
 void link_send(struct link *k, const struct frame_head *head, const void *data);
 void link_send_u32(struct link *k, enum frame type, uint32_t host, uint32_t rank, uint32_t value);
 
-/* The same frame into a buffer, for a link that is not there yet. */
+/* Appends a frame to a buffer, for a link that is not open yet. */
 void link_frame(struct buf *out, const struct frame_head *head, const void *data);
 void link_send_frames(struct link *k, struct buf *frames);
 

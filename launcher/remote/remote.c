@@ -16,7 +16,7 @@
 struct remote_host {
     struct job_host *host;
     struct remote *remote;
-    uint32_t number; /* of the job's hosts */
+    uint32_t number; /* index among the job's hosts */
 };
 
 struct remote {
@@ -56,10 +56,10 @@ static void send_pause(void *impl, bool pause)
     send_u32_frame(impl, FRAME_PAUSE, pause);
 }
 
-static void send_query(void *impl, uint32_t question)
+static void send_query(void *impl, uint32_t number)
 {
     struct remote_host *h = impl;
-    tree_send(h->remote->tree, &(struct frame_head){FRAME_QUERY, h->number, question, 0}, "");
+    tree_send(h->remote->tree, &(struct frame_head){FRAME_QUERY, h->number, number, 0}, "");
 }
 
 static void send_kill(void *impl, uint32_t rank)

@@ -1,5 +1,5 @@
 /* tree.c: starts agents and forwards frames to them and from them. Nothing is sent to an agent before it has
- * proved that it is the one that was started (door.h).
+ * proved that it is the one that was started (listener.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -16,7 +16,7 @@
 #include "core/address.h"
 #include "remote/agent.h"
 #include "boot/launch_env.h"
-#include "remote/door.h"
+#include "remote/listener.h"
 #include "plan/pack.h"
 
 /* An agent started by this process: responsible for `n` hosts from index `at` on, its own first. */
@@ -37,8 +37,8 @@ struct tree {
     struct child *children;
     uint32_t nchildren, expected, left;
     bool *settled; /* [spec->n] done or lost */
-    pid_t shell;   /* of all, when one command starts all */
-    struct door *door;
+    pid_t shell;   /* remote shell that starts all agents; 0: each child has its own */
+    struct listener *listener;
     struct timer deadline;
     char cookie[COOKIE_LEN + 1];
     char addresses[1024];
@@ -269,7 +269,7 @@ static void tree_on_child_connected(void *ctx, const char *who, const char *vers
     k->drained = tree_on_drained;
     k->ctx = c;
     if (--t->expected == 0) {
-        door_close(t->door);
+        listener_close(t->listener);
         loop_cancel(t->loop, &t->deadline);
     }
     if (strcmp(version, FISHPLATE_VERSION) != 0) {
@@ -294,7 +294,7 @@ static void tree_on_deadline(void *ctx)
             char *why = xstrf(
                 "no agent called back within %u seconds (FISHPLATE_INIT_TIMEOUT); it tries %s, port %s. If "
                 "that host reaches this one at another address, give its network with -iface",
-                t->spec->timeout, t->addresses, door_port(t->door));
+                t->spec->timeout, t->addresses, listener_port(t->listener));
             finish_child_hosts(&t->children[i], FRAME_LOST, why);
             free(why);
         }
@@ -328,8 +328,8 @@ static void start_agent(struct tree *t, struct child *c)
     bool all = shell_starts_all_hosts(&t->spec->shell);
     char number[16], *why;
     snprintf(number, sizeof(number), "%u", t->spec->numbers[c->at]);
-    const char *words[] = {AGENT_OPTION, t->addresses, door_port(t->door), all ? AGENT_BY_NAME : number,
-                           NULL};
+    const char *words[] = {AGENT_OPTION, t->addresses, listener_port(t->listener),
+                           all ? AGENT_BY_NAME : number, NULL};
     if (t->spec->verbose)
         message_print("Starting %s on host %s%s with %s.", all ? "agents" : "an agent", t->spec->names[c->at],
                       all && t->spec->n > 1 ? " and the others" : "", shell_name(&t->spec->shell));
@@ -361,7 +361,7 @@ static void tree_divide_hosts(struct tree *t)
     }
 }
 
-/* Where agents connect. True: at all addresses of this host, because no better choice is known. */
+/* Determines the addresses to which agents connect. True: all addresses of this host, because no better choice is known. */
 static bool tree_find_addresses(struct tree *t)
 {
     enum { LOOKUPS_MAX = 256 }; /* one after the other, before an agent is started */
@@ -381,7 +381,7 @@ static bool tree_find_addresses(struct tree *t)
 
 struct tree *tree_new(struct loop *l, const struct tree_spec *spec, const struct tree_events *ev, void *ctx)
 {
-    static const struct door_events door_events = {tree_is_child_expected, tree_on_child_connected};
+    static const struct listener_events listener_events = {tree_is_child_expected, tree_on_child_connected};
     struct tree *t = xcalloc(1, sizeof(*t));
     *t = (struct tree){.loop = l, .spec = spec, .ev = ev, .ctx = ctx, .left = spec->n};
     t->settled = xcalloc(spec->n, sizeof(*t->settled));
@@ -394,7 +394,7 @@ struct tree *tree_new(struct loop *l, const struct tree_spec *spec, const struct
             1,
             "This host has no address of the network %s (-iface); ip address lists interfaces and addresses.",
             spec->network);
-    t->door = door_open(l, t->nchildren, all ? NULL : t->addresses, t->cookie, &door_events, t);
+    t->listener = listener_open(l, t->nchildren, all ? NULL : t->addresses, t->cookie, &listener_events, t);
     t->deadline = (struct timer){.fn = tree_on_deadline, .ctx = t};
     loop_after(l, &t->deadline, (uint64_t)spec->timeout * 1000);
     return t;

@@ -15,7 +15,7 @@ struct tree_spec {
     uint32_t fanout, timeout; /* seconds within which an agent must connect */
     uint32_t heartbeat;       /* seconds of silence after which a host is lost; 0: see link_start_heartbeat */
     bool verbose;
-    char *network; /* of the connections between mpiexec and agents (address_list_own); "": all */
+    char *network; /* network for the connections between mpiexec and agents (address_list_own); "": all */
     uint32_t n;
     uint32_t *numbers;
     char **names;

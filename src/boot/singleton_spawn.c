@@ -1,5 +1,5 @@
 /* singleton_spawn.c: see singleton_spawn.h. The mpiexec is in the installation of this library. It is
- * started by a double fork, so that the program's own wait calls do not return it. launcher/keep.c ends it
+ * started by a double fork, so that the program's own wait calls do not return it. launcher/supervise.c ends it
  * if this process fails, and the reverse. Every user of the machine can read its arguments; therefore
  * these contain neither variables (spawn_command.h) nor the name of the parents' port, which the environment
  * contains: a process that knows the name may connect.

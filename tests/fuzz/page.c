@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static struct sample of[RANKS];
     static char nothing[1 << 20];
     static struct sample *list[RANKS];
-    struct look look = {.ranks = RANKS, .of = list};
+    struct snapshot snapshot = {.ranks = RANKS, .samples = list};
     for (uint32_t r = 0; r < RANKS; r++)
         make_valid_page(&of[r], r);
     for (size_t i = 0; i + 8 <= size; i += 8) {
@@ -50,12 +50,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         for (int i = 0; i < PAGE_WAITS; i++)
             of[r].page.waits[i].caller.module[0] = '\0'; /* no addr2line */
     }
-    struct answer a;
+    struct diagnosis a;
     FILE *out = fmemopen(nothing, sizeof(nothing), "w");
-    if (out && answer_make(&look, &look, 1, &a)) {
-        answer_text(out, &a);
-        answer_json(out, &a);
-        answer_free(&a);
+    if (out && diagnosis_make(&snapshot, &snapshot, 1, &a)) {
+        diagnosis_text(out, &a);
+        diagnosis_json(out, &a);
+        diagnosis_free(&a);
     }
     if (out)
         fclose(out);

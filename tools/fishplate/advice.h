@@ -12,7 +12,7 @@ struct advice {
     const char *name; /* without FISHPLATE_ */
     enum advice_group group;
     const char *when;    /* when to change it */
-    const char *counter; /* of FISHPLATE_STATS=1 that shows the need; NULL: none does */
+    const char *counter; /* counter (FISHPLATE_STATS=1) that shows the need; NULL: none */
 };
 
 extern const char *const advice_titles[ADVICE_GROUPS];

@@ -15,7 +15,7 @@ struct chart {
     const char *id; /* "8.17": names the file of the SVG too */
     const char *title;
     const char *x_name, *y_name;
-    const char *format; /* of a value of y in the table, "%.3f" */
+    const char *format; /* printf format of the values of y in the table, "%.3f" */
     bool by_factors;    /* x grows by factors: equal distances for equal factors */
     bool x_bytes;       /* x is a size in bytes */
     int lines, points;

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "command.h"
 
+#include <errno.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +34,18 @@ int command_usage(int result, const char *before, const struct cli_option *optio
     cli_print_options(options, stdout);
     fputs(after, stdout);
     return 0;
+}
+
+bool command_write_file(const char *program, const char *path, void (*write)(FILE *out, const void *arg),
+                        const void *arg)
+{
+    FILE *out = fopen(path, "w");
+    if (out)
+        write(out, arg);
+    if (out && fclose(out) == 0)
+        return true;
+    fprintf(stderr, "%s: cannot write %s: %s.\n", program, path, strerror(errno));
+    return false;
 }
 
 int command_run(const struct command *commands, const char *program, int argc, char **argv)

@@ -4,6 +4,9 @@
 #ifndef FP_TOOLS_COMMAND_H
 #define FP_TOOLS_COMMAND_H
 
+#include <stdbool.h>
+#include <stdio.h>
+
 struct command {
     const char *name, *summary;        /* no summary: an old name, which the help does not list */
     int (*run)(int argc, char **argv); /* argv[0] is the name; returns the exit status */
@@ -26,6 +29,10 @@ struct cli_option;
 
 /* After cli_parse returned CLI_HELP or CLI_INVALID: prints the usage text if it is --help. Returns the exit status. */
 int command_usage(int result, const char *before, const struct cli_option *options, const char *after);
+
+/* Opens the file, calls `write` and closes the file. Returns false, with a message of `program`, if that failed. */
+bool command_write_file(const char *program, const char *path, void (*write)(FILE *out, const void *arg),
+                        const void *arg);
 
 struct fishplate_inside;
 

@@ -95,7 +95,7 @@ static void bounds_text(const char *name, const struct coll_site_bounds *b)
         printf(" %s=%" PRIu64 "-%" PRIu64, name, b->min, b->max);
 }
 
-/* As FISHPLATE_COLL would name it. */
+/* The choice in the syntax of FISHPLATE_COLL. */
 static void choice_text(const struct coll_choice *c, char *out, size_t size)
 {
     FILE *f = fmemopen(out, size, "w");

@@ -110,7 +110,7 @@ static const char *gid_text(const struct net_port *p, char out[INET6_ADDRSTRLEN]
     return p->gid_index >= 0 && inet_ntop(AF_INET6, p->gid, out, INET6_ADDRSTRLEN) ? out : "none";
 }
 
-/* What a nominal rate means. softib names 200 Gb/s unless its fabric has rates. */
+/* Explains a nominal rate. softib reports 200 Gb/s unless its fabric has rates. */
 static const char *explain_rate(const struct net_port *p)
 {
     bool software = p->made != NET_HARDWARE,

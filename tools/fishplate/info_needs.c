@@ -5,12 +5,13 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <ctype.h>
+#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "api_list.h"
-#include "elf_needs.h"
+#include "cli/elf.h"
 #include "info.h"
 
 enum { STRANGERS_MAX = 64, NAME_MAX_LEN = 64 };
@@ -64,17 +65,18 @@ static void needs_add_unknown(struct needs *n, const char *symbol)
 }
 
 /* Programs of other MPI libraries have other handles and constants: they cannot run with this one. */
-static void needs_add_foreign_library(const char *name, void *arg)
+static bool needs_add_foreign_library(void *needs, const char *name)
 {
-    struct needs *n = arg;
+    struct needs *n = needs;
     if (strncmp(name, "libmpi", 6) == 0 && strncmp(name, "libmpi_abi", 10) != 0 &&
         strncmp(name, "libmpifort_abi", 14) != 0 && strlen(name) < NAME_MAX_LEN)
         strcpy(n->foreign, name);
+    return false;
 }
 
-static void needs_add_symbol(const char *symbol, void *what)
+static void needs_add_symbol(void *needs, const char *symbol)
 {
-    struct needs *n = what;
+    struct needs *n = needs;
     bool known = false;
     if (strncmp(symbol, "ompi_mpi_", 9) == 0 && !n->foreign[0])
         strcpy(n->foreign, "Open MPI");
@@ -142,8 +144,13 @@ static int check_one_file(const struct fishplate_inside *in, const char *file, c
         fprintf(stderr, "fishplate info: out of memory.\n");
         return 2;
     }
-    const char *problem =
-        elf_needs(file, &(struct elf_found){needs_add_symbol, needs_add_foreign_library, &n});
+    struct elf f;
+    const char *problem = elf_open(&f, file);
+    if (!problem) {
+        problem = elf_for_each_undefined(&f, needs_add_symbol, &n);
+        elf_find_dynamic(&f, DT_NEEDED, needs_add_foreign_library, &n);
+        elf_close(&f);
+    }
     if (problem)
         fprintf(stderr, "fishplate info: cannot read the symbols of %s: %s.\n", file, problem);
     else if (o->json)

@@ -34,7 +34,7 @@ static const char *large_protocol(const struct fishplate_inside *in, const struc
                   {"put", "put (the receiver offers its memory, its last byte random), or get"},
                   {"split", "split (the receiver reads a part while the sender writes the rest)"}};
     if (strncmp(choice, "map", 3) == 0)
-        choice[0] = '\0'; /* of GPU memory alone */
+        choice[0] = '\0'; /* concerns GPU memory alone */
     if ((!p->caps.get && !p->caps.put) || strcmp(choice, "r3") == 0)
         return "r3 (copied in pieces)";
     for (size_t i = 0; i < sizeof(forced) / sizeof(forced[0]); i++)

@@ -44,11 +44,16 @@ static void trial_call_operation(int operation, char *in, char *out, int bytes, 
     }
 }
 
-static char *read_text(MPI_T_pvar_session session, const char *name)
+/* The text of a performance variable of this rank, allocated; NULL if the library has none of that name. */
+static char *read_text(const char *name)
 {
+    MPI_T_pvar_session session;
     MPI_T_pvar_handle handle;
-    int index, count = 0;
+    int provided, index, count = 0;
     char *text = NULL;
+    if (MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS)
+        return NULL;
+    MPI_T_pvar_session_create(&session);
     if (MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_GENERIC, &index) == MPI_SUCCESS &&
         MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count) == MPI_SUCCESS) {
         text = calloc((size_t)count + 1, 1);
@@ -56,6 +61,8 @@ static char *read_text(MPI_T_pvar_session session, const char *name)
             MPI_T_pvar_read(session, handle, text);
         MPI_T_pvar_handle_free(session, &handle);
     }
+    MPI_T_pvar_session_free(&session);
+    MPI_T_finalize();
     return text;
 }
 
@@ -67,8 +74,7 @@ void info_tried_before(void)
 void info_tried_gather(void)
 {
     static const int sizes[SIZES] = {1024, 64 * 1024};
-    MPI_T_pvar_session session;
-    int provided, size, rank;
+    int size, rank;
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     char *in = calloc((size_t)size, 64 * 1024), *out = calloc((size_t)size, 64 * 1024);
@@ -80,12 +86,8 @@ void info_tried_gather(void)
                 trial_call_operation(operation, in, out, sizes[s], i % size);
     free(in);
     free(out);
-    if (rank != 0 || MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS)
-        return;
-    MPI_T_pvar_session_create(&session);
-    choices = read_text(session, "coll_choices");
-    MPI_T_pvar_session_free(&session);
-    MPI_T_finalize();
+    if (rank == 0)
+        choices = read_text("coll_choices");
 }
 
 static void text_for_each_line(const char *text, void (*each)(const char *line, size_t length, void *arg),
@@ -158,8 +160,7 @@ static void trial_exchange(char *data, int bytes, int rank)
 
 void info_tuned_gather(void)
 {
-    MPI_T_pvar_session session;
-    int provided, size, rank;
+    int size, rank;
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     char *data = calloc(1, LARGEST);
@@ -168,12 +169,8 @@ void info_tuned_gather(void)
     for (int bytes = 32 * 1024; bytes <= LARGEST && rank < 2 && size > 1; bytes *= 2)
         trial_exchange(data, bytes, rank);
     free(data);
-    if (rank != 0 || MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS)
-        return;
-    MPI_T_pvar_session_create(&session);
-    protocols = read_text(session, "p2p_choices");
-    MPI_T_pvar_session_free(&session);
-    MPI_T_finalize();
+    if (rank == 0)
+        protocols = read_text("p2p_choices");
 }
 
 void info_tuned_text(const struct fishplate_inside *in, const struct info_options *o)

@@ -6,7 +6,7 @@
 
 /* `fishplate lab ...`: becomes `fishplate-lab ...`. */
 int command_lab(int argc, char **argv);
-/* The same for commands that were in this tool once: argv[0] is the command. */
+/* Runs a command of the laboratory under its former name in this tool: argv[0] is the command. */
 int command_forward_to_lab(int argc, char **argv);
 
 #endif

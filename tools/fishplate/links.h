@@ -25,7 +25,7 @@ struct link_seen {
     const char *how; /* for people; may be "" */
     /* Out. */
     double rate;   /* bytes a second */
-    double others; /* the same of the others, their median; 0: there are too few to compare with */
+    double others; /* median rate of the other links; 0: there are too few of them */
     double times;  /* ratio to the other links' fastest time; 0: too few messages */
     bool slow;
 };

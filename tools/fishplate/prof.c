@@ -14,7 +14,7 @@
 #include "command.h"
 #include "doctor/place.h"
 
-#define TIMELINE_CALLS "200000" /* that a rank keeps */
+#define TIMELINE_CALLS "200000" /* calls that a rank records */
 
 struct options {
     const char *html, *json, *record, *timeline;

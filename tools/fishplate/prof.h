@@ -39,10 +39,10 @@ struct prof_function {
     double min, mean, max; /* seconds, over ranks */
     int slowest;           /* the rank of max */
     struct prof_series *waits;
-    bool split;             /* waiting and moving are known: */
+    bool split;             /* waiting and moving are known */
     double waiting, moving; /* mean seconds per rank of waiting for others, and of the operation itself */
     int late;               /* the rank that others waited for most */
-    double late_share;      /* of all waiting */
+    double late_share;      /* share of all waiting that `late` caused */
 };
 
 struct prof_bin {
@@ -51,7 +51,7 @@ struct prof_bin {
 enum { PROF_BINS = 64 };
 
 struct prof_rank {
-    bool there;
+    bool has_record;
     char host[256];
     int node; /* index of the first rank on the same host */
     bool threaded;
@@ -60,10 +60,10 @@ struct prof_rank {
     uint64_t messages, bytes; /* sent */
     struct prof_bin
         moved[PROF_BINS]; /* messages sent, messages received and collective calls [Liu04 table 9.1] */
-    int cut;              /* the signal that ended it, 0: none */
-    char cut_in[64];      /* the call it was in then, "-": none */
-    double cut_after;     /* seconds that call had taken */
-    int64_t wall_ns;      /* where its time line begins, since 1970; 0: it has none */
+    int cut;              /* the signal that ended the rank, 0: none */
+    char cut_in[64];      /* the MPI call that the signal interrupted, "-": none */
+    double cut_after;     /* seconds that this call had taken */
+    int64_t wall_ns;      /* start of the rank's time line, ns since 1970; 0: no time line */
 };
 
 /* One call, in a job that was recorded for a timeline. */
@@ -98,8 +98,8 @@ struct prof_classes {
 /* A line of the program that calls an MPI function. */
 struct prof_site {
     int function;       /* its id */
-    char path[168];     /* of the program or library */
-    uint64_t offset;    /* of the return address in it */
+    char path[168];     /* file of the program or library */
+    uint64_t offset;    /* offset of the return address in that file */
     uint64_t calls, ns; /* over all ranks */
     char text[160];     /* "solver.c:210"; "" for those that cost less than the first PROF_SITES */
 };
@@ -115,8 +115,8 @@ struct prof_machine {
 struct prof_job {
     struct prof_job *next;
     char name[256], program[256];
-    const char *command; /* NULL when read from a file */
-    int size, there, nodes;
+    const char *command;       /* NULL when read from a file */
+    int size, nrecords, nodes; /* nrecords: ranks whose record was read */
     bool threaded;
     struct prof_rank *ranks;
     struct prof_function *functions; /* most time first */
@@ -142,7 +142,7 @@ struct prof_job {
     char library[256], adapter[256];
     char **settings;
     size_t nsettings;
-    int status; /* of the command that ran it, 0: good, or unknown */
+    int status; /* exit status of the command that ran the job; 0 also if unknown */
     /* From prof_job_sum_up */
     struct prof_traffic sent, within,
         outside; /* within: both ranks on one node; outside: no rank of this job */
@@ -166,7 +166,7 @@ struct prof_verdict {
     int n; /* at least 1 */
 };
 void prof_judge(const struct prof_job *job, struct prof_verdict *v);
-/* Why the report is incomplete: "" when it is not. */
+/* The reason for which the report is incomplete; "" if it is complete. */
 void prof_missing(const struct prof_job *job, char *out, size_t size);
 /* "2026-11-16 05:40 UTC", "" when unknown. */
 const char *prof_date(const struct prof_job *job, char out[PROF_TEXT_LONG]);

@@ -71,23 +71,23 @@ static void rank_bar(FILE *out, const struct prof_job *job, int r)
 
 void prof_chart_ranks(const struct prof_job *job, FILE *out)
 {
-    const int shown = job->there < BARS_MAX ? job->there : BARS_MAX;
+    const int shown = job->nrecords < BARS_MAX ? job->nrecords : BARS_MAX;
     int seen = 0, drawn = 0;
     chart_legend(out, job);
     fputs("<div class=\"chart rows\">\n", out);
     for (int r = 0; r < job->size; r++) {
-        if (!job->ranks[r].there)
+        if (!job->ranks[r].has_record)
             continue;
-        /* Of many ranks, some at equal distances. */
-        if (seen++ * shown / job->there == drawn && drawn < shown) {
+        /* If there are many ranks, bars are drawn for ranks at equal distances. */
+        if (seen++ * shown / job->nrecords == drawn && drawn < shown) {
             rank_bar(out, job, r);
             drawn++;
         }
     }
     fputs("</div>\n", out);
     html_put(out, "p", NULL, "On the right: the share of its time that a rank spends in MPI.");
-    if (shown < job->there)
-        html_put(out, "p", NULL, "%d of %d ranks are shown.", shown, job->there);
+    if (shown < job->nrecords)
+        html_put(out, "p", NULL, "%d of %d ranks are shown.", shown, job->nrecords);
 }
 
 static void short_count(uint64_t n, char out[PROF_TEXT])
@@ -150,7 +150,7 @@ void prof_chart_sizes(const struct prof_job *job, FILE *out)
     html_put(out, "p", NULL, "A row holds the sizes from its label up to twice that.");
 }
 
-/* Of many ranks, neighbours share a cell. */
+/* The matrix of traffic. If there are many ranks, consecutive ranks share a cell. */
 struct cells {
     int n, ranks; /* cells in a row, ranks in a cell */
     struct prof_traffic *sum;

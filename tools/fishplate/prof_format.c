@@ -93,12 +93,12 @@ void prof_missing(const struct prof_job *job, char *out, size_t size)
     if (cut > shown && used < size)
         used +=
             (size_t)snprintf(out + used, size - used, "%d ranks more were ended by signals. ", cut - shown);
-    if (job->there < job->size && used < size)
+    if (job->nrecords < job->size && used < size)
         used += (size_t)snprintf(
             out + used, size - used,
             "Only %d of %d ranks left a record: the others did not end in order, or ran on another "
             "machine. ",
-            job->there, job->size);
+            job->nrecords, job->size);
     if (used > 0 && used < size)
         snprintf(out + used, size - used, "The figures are those until then.");
 }

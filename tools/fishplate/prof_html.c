@@ -26,7 +26,7 @@ static void write_tiles(const struct prof_job *job, FILE *out)
     char text[64], small[PROF_TEXT];
     const uint64_t messages = job->p2p_classes.all;
     fputs("<div class=\"tiles\">\n", out);
-    html_tile(out, prof_seconds(job->on / job->there, small), "recorded, a rank");
+    html_tile(out, prof_seconds(job->on / job->nrecords, small), "recorded, a rank");
     snprintf(text, sizeof(text), "%.1f %%", prof_share(job->mpi, job->on));
     html_tile(out, text, "of it in MPI");
     snprintf(text, sizeof(text), "%" PRIu64, messages);

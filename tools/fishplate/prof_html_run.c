@@ -28,7 +28,7 @@ void prof_html_verdict(const struct prof_job *job, FILE *out)
         if (v.list[i].seconds > 0)
             html_put(out, "span", "cost", " It costs a rank %s, %.0f %% of its time.",
                      prof_seconds(v.list[i].seconds, cost),
-                     prof_share(v.list[i].seconds, job->on / job->there));
+                     prof_share(v.list[i].seconds, job->on / job->nrecords));
         fputs("</li>\n", out);
     }
     fputs("</ol>\n</section>\n", out);
@@ -51,10 +51,10 @@ static void hosts_text(const struct prof_job *job, char *text, size_t size)
     text[0] = '\0';
     for (int r = 0; r < job->size && used < size; r++) {
         int here = 0;
-        if (!job->ranks[r].there || job->ranks[r].node != r)
+        if (!job->ranks[r].has_record || job->ranks[r].node != r)
             continue;
         for (int k = r; k < job->size; k++)
-            here += job->ranks[k].there && job->ranks[k].node == r;
+            here += job->ranks[k].has_record && job->ranks[k].node == r;
         if (shown++ == 16) {
             snprintf(text + used, size - used, " and %d more", job->nodes - 16);
             return;

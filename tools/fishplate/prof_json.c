@@ -70,7 +70,7 @@ static void put_ranks(struct json *j, const struct prof_job *job)
     json_array(j, "ranks");
     for (int r = 0; r < job->size; r++) {
         const struct prof_rank *rank = &job->ranks[r];
-        if (!rank->there)
+        if (!rank->has_record)
             continue;
         json_object(j, NULL);
         json_members(j, "rank=%d host=%s recorded=%g mpi=%g", r, rank->host, rank->on, rank->mpi);
@@ -157,7 +157,7 @@ void prof_write_json(const struct prof_job *job, FILE *out)
     struct json j = {.out = out};
     json_object(&j, NULL);
     json_members(&j, "program=%s command=%s size=%d records=%d nodes=%d", job->program,
-                 job->command ? job->command : "", job->size, job->there, job->nodes);
+                 job->command ? job->command : "", job->size, job->nrecords, job->nodes);
     json_bool(&j, "threaded", job->threaded);
     json_members(&j, "recorded=%g mpi=%g mpi_percent=%g", job->on, job->mpi, prof_share(job->mpi, job->on));
     put_run(&j, job);

@@ -20,7 +20,7 @@ bool prof_link_read(const struct prof_job *job, int rank, const char *rest, stru
                &l.messages, &l.bytes, &l.ns, &best) != 6)
         return false;
     const bool out_of = which >> 8 & 1;
-    if (peer >= (uint64_t)job->size) { /* of another job: not compared */
+    if (peer >= (uint64_t)job->size) { /* a rank of another job: not compared */
         out->messages = 0;
         return true;
     }
@@ -40,8 +40,8 @@ void prof_links_sum_up(struct prof_job *job)
         struct link_seen *l = &job->links[i];
         const bool local = l->kind & 1;
         l->how = local ? "within the node" : job->adapter;
-        l->ends[0] = local || !job->ranks[l->from].there ? l->from : job->ranks[l->from].node;
-        l->ends[1] = local || !job->ranks[l->to].there ? l->to : job->ranks[l->to].node;
+        l->ends[0] = local || !job->ranks[l->from].has_record ? l->from : job->ranks[l->from].node;
+        l->ends[1] = local || !job->ranks[l->to].has_record ? l->to : job->ranks[l->to].node;
     }
     job->nlinks = links_merge(job->links, job->nlinks);
     job->slow_links = links_judge(job->links, job->nlinks);
@@ -86,7 +86,7 @@ double prof_links_cost(const struct prof_job *job)
         const struct link_seen *l = &job->links[i];
         seconds += (double)l->ns * 1e-9 - (double)l->bytes / l->others;
     }
-    return seconds / job->there;
+    return seconds / job->nrecords;
 }
 
 static size_t links_count_shown(const struct prof_job *job)

@@ -24,7 +24,7 @@ struct reader {
     struct prof_job **jobs, *job;
     struct prof_rank *rank;
     char name[256];
-    int number;  /* of the rank */
+    int number;  /* number of the rank */
     bool inside; /* a record begun and not ended */
 };
 
@@ -69,12 +69,12 @@ static bool begin_rank(struct reader *r, const char *rest)
         (*at)->ranks = array_allocate((size_t)size, sizeof(*(*at)->ranks));
     }
     r->job = *at;
-    if (r->job->size != size || r->job->ranks[rank].there)
+    if (r->job->size != size || r->job->ranks[rank].has_record)
         return false;
     r->number = rank;
     r->rank = &r->job->ranks[rank];
-    r->rank->there = true;
-    r->job->there++;
+    r->rank->has_record = true;
+    r->job->nrecords++;
     return true;
 }
 
@@ -374,7 +374,7 @@ static void sum_up_function(struct prof_job *job, struct prof_function *f)
     f->min = -1;
     f->slowest = -1;
     for (int r = 0; r < job->size; r++) {
-        if (!job->ranks[r].there)
+        if (!job->ranks[r].has_record)
             continue;
         const struct prof_stat *s = &f->ranks[r];
         const double seconds = (double)s->ns * 1e-9;
@@ -393,7 +393,7 @@ static void sum_up_function(struct prof_job *job, struct prof_function *f)
         if (!f->startup)
             job->ranks[r].kinds[f->kind] += seconds;
     }
-    f->mean = (double)f->all.ns * 1e-9 / job->there;
+    f->mean = (double)f->all.ns * 1e-9 / job->nrecords;
 }
 
 static int prof_read_compare_by_time(const void *a, const void *b)
@@ -419,10 +419,10 @@ static int prof_read_compare_by_host(const void *a, const void *b)
 /* A node is called by its first rank. */
 static void find_nodes(struct prof_job *job)
 {
-    struct placed *all = array_allocate((size_t)job->there, sizeof(*all));
+    struct placed *all = array_allocate((size_t)job->nrecords, sizeof(*all));
     int n = 0;
     for (int r = 0; r < job->size; r++)
-        if (job->ranks[r].there)
+        if (job->ranks[r].has_record)
             all[n++] = (struct placed){job->ranks[r].host, r};
     qsort(all, (size_t)n, sizeof(*all), prof_read_compare_by_host);
     for (int i = 0, first = 0; i < n; i++) {
@@ -455,7 +455,7 @@ void prof_job_sum_up(struct prof_job *job)
     find_nodes(job);
     for (int r = 0; r < job->size; r++) {
         struct prof_rank *rank = &job->ranks[r];
-        if (!rank->there) /* a record may claim a million ranks: their memory stays untouched */
+        if (!rank->has_record) /* a record may claim a million ranks: their memory stays untouched */
             continue;
         double known = 0;
         for (int k = 0; k < PROF_OTHER; k++)
@@ -474,7 +474,7 @@ void prof_job_sum_up(struct prof_job *job)
         const struct prof_rank *to = &job->ranks[p->to];
         job->sent.messages += p->messages;
         job->sent.bytes += p->bytes;
-        if (to->there && to->node == job->ranks[p->from].node) {
+        if (to->has_record && to->node == job->ranks[p->from].node) {
             job->within.messages += p->messages;
             job->within.bytes += p->bytes;
         }

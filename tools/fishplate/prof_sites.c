@@ -131,7 +131,7 @@ void prof_report_sites(const struct prof_job *job, struct report *r)
         report_cell(r, NULL, "%s", s->text);
         report_cell(r, NULL, "%s", site_function(job, s));
         report_cell(r, NULL, "%" PRIu64, s->calls);
-        report_cell(r, NULL, "%s", prof_seconds((double)s->ns * 1e-9 / job->there, time));
+        report_cell(r, NULL, "%s", prof_seconds((double)s->ns * 1e-9 / job->nrecords, time));
     }
     report_table_end(r);
     report_section_end(r);
@@ -143,7 +143,7 @@ void prof_json_sites(struct json *j, const struct prof_job *job)
     for (size_t i = 0; i < job->nsites && job->sites[i].text[0]; i++) {
         const struct prof_site *s = &job->sites[i];
         json_record(j, NULL, "line=%s function=%s calls=%lld seconds=%g", s->text, site_function(job, s),
-                    (long long)s->calls, (double)s->ns * 1e-9 / job->there);
+                    (long long)s->calls, (double)s->ns * 1e-9 / job->nrecords);
     }
     json_end(j);
     json_array(j, "machines");

@@ -17,16 +17,16 @@ static void write_head(const struct prof_job *job, FILE *out)
     fprintf(out, "fishplate prof: %s, %d rank%s on %d node%s\n", job->command ? job->command : job->program,
             job->size, job->size == 1 ? "" : "s", job->nodes, job->nodes == 1 ? "" : "s");
     for (int r = 0; r < job->size; r++) {
-        if (!job->ranks[r].there)
+        if (!job->ranks[r].has_record)
             continue;
         if (least < 0 || job->ranks[r].mpi < job->ranks[least].mpi)
             least = r;
         if (most < 0 || job->ranks[r].mpi > job->ranks[most].mpi)
             most = r;
     }
-    fprintf(out, "  recorded time of a rank: %s", prof_seconds(job->on / job->there, text));
+    fprintf(out, "  recorded time of a rank: %s", prof_seconds(job->on / job->nrecords, text));
     fprintf(out, "; in MPI %.1f %%", prof_share(job->mpi, job->on));
-    if (job->there > 1)
+    if (job->nrecords > 1)
         fprintf(out, " (rank %d: %.1f %%, rank %d: %.1f %%)", least,
                 prof_share(job->ranks[least].mpi, job->ranks[least].on), most,
                 prof_share(job->ranks[most].mpi, job->ranks[most].on));
@@ -57,7 +57,7 @@ static void write_verdict(const struct prof_job *job, FILE *out)
         fprintf(out, "  %d. %s", i + 1, v.list[i].text);
         if (v.list[i].seconds > 0)
             fprintf(out, " It costs a rank %s, %.0f %% of its time.", prof_seconds(v.list[i].seconds, cost),
-                    prof_share(v.list[i].seconds, job->on / job->there));
+                    prof_share(v.list[i].seconds, job->on / job->nrecords));
         fprintf(out, "\n");
     }
 }
@@ -123,7 +123,7 @@ static void write_pairs(const struct prof_job *job, bool all, FILE *out)
     memcpy(sorted, job->pairs, job->npairs * sizeof(*sorted));
     qsort(sorted, job->npairs, sizeof(*sorted), prof_text_compare_by_bytes);
     fprintf(out, "  %zu pairs of ranks, %.1f peers a rank; those that moved most:\n", job->npairs,
-            (double)job->npairs / job->there);
+            (double)job->npairs / job->nrecords);
     for (size_t i = 0; i < n; i++)
         fprintf(out, "  %6d to %-6d %12" PRIu64 " messages %12s\n", sorted[i].from, sorted[i].to,
                 sorted[i].messages, prof_bytes((double)sorted[i].bytes, text));

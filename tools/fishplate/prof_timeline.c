@@ -38,7 +38,7 @@ static int64_t find_earliest_start(const struct prof_job *job)
 {
     int64_t first = INT64_MAX;
     for (int r = 0; r < job->size; r++)
-        if (job->ranks[r].there && job->ranks[r].wall_ns > 0 && job->ranks[r].wall_ns < first)
+        if (job->ranks[r].has_record && job->ranks[r].wall_ns > 0 && job->ranks[r].wall_ns < first)
             first = job->ranks[r].wall_ns;
     return first == INT64_MAX ? 0 : first;
 }
@@ -71,7 +71,7 @@ static void name_tracks(struct json *j, const struct prof_job *job)
     char text[300];
     for (int r = 0; r < job->size; r++) {
         const struct prof_rank *rank = &job->ranks[r];
-        if (!rank->there)
+        if (!rank->has_record)
             continue;
         if (rank->node == r)
             timeline_name_track(j, "process_name", r + 1, -1, "name", rank->host, 0);

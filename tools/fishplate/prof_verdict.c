@@ -9,12 +9,13 @@
 
 #include "prof.h"
 
-static const double worth_saying = 0.05, one_rank = 0.5;
-static const double shortest = 1e-3; /* seconds: below, it is the start of a job that is seen */
+static const double relevant_share = 0.05; /* of the recorded time: smaller costs are no finding */
+static const double mostly_one_rank = 0.5; /* of all waiting: from this share on one rank is named */
+static const double shortest = 1e-3;       /* seconds: shorter waits belong to the start of the job */
 
 static bool verdict_is_relevant(double seconds, double recorded)
 {
-    return seconds >= shortest && seconds >= worth_saying * recorded;
+    return seconds >= shortest && seconds >= relevant_share * recorded;
 }
 
 static void verdict_add(struct prof_verdict *v, double seconds, const char *format, ...)
@@ -46,9 +47,9 @@ static void judge_shared_processors(const struct prof_job *job, double recorded,
 {
     for (size_t i = 0; i < job->nmachines; i++) {
         const struct prof_machine *m = &job->machines[i];
-        if (m->ranks <= m->processors || !verdict_is_relevant(job->mpi / job->there, recorded))
+        if (m->ranks <= m->processors || !verdict_is_relevant(job->mpi / job->nrecords, recorded))
             continue;
-        verdict_add(v, job->mpi / job->there,
+        verdict_add(v, job->mpi / job->nrecords,
                     "%d ranks share the %d processor%s of %s and take turns: a rank that waits may only wait "
                     "for its turn. Start at "
                     "most %d rank%s there, or use more hosts, before you judge the findings below.",
@@ -64,15 +65,15 @@ static void judge_late_rank(const struct prof_job *job, double recorded, struct 
     char wait[PROF_TEXT], site[192];
     if (!f || !verdict_is_relevant(job->waiting, recorded))
         return;
-    prof_seconds(f->waiting * job->there / (job->there - 1), wait);
-    if (f->late_share >= one_rank)
+    prof_seconds(f->waiting * job->nrecords / (job->nrecords - 1), wait);
+    if (f->late_share >= mostly_one_rank)
         verdict_add(v, job->waiting,
                     "Rank %d is late: %d rank%s wait%s %s for it in %s%s. Look at what it does between its "
                     "calls: more "
                     "work, a slower "
                     "core, or file access.",
-                    f->late, job->there - 1, job->there == 2 ? "" : "s", job->there == 2 ? "s" : "", wait,
-                    f->name, prof_find_function_site(job, f, site));
+                    f->late, job->nrecords - 1, job->nrecords == 2 ? "" : "s", job->nrecords == 2 ? "s" : "",
+                    wait, f->name, prof_find_function_site(job, f, site));
     else
         verdict_add(
             v, job->waiting,
@@ -128,7 +129,7 @@ static void judge_data_movement(const struct prof_job *job, double recorded, str
 static void judge_small_messages(const struct prof_job *job, double recorded, struct prof_verdict *v)
 {
     const struct prof_classes *p = &job->p2p_classes;
-    const double seconds = job->kinds[PROF_P2P] / job->there;
+    const double seconds = job->kinds[PROF_P2P] / job->nrecords;
     if (!verdict_is_relevant(seconds, recorded) || p->all < 10000 || p->count[0] * 10 < p->all * 9)
         return;
     verdict_add(v, seconds,
@@ -155,7 +156,7 @@ static int most_expensive_first(const void *a, const void *b)
 
 void prof_judge(const struct prof_job *job, struct prof_verdict *v)
 {
-    const double recorded = job->there ? job->on / job->there : 0;
+    const double recorded = job->nrecords ? job->on / job->nrecords : 0;
     v->n = 0;
     judge_late_rank(job, recorded, v);
     judge_message_waits(job, recorded, v);

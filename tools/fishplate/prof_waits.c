@@ -54,10 +54,10 @@ static uint64_t waits_align_series(const struct prof_job *job, struct prof_funct
 {
     uint64_t width = 1, groups = UINT64_MAX;
     for (int r = 0; r < job->size; r++)
-        if (job->ranks[r].there && f->waits[r].width > width)
+        if (job->ranks[r].has_record && f->waits[r].width > width)
             width = f->waits[r].width;
     for (int r = 0; r < job->size; r++) {
-        if (!job->ranks[r].there)
+        if (!job->ranks[r].has_record)
             continue;
         if (!f->waits[r].seconds)
             return 0;
@@ -75,11 +75,12 @@ static void attribute_group_waits(const struct prof_job *job, struct prof_functi
     int last = -1;
     double waited = 0;
     for (int r = 0; r < job->size; r++)
-        if (job->ranks[r].there && (last < 0 || f->waits[r].seconds[group] < f->waits[last].seconds[group]))
+        if (job->ranks[r].has_record &&
+            (last < 0 || f->waits[r].seconds[group] < f->waits[last].seconds[group]))
             last = r;
     const double least = f->waits[last].seconds[group];
     for (int r = 0; r < job->size; r++)
-        if (job->ranks[r].there) {
+        if (job->ranks[r].has_record) {
             const double more = f->waits[r].seconds[group] - least;
             f->waits[r].waited += more;
             waited += more;
@@ -93,7 +94,7 @@ void prof_waits_sum_up(struct prof_job *job)
 {
     double *blame = calloc((size_t)job->size + 1, sizeof(*blame)),
            *of_all = calloc((size_t)job->size + 1, sizeof(*of_all));
-    for (size_t i = 0; blame && of_all && i < job->nfunctions && job->there > 1; i++) {
+    for (size_t i = 0; blame && of_all && i < job->nfunctions && job->nrecords > 1; i++) {
         struct prof_function *f = &job->functions[i];
         const uint64_t groups = f->waits ? waits_align_series(job, f) : 0;
         if (groups == 0)
@@ -109,14 +110,14 @@ void prof_waits_sum_up(struct prof_job *job)
                 f->late = r;
         }
         f->late_share = f->waiting > 0 ? blame[f->late] / f->waiting : 0;
-        f->waiting /= job->there; /* of a rank, on average */
+        f->waiting /= job->nrecords; /* mean of all ranks */
         job->waiting += f->waiting;
         job->moving += f->moving;
     }
     for (int r = 0; of_all && r < job->size; r++)
         if (of_all[r] > of_all[job->late])
             job->late = r;
-    job->late_share = job->waiting > 0 ? of_all[job->late] / (job->waiting * job->there) : 0;
+    job->late_share = job->waiting > 0 ? of_all[job->late] / (job->waiting * job->nrecords) : 0;
     free(blame);
     free(of_all);
 }

@@ -16,7 +16,7 @@ struct report_column {
 struct report {
     FILE *out;
     bool html;
-    const struct report_column *columns; /* of the table that is open, or NULL */
+    const struct report_column *columns; /* columns of the open table; NULL: no table is open */
     int at;                              /* column of the next cell */
 };
 

@@ -67,7 +67,7 @@ static void put_first_line(FILE *out, const char *path)
     fprintf(out, "%s", line[0] ? line : "-");
 }
 
-/* Which machine, and which of its processors this process may use: virtual nodes share one. */
+/* Writes the machine and those of its processors that this process may use. Virtual nodes share one machine. */
 static void put_processors(FILE *out)
 {
     static unsigned long mask[CPUS_MAX / (8 * sizeof(unsigned long))];

@@ -19,7 +19,7 @@ enum { SIGNALS = sizeof(fatal) / sizeof(fatal[0]), CRASHES = 5 };
 
 static FILE *out;
 static char path[4096], buffer[1 << 16];
-static struct sigaction before[SIGNALS]; /* whose turn it is afterwards */
+static struct sigaction before[SIGNALS]; /* handlers that were installed before, called after ours */
 static bool taken[SIGNALS];
 
 /* Returning repeats the fault, so that the previous handler receives it unchanged. Other signals are sent

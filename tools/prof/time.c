@@ -34,7 +34,7 @@ __attribute__((constructor)) static void begin_ticks(void)
 
 uint64_t ticks_to_ns(uint64_t count)
 {
-    static double ns; /* of a tick */
+    static double ns; /* nanoseconds of a tick */
     if (ns == 0)
         ns = (double)(clock_ns() - first_ns) / (double)(prof_read_ticks() - first_ticks);
     return (uint64_t)((double)count * ns + 0.5);

@@ -30,9 +30,9 @@ struct block {
 static struct {
     struct block *first, *last;
     uint64_t kept, most, dropped;
-    uint64_t ticks; /* where time begins, */
+    uint64_t ticks; /* time-stamp counter at the start of the time line */
     int64_t
-        wall_ns; /* wall-clock time at the same moment: comparable between hosts as far as their clocks agree */
+        wall_ns; /* wall-clock time at that moment: comparable between hosts as far as their clocks agree */
     int threads;
 } line;
 

@@ -58,15 +58,15 @@ static int count_occurrences(const char *text, const char *word)
 
 int main(int argc, char **argv)
 {
-    struct look look = {.job = "fp1-0", .ranks = RANKS, .of = samples, .seen = RANKS};
-    struct answer a;
+    struct snapshot snapshot = {.job = "fp1-0", .ranks = RANKS, .samples = samples, .seen = RANKS};
+    struct diagnosis a;
     char *page = NULL;
     size_t size;
     for (uint32_t r = 0; r < RANKS; r++)
         make_rank(r);
-    EXPECT(answer_make(&look, &look, 0.25, &a));
+    EXPECT(diagnosis_make(&snapshot, &snapshot, 0.25, &a));
     FILE *out = open_memstream(&page, &size);
-    answer_html(out, &a);
+    diagnosis_html(out, &a);
     fclose(out);
     const int nodes = count_occurrences(page, "<rect class=\"");
     EXPECT(nodes >= 3 && nodes <= 48);
@@ -77,7 +77,7 @@ int main(int argc, char **argv)
         fclose(out);
     }
     free(page);
-    answer_free(&a);
+    diagnosis_free(&a);
     for (uint32_t r = 0; r < RANKS; r++)
         free(samples[r]);
     return 0;

@@ -31,7 +31,7 @@ static const char after[] =
     "\n"
     "Exit status: 0 nothing is wrong, 1 there is a warning, 2 the hosts could not be checked.\n";
 
-struct question {
+struct check_options {
     const char *svg, *report, *hosts, *hostfile;
     const char *names; /* in the job: of the hosts, as the user named them */
     bool json;
@@ -63,7 +63,7 @@ static bool self_folder(char *out, size_t size)
 }
 
 /* Starts the job; returns only on failure. */
-static int start_job(const struct question *q, int nmore, char **more)
+static int start_job(const struct check_options *q, int nmore, char **more)
 {
     char folder[PATH_MAX], launcher[PATH_MAX + 16], self[PATH_MAX + 16], count[16];
     const char *slurm = getenv("SLURM_JOB_NUM_NODES");
@@ -113,19 +113,7 @@ static int start_job(const struct question *q, int nmore, char **more)
     return 2;
 }
 
-static int write_svg(const char *path, const struct survey *s)
-{
-    FILE *out = fopen(path, "w");
-    if (out)
-        check_svg(out, s);
-    if (!out || fclose(out) != 0) {
-        fprintf(stderr, "fishplate check: cannot write %s: %s.\n", path, strerror(errno));
-        return 2;
-    }
-    return 0;
-}
-
-static int run_job(const struct question *q)
+static int run_job(const struct check_options *q)
 {
     struct survey s;
     struct findings f = {0};
@@ -143,7 +131,7 @@ static int run_job(const struct question *q)
         fflush(stdout);
         for (int i = 0; i < f.n; i++)
             status |= f.v[i].severity == CHECK_WARNING;
-        if (q->svg && write_svg(q->svg, &s) != 0)
+        if (q->svg && !command_write_file("fishplate check", q->svg, check_svg, &s))
             status = 2;
         if (q->report && check_report(q->report, &s) != 0)
             status = 2;
@@ -155,20 +143,20 @@ static int run_job(const struct question *q)
 }
 
 static const struct cli_option options[] = {
-    CLI_TEXT_LINE("--hostfile", "FILE", struct question, hostfile,
+    CLI_TEXT_LINE("--hostfile", "FILE", struct check_options, hostfile,
                   "read the hosts from a file, as mpiexec -hostfile does"),
-    CLI_TEXT_LINE("--svg", "FILE", struct question, svg, "write the matrix of bandwidths as a picture"),
-    CLI_TEXT_LINE("--report", "FILE", struct question, report,
+    CLI_TEXT_LINE("--svg", "FILE", struct check_options, svg, "write the matrix of bandwidths as a picture"),
+    CLI_TEXT_LINE("--report", "FILE", struct check_options, report,
                   "write a page for the developers: adapters, firmware, settings, figures by message size; "
                   "hosts are numbered, "
                   "names and addresses left out"),
-    CLI_FLAG_LINE("--json", struct question, json, "print everything as JSON, for programs"),
-    CLI_TEXT_LINE("--names", "A,B", struct question, names, NULL),
+    CLI_FLAG_LINE("--json", struct check_options, json, "print everything as JSON, for programs"),
+    CLI_TEXT_LINE("--names", "A,B", struct check_options, names, NULL),
     CLI_END};
 
 static bool read_hosts(void *question, const char *word)
 {
-    struct question *q = question;
+    struct check_options *q = question;
     const bool first = !q->hosts;
     q->hosts = word;
     return first;
@@ -176,7 +164,7 @@ static bool read_hosts(void *question, const char *word)
 
 int command_check(int argc, char **argv)
 {
-    struct question q = {0};
+    struct check_options q = {0};
     const struct cli c = {.program = "fishplate check",
                           .options = options,
                           .operand = read_hosts,

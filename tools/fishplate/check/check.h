@@ -29,10 +29,10 @@ struct facts {
     uint64_t memlock;   /* bytes that may be locked; UINT64_MAX: no limit */
     uint64_t shm_total, shm_free, memory;
     int32_t rank;       /* in MPI_COMM_WORLD */
-    int32_t cpus;       /* that this process may use */
+    int32_t cpus;       /* processors that this process may use */
     int32_t cma;        /* may one process read another's memory: 1 yes, 0 no */
     int32_t ptrace;     /* /proc/sys/kernel/yama/ptrace_scope; -1: there is none */
-    int32_t nports;     /* of which at most FACT_PORTS are below */
+    int32_t nports;     /* number of ports; the first FACT_PORTS are in `ports` */
     double clock;       /* seconds that its clock is ahead of the first host's */
     double clock_error; /* at most this far off */
     struct net_port ports[FACT_PORTS];
@@ -42,10 +42,11 @@ struct facts {
 struct survey {
     int n;
     struct facts *hosts;
-    double *latency;                  /* one-way latency of 8 bytes in seconds, per pair */
-    double *bandwidth;                /* one-way bandwidth in bytes per second, per pair */
-    struct pair of_size[CHECK_SIZES]; /* of the first two hosts, for check_sizes; 0 with one host */
-    char path[96];                    /* how the first pair is connected */
+    double *latency;   /* one-way latency of 8 bytes in seconds, per pair */
+    double *bandwidth; /* one-way bandwidth in bytes per second, per pair */
+    struct pair
+        of_size[CHECK_SIZES]; /* figures of the first two hosts for each of check_sizes; 0 with one host */
+    char path[96];            /* how the first pair is connected */
 };
 
 enum severity { CHECK_NOTE, CHECK_WARNING };
@@ -77,15 +78,15 @@ double host_median(const struct survey *s, const double *figures, int host);
 /* Labels hosts by these names, separated by commas, one for each rank; a slot count after a colon is left out. */
 void survey_label(struct survey *s, const char *names);
 
-/* tell.c, heat.c */
-void check_memory_limits(FILE *out, const struct facts *h); /* a phrase */
+/* print.c, heat.c. check_memory_limits prints a phrase about locked memory, /dev/shm and CMA. */
+void check_memory_limits(FILE *out, const struct facts *h);
 void check_text(FILE *out, const struct survey *s, const struct findings *f);
 void check_figures(FILE *out, const struct survey *s);
 void check_findings(FILE *out, const struct survey *s, const struct findings *f);
 void check_json(FILE *out, const struct survey *s, const struct findings *f);
-void check_svg(FILE *out, const struct survey *s);
+void check_svg(FILE *out, const void *survey); /* for command_write_file */
 
-/* report.c: 0, or 2 with a message. */
+/* developer_report.c: 0, or 2 with a message. */
 int check_report(const char *path, const struct survey *s);
 
 #endif

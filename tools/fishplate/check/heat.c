@@ -38,11 +38,13 @@ static void heat_print_label(FILE *out, double x, double y, const char *text, bo
     fputs("</text>\n", out);
 }
 
-void check_svg(FILE *out, const struct survey *s)
+void check_svg(FILE *out, const void *survey)
 {
+    const struct survey *s = survey;
     const double most = heat_largest_figure(s), side = fmax(4, fmin(40, 640.0 / s->n)), left = 150, top = 130;
     const double width = left + s->n * side + 120, height = top + s->n * side + 40;
-    const int step = s->n <= 64 ? 1 : (s->n + 63) / 64; /* of many names every few */
+    const int step =
+        s->n <= 64 ? 1 : (s->n + 63) / 64; /* of more than 64 hosts only every step-th name is printed */
     char fill[8];
     fprintf(out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" width=\"%.0f\" "

@@ -31,13 +31,13 @@ struct why_rank {
     /* Out. */
     bool live;
     int next;    /* deadlocked: the rank that it waits for, an example when there are several; else -1 */
-    int item;    /* ... and by which item of its first wait */
-    int finding; /* ... and the finding that it belongs to */
+    int item;    /* deadlocked: the item of its first wait that leads to `next` */
+    int finding; /* deadlocked: index of the finding that names it; else -1 */
 };
 
 /* A collective call that ranks wait in. */
 struct why_meeting {
-    const struct page_wait *wait; /* of the first that waits in it */
+    const struct page_wait *wait; /* wait of the first rank in the call */
     const struct page_item *item;
     const struct page_group *group;
     uint32_t *waiting, nwaiting;

@@ -4,13 +4,14 @@
 #define _GNU_SOURCE
 #include "place.h"
 
-#include <elf.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "cli/elf.h"
 
 struct known {
     struct page_place at;
@@ -34,26 +35,13 @@ void places_close(struct places *p)
     free(p);
 }
 
-/* Address at which the file expects to be mapped: 0 unless the program is not position-independent. */
 static uint64_t module_base(const char *module)
 {
-    Elf64_Ehdr head;
-    Elf64_Phdr part;
-    uint64_t base = 0;
-    const int fd = open(module, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    struct elf f;
+    if (elf_open(&f, module) != NULL)
         return 0;
-    if (pread(fd, &head, sizeof(head), 0) == sizeof(head) && memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 &&
-        head.e_ident[EI_CLASS] == ELFCLASS64 && head.e_phentsize == sizeof(part)) {
-        for (int i = 0; i < head.e_phnum; i++) {
-            const off_t where = (off_t)(head.e_phoff + (uint64_t)i * sizeof(part));
-            if (pread(fd, &part, sizeof(part), where) == sizeof(part) && part.p_type == PT_LOAD) {
-                base = part.p_vaddr & ~(uint64_t)0xfff;
-                break;
-            }
-        }
-    }
-    close(fd);
+    const uint64_t base = elf_base_address(&f);
+    elf_close(&f);
     return base;
 }
 

@@ -14,7 +14,7 @@ struct places; /* cache of resolved addresses */
 struct places *places_open(void);
 void places_close(struct places *p);
 
-/* "solver.c:210", "step (in solver)", "solver+0x1234", or "" when nothing is known. Valid until the next question. */
+/* "solver.c:210", "step (in solver)", "solver+0x1234", or "" when nothing is known. Valid until the next call. */
 const char *place_text(struct places *p, const struct page_place *at);
 
 #endif

@@ -43,7 +43,7 @@ static void ps_on_end(int sig)
 }
 
 /* Takes two samples, from which rates are computed. */
-static int ps_sample_twice(double apart, struct looks *before, struct looks *now)
+static int ps_sample_twice(double apart, struct snapshots *before, struct snapshots *now)
 {
     const struct timespec t = {.tv_sec = (time_t)apart,
                                .tv_nsec = (long)((apart - (double)(time_t)apart) * 1e9)};
@@ -54,15 +54,15 @@ static int ps_sample_twice(double apart, struct looks *before, struct looks *now
     return snapshots_take_all(now);
 }
 
-static int ps_show(FILE *out, const struct looks *before, struct looks *now, const char *which, bool json,
-                   int lines)
+static int ps_show(FILE *out, const struct snapshots *before, struct snapshots *now, const char *which,
+                   bool json, int lines)
 {
     const char *why = "";
-    struct look *job = snapshots_choose(now, which, &why);
+    struct snapshot *job = snapshots_choose(now, which, &why);
     if (json) {
         ps_json(out, now, before);
     } else if (job) {
-        const struct look *earlier = snapshots_find_same(before, job);
+        const struct snapshot *earlier = snapshots_find_same(before, job);
         ps_job(out, job, earlier ? earlier : job, lines);
     } else if (which || now->count == 0) {
         fprintf(out, "fishplate ps: %s.\n", why);
@@ -75,7 +75,7 @@ static int ps_show(FILE *out, const struct looks *before, struct looks *now, con
 
 static int ps_show_once(const char *which, bool json)
 {
-    struct looks before = {0}, now = {0};
+    struct snapshots before = {0}, now = {0};
     const int error = ps_sample_twice(0.3, &before, &now);
     int status = 2;
     if (error)
@@ -127,7 +127,7 @@ static bool ps_sleep(double seconds)
 
 static void run_watch_loop(const char *which, double seconds)
 {
-    struct looks before = {0}, now = {0};
+    struct snapshots before = {0}, now = {0};
     while (!ended) {
         char *text = NULL;
         size_t size;
@@ -181,44 +181,44 @@ static int ps_watch(const char *which, double seconds)
 /* For an agent of mpiexec: the samples of one job on this host, as bytes. */
 static int write_pages(const char *job)
 {
-    struct looks here;
+    struct snapshots here;
     const int error = snapshots_take_host(&here);
     if (error)
         return 2;
     for (size_t i = 0; i < here.count; i++)
-        for (uint32_t r = 0; r < here.job[i].ranks && job && strcmp(here.job[i].job, job) == 0; r++)
-            if (here.job[i].of[r])
-                sample_write(stdout, here.job[i].of[r]);
+        for (uint32_t r = 0; r < here.jobs[i].ranks && job && strcmp(here.jobs[i].job, job) == 0; r++)
+            if (here.jobs[i].samples[r])
+                sample_write(stdout, here.jobs[i].samples[r]);
     snapshots_free(&here);
     return fflush(stdout) == 0 ? 0 : 2;
 }
 
-struct question {
+struct ps_options {
     const char *job;
     bool json, pages;
-    double seconds; /* of --watch; 0: once */
+    double seconds; /* interval of --watch; 0: print once */
 };
 
 static bool read_job(void *question, const char *word)
 {
-    ((struct question *)question)->job = word;
+    ((struct ps_options *)question)->job = word;
     return true;
 }
 
 static bool read_watch(void *question, const char *value)
 {
-    return number_parse_real(*value ? value : "2", 0.1, 3600, &((struct question *)question)->seconds);
+    return number_parse_real(*value ? value : "2", 0.1, 3600, &((struct ps_options *)question)->seconds);
 }
 
 static const struct cli_option options[] = {
     CLI_CALL_LINE("--watch", "[=SECONDS]", read_watch,
                   "refresh the whole screen every SECONDS, 0.1 to 3600 (default 2); q quits"),
-    CLI_FLAG_LINE("--json", struct question, json, "print all jobs and ranks as JSON, for programs"),
-    CLI_FLAG_LINE("--pages", struct question, pages, NULL), CLI_END};
+    CLI_FLAG_LINE("--json", struct ps_options, json, "print all jobs and ranks as JSON, for programs"),
+    CLI_FLAG_LINE("--pages", struct ps_options, pages, NULL), CLI_END};
 
 int command_ps(int argc, char **argv)
 {
-    struct question q = {0};
+    struct ps_options q = {0};
     const struct cli c = {
         .program = "fishplate ps", .options = options, .operand = read_job, .operands = "a job"};
     const int next = cli_parse(&c, argc, argv, &q);

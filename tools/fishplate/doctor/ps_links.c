@@ -11,7 +11,7 @@
 
 enum { FEW = 4 };
 
-static struct link_seen links_read_pace(const struct look *l, const struct sample *s,
+static struct link_seen links_read_pace(const struct snapshot *l, const struct sample *s,
                                         const struct page_pace *p)
 {
     const int me = (int)s->page.rank;
@@ -26,19 +26,19 @@ static struct link_seen links_read_pace(const struct look *l, const struct sampl
                             .how = p->how};
     const int ends[2] = {out.from, out.to};
     for (int e = 0; e < 2; e++) {
-        const struct sample *at = l->of[ends[e]];
+        const struct sample *at = l->samples[ends[e]];
         out.ends[e] = p->local ? ends[e] : at ? (int)at->page.node : -2 - ends[e];
     }
     return out;
 }
 
 /* All links that the ranks report, allocated. */
-static struct link_seen *links_collect(const struct look *l, size_t *count)
+static struct link_seen *links_collect(const struct snapshot *l, size_t *count)
 {
     struct link_seen *list = calloc((size_t)l->seen * PAGE_PACES + 1, sizeof(*list));
     *count = 0;
     for (uint32_t r = 0; list && r < l->ranks; r++) {
-        const struct sample *s = l->of[r];
+        const struct sample *s = l->samples[r];
         for (uint32_t i = 0; s && i < s->page.npaces; i++) {
             const struct page_pace *p = &s->page.paces[i];
             const bool sound = p->peer >= 0 && (uint32_t)p->peer < l->ranks && (uint32_t)p->peer != r &&
@@ -51,12 +51,12 @@ static struct link_seen *links_collect(const struct look *l, size_t *count)
     return list;
 }
 
-static const char *links_rank_host(const struct look *l, int rank)
+static const char *links_rank_host(const struct snapshot *l, int rank)
 {
-    return l->of[rank] ? l->of[rank]->page.host : "?";
+    return l->samples[rank] ? l->samples[rank]->page.host : "?";
 }
 
-static void links_print(FILE *out, const struct look *l, const struct link_seen *k)
+static void links_print(FILE *out, const struct snapshot *l, const struct link_seen *k)
 {
     fprintf(out, "%s: rank %d (%s) to rank %d (%s), rail %d, %s: ", k->slow ? "Slow link" : "Slowest link",
             k->from, links_rank_host(l, k->from), k->to, links_rank_host(l, k->to), k->rail, k->how);
@@ -67,21 +67,21 @@ static void links_print(FILE *out, const struct look *l, const struct link_seen 
 }
 
 /* The name of the node with this number, or NULL. */
-static const char *node_host(const struct look *l, int node)
+static const char *node_host(const struct snapshot *l, int node)
 {
     for (uint32_t r = 0; r < l->ranks; r++)
-        if (l->of[r] && (int)l->of[r]->page.node == node)
-            return l->of[r]->page.host;
+        if (l->samples[r] && (int)l->samples[r]->page.node == node)
+            return l->samples[r]->page.host;
     return NULL;
 }
 
-static const char *links_find_slow_host(const struct look *l, const struct link_seen *list, size_t n)
+static const char *links_find_slow_host(const struct snapshot *l, const struct link_seen *list, size_t n)
 {
     const int end = links_find_slow_node(list, n);
     return end >= 0 && !(list[0].kind & 1) ? node_host(l, end) : NULL;
 }
 
-void ps_links(FILE *out, const struct look *l)
+void ps_links(FILE *out, const struct snapshot *l)
 {
     size_t n;
     struct link_seen *list = links_collect(l, &n);
@@ -98,7 +98,7 @@ void ps_links(FILE *out, const struct look *l)
     free(list);
 }
 
-void ps_links_json(struct json *j, const struct look *l)
+void ps_links_json(struct json *j, const struct snapshot *l)
 {
     size_t n;
     struct link_seen *list = links_collect(l, &n);

@@ -83,12 +83,12 @@ static void rank_line(FILE *out, const struct sample *s, const struct sample *be
 }
 
 /* Number of hosts sampled. Ranks of a host are mostly consecutive; other orders are compared pairwise. */
-static uint32_t table_count_hosts(const struct look *l)
+static uint32_t table_count_hosts(const struct snapshot *l)
 {
     const char **names = calloc(l->ranks, sizeof(*names)), *last = "";
     uint32_t n = 0;
     for (uint32_t r = 0; names && r < l->ranks; r++) {
-        const char *host = l->of[r] ? l->of[r]->page.host : last;
+        const char *host = l->samples[r] ? l->samples[r]->page.host : last;
         uint32_t i = 0;
         if (strcmp(host, last) == 0)
             continue;
@@ -103,10 +103,10 @@ static uint32_t table_count_hosts(const struct look *l)
 }
 
 /* Prints the ranks that have not entered a collective call in which others wait, and the longest wait. */
-static void table_print_late_ranks(FILE *out, const struct look *now, const struct look *before)
+static void table_print_late_ranks(FILE *out, const struct snapshot *now, const struct snapshot *before)
 {
-    struct answer a;
-    const bool known = answer_make(before, now, 0, &a);
+    struct diagnosis a;
+    const bool known = diagnosis_make(before, now, 0, &a);
     for (size_t i = 0; known && i < a.why.nmeetings; i++) {
         const struct why_meeting *m = &a.why.meetings[i];
         uint64_t longest = 0;
@@ -122,7 +122,7 @@ static void table_print_late_ranks(FILE *out, const struct look *now, const stru
         words_time(out, longest);
         fprintf(out, "\n");
     }
-    answer_free(&a);
+    diagnosis_free(&a);
 }
 
 /* A process of the job on this machine: its program, user and age; "-" if all ranks are elsewhere. */
@@ -166,18 +166,18 @@ static void describe_owner(const struct sample *s, struct owner *out)
         format_age((long)((double)now.tv_sec - started), out->age, sizeof(out->age));
 }
 
-static struct owner table_find_owner(const struct look *l)
+static struct owner table_find_owner(const struct snapshot *l)
 {
     struct owner out = {"-", "-", "-", "-"};
     for (uint32_t r = 0; r < l->ranks; r++)
-        if (l->of[r] && !l->of[r]->away) {
-            describe_owner(l->of[r], &out);
+        if (l->samples[r] && !l->samples[r]->away) {
+            describe_owner(l->samples[r], &out);
             break;
         }
     return out;
 }
 
-void ps_job(FILE *out, const struct look *now, const struct look *before, int lines)
+void ps_job(FILE *out, const struct snapshot *now, const struct snapshot *before, int lines)
 {
     uint32_t shown = 0;
     const uint32_t most = lines > 7 ? (uint32_t)lines - 6 : now->ranks;
@@ -191,10 +191,10 @@ void ps_job(FILE *out, const struct look *now, const struct look *before, int li
     fprintf(out, "\n\n");
     fprintf(out, " rank  host         state      cpu memory  msg/s  byte/s early  what\n");
     for (uint32_t r = 0; r < now->ranks; r++) {
-        if (!now->of[r])
+        if (!now->samples[r])
             continue;
         if (shown++ < most)
-            rank_line(out, now->of[r], before->of[r]);
+            rank_line(out, now->samples[r], before->samples[r]);
     }
     if (shown > most)
         fprintf(out, "... and %u more ranks\n", shown - most);
@@ -202,19 +202,19 @@ void ps_job(FILE *out, const struct look *now, const struct look *before, int li
     ps_links(out, now);
 }
 
-void ps_jobs(FILE *out, const struct looks *now)
+void ps_jobs(FILE *out, const struct snapshots *now)
 {
     fprintf(out, "%-28s %6s %6s %6s %8s %8s %-8s %8s  %-16s %s\n", "job", "ranks", "seen", "hosts", "waiting",
             "pid", "user", "age", "program", "started by");
     for (size_t i = 0; i < now->count; i++) {
-        const struct look *l = &now->job[i];
+        const struct snapshot *l = &now->jobs[i];
         const char *launcher = "";
         uint32_t waiting = 0;
         for (uint32_t r = 0; r < l->ranks; r++) {
-            if (!l->of[r])
+            if (!l->samples[r])
                 continue;
-            waiting += page_first_wait(&l->of[r]->page) != NULL;
-            launcher = l->of[r]->page.launcher;
+            waiting += page_first_wait(&l->samples[r]->page) != NULL;
+            launcher = l->samples[r]->page.launcher;
         }
         const struct owner owner = table_find_owner(l);
         fprintf(out, "%-28s %6u %6u %6u %8u %8s %-8s %8s  %-16s %s\n", l->job, l->ranks, l->seen,
@@ -252,20 +252,20 @@ static void json_rank(struct json *j, const struct sample *s, const struct sampl
     json_end(j);
 }
 
-void ps_json(FILE *out, const struct looks *now, const struct looks *before)
+void ps_json(FILE *out, const struct snapshots *now, const struct snapshots *before)
 {
     struct json j = {.out = out};
     json_object(&j, NULL);
     json_array(&j, "jobs");
     for (size_t i = 0; i < now->count; i++) {
-        const struct look *l = &now->job[i], *earlier = snapshots_find_same(before, l);
+        const struct snapshot *l = &now->jobs[i], *earlier = snapshots_find_same(before, l);
         json_object(&j, NULL);
         json_members(&j, "job=%s size=%d seen=%d", l->job, l->ranks, l->seen);
         ps_links_json(&j, l);
         json_array(&j, "ranks");
         for (uint32_t r = 0; r < l->ranks; r++)
-            if (l->of[r])
-                json_rank(&j, l->of[r], earlier ? earlier->of[r] : NULL);
+            if (l->samples[r])
+                json_rank(&j, l->samples[r], earlier ? earlier->samples[r] : NULL);
         json_end(&j);
         json_end(&j);
     }

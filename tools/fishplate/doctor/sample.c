@@ -90,31 +90,32 @@ static bool sample_read_rank(int pid, int fd, struct sample *s)
     return page_check(&s->page) && s->page.pid == pid;
 }
 
-static struct look *snapshots_find_job(struct looks *l, const struct page *page)
+static struct snapshot *snapshots_find_job(struct snapshots *l, const struct page *page)
 {
     for (size_t i = 0; i < l->count; i++)
-        if (strcmp(l->job[i].job, page->job) == 0)
-            return &l->job[i];
-    struct look *grown = realloc(l->job, (l->count + 1) * sizeof(*grown));
+        if (strcmp(l->jobs[i].job, page->job) == 0)
+            return &l->jobs[i];
+    struct snapshot *grown = realloc(l->jobs, (l->count + 1) * sizeof(*grown));
     if (!grown)
         return NULL;
-    l->job = grown;
-    struct look *look = &grown[l->count];
-    *look = (struct look){.ranks = page->ranks, .of = calloc(page->ranks, sizeof(struct sample *))};
-    snprintf(look->job, sizeof(look->job), "%s", page->job);
-    if (!look->of)
+    l->jobs = grown;
+    struct snapshot *snapshot = &grown[l->count];
+    *snapshot =
+        (struct snapshot){.ranks = page->ranks, .samples = calloc(page->ranks, sizeof(struct sample *))};
+    snprintf(snapshot->job, sizeof(snapshot->job), "%s", page->job);
+    if (!snapshot->samples)
         return NULL;
     l->count++;
-    return look;
+    return snapshot;
 }
 
-bool snapshots_add(struct looks *l, const struct sample *s)
+bool snapshots_add(struct snapshots *l, const struct sample *s)
 {
-    struct look *look = snapshots_find_job(l, &s->page);
-    if (!look || s->page.ranks != look->ranks || s->page.rank >= look->ranks)
+    struct snapshot *snapshot = snapshots_find_job(l, &s->page);
+    if (!snapshot || s->page.ranks != snapshot->ranks || s->page.rank >= snapshot->ranks)
         return false;
-    struct sample **at = &look->of[s->page.rank];
-    look->seen += *at == NULL;
+    struct sample **at = &snapshot->samples[s->page.rank];
+    snapshot->seen += *at == NULL;
     if (!*at)
         *at = malloc(sizeof(**at));
     if (*at)
@@ -141,7 +142,7 @@ static int page_file_open(int folder, const char *name)
 }
 
 /* Every open file of the process that is a page; there is one, unless it was forked from a rank. */
-static void scan_process(struct looks *l, int pid, struct sample *scratch)
+static void scan_process(struct snapshots *l, int pid, struct sample *scratch)
 {
     char folder[64], link[64];
     snprintf(folder, sizeof(folder), "/proc/%d/fd", pid);
@@ -165,9 +166,9 @@ static void scan_process(struct looks *l, int pid, struct sample *scratch)
     closedir(d);
 }
 
-int snapshots_take_host(struct looks *out)
+int snapshots_take_host(struct snapshots *out)
 {
-    *out = (struct looks){0};
+    *out = (struct snapshots){0};
     DIR *d = opendir("/proc");
     struct sample *scratch = malloc(sizeof(*scratch));
     if (!d || !scratch) {
@@ -187,15 +188,15 @@ int snapshots_take_host(struct looks *out)
     return 0;
 }
 
-void snapshots_free(struct looks *l)
+void snapshots_free(struct snapshots *l)
 {
     for (size_t i = 0; i < l->count; i++) {
-        for (uint32_t r = 0; r < l->job[i].ranks; r++)
-            free(l->job[i].of[r]);
-        free(l->job[i].of);
+        for (uint32_t r = 0; r < l->jobs[i].ranks; r++)
+            free(l->jobs[i].samples[r]);
+        free(l->jobs[i].samples);
     }
-    free(l->job);
-    *l = (struct looks){0};
+    free(l->jobs);
+    *l = (struct snapshots){0};
 }
 
 static bool process_descends_from(int pid, int from)
@@ -208,40 +209,41 @@ static bool process_descends_from(int pid, int from)
     return false;
 }
 
-static bool is_job_selected(const struct look *look, const char *which)
+static bool is_job_selected(const struct snapshot *snapshot, const char *which)
 {
     char *end;
     const long pid = strtol(which, &end, 10);
     if (*end != '\0' || pid <= 0)
-        return strstr(look->job, which) != NULL;
-    if (strncmp(look->job, "fp", 2) == 0 && strtol(look->job + 2, NULL, 10) == pid)
+        return strstr(snapshot->job, which) != NULL;
+    if (strncmp(snapshot->job, "fp", 2) == 0 && strtol(snapshot->job + 2, NULL, 10) == pid)
         return true; /* the mpiexec that named it */
-    for (uint32_t r = 0; r < look->ranks; r++)
-        if (look->of[r] && !look->of[r]->away && process_descends_from(look->of[r]->pid, (int)pid))
+    for (uint32_t r = 0; r < snapshot->ranks; r++)
+        if (snapshot->samples[r] && !snapshot->samples[r]->away &&
+            process_descends_from(snapshot->samples[r]->pid, (int)pid))
             return true;
     return false;
 }
 
-const struct look *snapshots_find_same(const struct looks *l, const struct look *job)
+const struct snapshot *snapshots_find_same(const struct snapshots *l, const struct snapshot *job)
 {
     for (size_t i = 0; i < l->count; i++)
-        if (strcmp(l->job[i].job, job->job) == 0 && l->job[i].ranks == job->ranks)
-            return &l->job[i];
+        if (strcmp(l->jobs[i].job, job->job) == 0 && l->jobs[i].ranks == job->ranks)
+            return &l->jobs[i];
     return NULL;
 }
 
-struct look *snapshots_choose(struct looks *l, const char *which, const char **why)
+struct snapshot *snapshots_choose(struct snapshots *l, const char *which, const char **why)
 {
-    struct look *found = NULL;
+    struct snapshot *found = NULL;
     for (size_t i = 0; i < l->count; i++) {
-        if (which && !is_job_selected(&l->job[i], which))
+        if (which && !is_job_selected(&l->jobs[i], which))
             continue;
         if (found) {
             *why = which ? "several jobs fit; `fishplate ps` lists them"
                          : "several jobs run; say which: `fishplate ps` lists them";
             return NULL;
         }
-        found = &l->job[i];
+        found = &l->jobs[i];
     }
     if (!found)
         *why = which ? "no such job of yours runs on this machine; `fishplate ps` lists those that do"

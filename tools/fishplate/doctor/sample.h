@@ -24,15 +24,15 @@ struct sample {
 };
 
 /* Samples of one job, by rank. */
-struct look {
+struct snapshot {
     char job[64];
     uint32_t ranks;
-    struct sample **of; /* [ranks]; NULL: not seen */
+    struct sample **samples; /* [ranks]; NULL: not seen */
     uint32_t seen;
 };
 
-struct looks {
-    struct look *job;
+struct snapshots {
+    struct snapshot *jobs;
     size_t count;
 };
 
@@ -41,24 +41,24 @@ enum { RANKS_MAX = 1 << 20 };
 /* Makes a page safe to read: strings end, counts and indices are in range. False when it is no page of this version. */
 bool page_check(struct page *page);
 
-/* All jobs of this user on this machine, and on other hosts through their mpiexec (sample_ask.c); root sees
+/* All jobs of this user on this machine, and on other hosts through their mpiexec (sample_remote.c); root sees
  * the jobs of all users. Returns 0 or errno. */
-int snapshots_take_all(struct looks *out);
+int snapshots_take_all(struct snapshots *out);
 
 /* This machine alone. */
-int snapshots_take_host(struct looks *out);
+int snapshots_take_host(struct snapshots *out);
 
-void snapshots_free(struct looks *l);
+void snapshots_free(struct snapshots *l);
 
 /* Adds one sample to the job it belongs to; false when it makes no sense (a rank beyond the job's size). */
-bool snapshots_add(struct looks *l, const struct sample *s);
+bool snapshots_add(struct snapshots *l, const struct sample *s);
 
 /* The job that is meant: its name or a part of it that only one job has, the process id of a rank or of any process
  * above it (mpiexec). NULL: the only one. On failure NULL, with a sentence in *why. */
-struct look *snapshots_choose(struct looks *l, const char *which, const char **why);
+struct snapshot *snapshots_choose(struct snapshots *l, const char *which, const char **why);
 
-/* The same job in another list of jobs; NULL: not there. */
-const struct look *snapshots_find_same(const struct looks *l, const struct look *job);
+/* Finds the same job in another list of jobs; NULL if it is missing there. */
+const struct snapshot *snapshots_find_same(const struct snapshots *l, const struct snapshot *job);
 
 /* Encodes samples for another host with zeros compressed (sample_wire.c). */
 void sample_write(FILE *out, const struct sample *s);

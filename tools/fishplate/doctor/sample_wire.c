@@ -13,7 +13,7 @@ enum { WORDS = sizeof(struct page) / 8, RUN_MAX = UINT16_MAX };
 _Static_assert(sizeof(struct page) % 8 == 0, "a page is made of words");
 
 struct head {
-    uint32_t bytes; /* of the whole sample */
+    uint32_t bytes; /* length of the whole sample */
     int32_t pid;
     uint64_t now, cpu_ns, memory;
     char state;

@@ -32,7 +32,7 @@ static const char after[] =
     "--hang-after: the job ended before it hung.\n"
     "mpiexec prints the same report on SIGQUIT, when its -timeout is over, and with -hang-after.\n";
 
-struct question {
+struct why_options {
     const char *job, *html;
     bool json;
     bool if_any; /* print nothing if there is no such job: for mpiexec, whose programs may not use MPI */
@@ -40,19 +40,19 @@ struct question {
 };
 
 static const struct cli_option options[] = {
-    CLI_FLAG_LINE("--json", struct question, json, "print the answer as JSON, for programs"),
-    CLI_TEXT_LINE("--html", "FILE", struct question, html,
+    CLI_FLAG_LINE("--json", struct why_options, json, "print the answer as JSON, for programs"),
+    CLI_TEXT_LINE("--html", "FILE", struct why_options, html,
                   "write a page with a drawing of who waits for whom"),
-    CLI_REAL_LINE("--apart", "SECONDS", struct question, apart, 0, 1e7,
+    CLI_REAL_LINE("--apart", "SECONDS", struct why_options, apart, 0, 1e7,
                   "time between the two samples of the job (default 0.25); a wait counts when both have it"),
-    CLI_REAL_LINE("--hang-after", "S", struct question, hang_after, 0, 1e7,
+    CLI_REAL_LINE("--hang-after", "S", struct why_options, hang_after, 0, 1e7,
                   "wait until the job has made no progress for S seconds, then answer"),
-    CLI_FLAG_LINE("--if-any", struct question, if_any, NULL),
+    CLI_FLAG_LINE("--if-any", struct why_options, if_any, NULL),
     CLI_END};
 
 static bool read_job(void *question, const char *word)
 {
-    ((struct question *)question)->job = word;
+    ((struct why_options *)question)->job = word;
     return true;
 }
 
@@ -63,7 +63,7 @@ static void sleep_seconds(double seconds)
     clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
 }
 
-static struct look *why_choose_job(struct looks *l, const char *job, const char **why)
+static struct snapshot *why_choose_job(struct snapshots *l, const char *job, const char **why)
 {
     const int error = snapshots_take_all(l);
     if (error) {
@@ -84,10 +84,10 @@ static bool has_wait_progressed(const struct page_wait *before, const struct pag
 }
 
 /* Did any rank make progress between the samples? Ranks that compute count as making progress. */
-static bool has_job_progressed(const struct look *before, const struct look *now)
+static bool has_job_progressed(const struct snapshot *before, const struct snapshot *now)
 {
     for (uint32_t r = 0; r < now->ranks; r++) {
-        const struct sample *a = before->of[r], *b = now->of[r];
+        const struct sample *a = before->samples[r], *b = now->samples[r];
         if (!a != !b)
             return true;
         if (!b)
@@ -100,15 +100,15 @@ static bool has_job_progressed(const struct look *before, const struct look *now
 }
 
 /* 0 when nothing has moved for so long, else the exit status. */
-static int wait_for_hang(const struct question *q)
+static int wait_for_hang(const struct why_options *q)
 {
     const double step = q->hang_after / 4;
     int quiet = 0;
     bool seen = false;
     while (quiet < 4) {
-        struct looks a, b;
+        struct snapshots a, b;
         const char *why;
-        struct look *before = why_choose_job(&a, q->job, &why);
+        struct snapshot *before = why_choose_job(&a, q->job, &why);
         sleep_seconds(step);
         if (!before && !seen) { /* it has not begun yet */
             snapshots_free(&a);
@@ -119,7 +119,7 @@ static int wait_for_hang(const struct question *q)
             return 3;
         }
         seen = true;
-        struct look *now = why_choose_job(&b, before->job, &why);
+        struct snapshot *now = why_choose_job(&b, before->job, &why);
         const bool gone = now == NULL;
         quiet = gone || now->ranks != before->ranks || has_job_progressed(before, now) ? 0 : quiet + 1;
         snapshots_free(&a);
@@ -130,46 +130,32 @@ static int wait_for_hang(const struct question *q)
     return 0;
 }
 
-static int write_html(const struct answer *a, const char *path)
+static int why_print_diagnosis(const struct why_options *q, const struct snapshot *before,
+                               const struct snapshot *now)
 {
-    FILE *out = fopen(path, "w");
-    if (!out) {
-        fprintf(stderr, "fishplate why: cannot write %s: %s\n", path, strerror(errno));
-        return 2;
-    }
-    answer_html(out, a);
-    if (fclose(out) != 0) {
-        fprintf(stderr, "fishplate why: cannot write %s: %s\n", path, strerror(errno));
-        return 2;
-    }
-    return 0;
-}
-
-static int why_print_answer(const struct question *q, const struct look *before, const struct look *now)
-{
-    struct answer a;
+    struct diagnosis a;
     int status = 2;
-    if (answer_make(before, now, q->apart, &a)) {
-        status = answer_hangs(&a);
+    if (diagnosis_make(before, now, q->apart, &a)) {
+        status = diagnosis_hangs(&a);
         if (q->json)
-            answer_json(stdout, &a);
+            diagnosis_json(stdout, &a);
         else
-            answer_text(stdout, &a);
-        if (q->html && write_html(&a, q->html) != 0)
+            diagnosis_text(stdout, &a);
+        if (q->html && !command_write_file("fishplate why", q->html, diagnosis_html, &a))
             status = 2;
     } else {
         fprintf(stderr, "fishplate why: out of memory.\n");
     }
-    answer_free(&a);
+    diagnosis_free(&a);
     return status;
 }
 
-static int why_answer_question(const struct question *q)
+static int why_diagnose(const struct why_options *q)
 {
-    struct looks first = {0}, second = {0};
+    struct snapshots first = {0}, second = {0};
     const char *why = "";
     int status = 2;
-    struct look *before = why_choose_job(&first, q->job, &why), *now = NULL;
+    struct snapshot *before = why_choose_job(&first, q->job, &why), *now = NULL;
     if (before) {
         sleep_seconds(q->apart);
         now = why_choose_job(&second, before->job, &why);
@@ -182,7 +168,7 @@ static int why_answer_question(const struct question *q)
         fprintf(stderr, "fishplate why: two samples of this job disagree about its number of ranks; run the "
                         "command again.\n");
     else
-        status = why_print_answer(q, before, now);
+        status = why_print_diagnosis(q, before, now);
     snapshots_free(&first);
     snapshots_free(&second);
     return status;
@@ -190,12 +176,12 @@ static int why_answer_question(const struct question *q)
 
 int command_why(int argc, char **argv)
 {
-    struct question q = {.apart = 0.25};
+    struct why_options q = {.apart = 0.25};
     const struct cli c = {
         .program = "fishplate why", .options = options, .operand = read_job, .operands = "a job"};
     const int next = cli_parse(&c, argc, argv, &q);
     if (next < 0)
         return command_usage(next, usage, options, after);
     const int ended = q.hang_after > 0 ? wait_for_hang(&q) : 0;
-    return ended ? ended : why_answer_question(&q);
+    return ended ? ended : why_diagnose(&q);
 }

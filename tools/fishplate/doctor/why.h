@@ -10,24 +10,25 @@
 
 enum { FINDINGS_MAX = 12 }; /* limit for the text report; JSON has all findings */
 
-struct answer {
-    const struct look *look; /* the later one */
+struct diagnosis {
+    const struct snapshot *snapshot; /* the later one */
     struct why why;
-    struct telling telling;
+    struct wording wording;
     uint64_t *waited_ns;
     double apart; /* seconds between the samples */
 };
 
 /* The caller keeps ownership of both samples. False if out of memory. */
-bool answer_make(const struct look *before, const struct look *now, double apart, struct answer *out);
-void answer_free(struct answer *a);
+bool diagnosis_make(const struct snapshot *before, const struct snapshot *now, double apart,
+                    struct diagnosis *out);
+void diagnosis_free(struct diagnosis *a);
 
 /* Is there a problem that does not resolve by itself? */
-bool answer_hangs(const struct answer *a);
+bool diagnosis_hangs(const struct diagnosis *a);
 
-void answer_text(FILE *out, const struct answer *a);
-void answer_json(FILE *out, const struct answer *a);
-void answer_html(FILE *out, const struct answer *a);
+void diagnosis_text(FILE *out, const struct diagnosis *a);
+void diagnosis_json(FILE *out, const struct diagnosis *a);
+void diagnosis_html(FILE *out, const void *diagnosis); /* for command_write_file */
 
 /* "waits", "computes", ... */
 const char *why_state_word(enum why_state state);

@@ -150,7 +150,7 @@ void words_wait(FILE *out, const struct page_wait *wait, int only)
     fprintf(out, ")");
 }
 
-void words_print_rank_activity(FILE *out, const struct telling *t, uint32_t rank, int item)
+void words_print_rank_activity(FILE *out, const struct wording *t, uint32_t rank, int item)
 {
     const struct why_rank *r = &t->why->rank[rank];
     const struct page_wait *wait = why_wait(r);

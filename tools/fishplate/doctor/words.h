@@ -10,7 +10,7 @@
 #include "place.h"
 
 /* Data for the sentences in addition to the graph. */
-struct telling {
+struct wording {
     const struct why *why;
     struct places *places;
     const uint64_t *waited_ns; /* [n] how long each rank has waited; 0: it does not */
@@ -28,16 +28,16 @@ void words_wait(FILE *out, const struct page_wait *wait, int item);
 
 /* "waits in MPI_Recv(...) at solver.c:210", "computes", "is stopped": the activity of a rank, without its
  * duration. */
-void words_print_rank_activity(FILE *out, const struct telling *t, uint32_t rank, int item);
+void words_print_rank_activity(FILE *out, const struct wording *t, uint32_t rank, int item);
 
 /* Messages and sends that the item nearly matches: one line each, with this before it. */
-void words_near_misses(FILE *out, const struct telling *t, uint32_t rank, const struct page_item *item,
+void words_near_misses(FILE *out, const struct wording *t, uint32_t rank, const struct page_item *item,
                        const char *before);
 
 /* The whole finding, several lines. */
-void words_finding(FILE *out, const struct telling *t, const struct why_finding *f);
+void words_finding(FILE *out, const struct wording *t, const struct why_finding *f);
 
 /* A line of a few words: "Deadlock of ranks 0-1". */
-void words_print_title(FILE *out, const struct telling *t, const struct why_finding *f);
+void words_print_title(FILE *out, const struct wording *t, const struct why_finding *f);
 
 #endif

@@ -30,7 +30,7 @@ static int words_finding_compare_by_first(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static char *finding_rank_activity(const struct telling *t, uint32_t rank, int item)
+static char *finding_rank_activity(const struct wording *t, uint32_t rank, int item)
 {
     char *text = NULL;
     size_t size;
@@ -42,7 +42,7 @@ static char *finding_rank_activity(const struct telling *t, uint32_t rank, int i
     return text;
 }
 
-static void finding_print_durations(FILE *out, const struct telling *t, const uint32_t *ranks, uint32_t n)
+static void finding_print_durations(FILE *out, const struct wording *t, const uint32_t *ranks, uint32_t n)
 {
     uint64_t longest = 0;
     for (uint32_t i = 0; i < n; i++)
@@ -54,7 +54,7 @@ static void finding_print_durations(FILE *out, const struct telling *t, const ui
 }
 
 /* "    rank 3 waits in ... for 12 s", one line for all that do the same. */
-static void finding_print_group(FILE *out, const struct telling *t, const struct line *lines, uint32_t n)
+static void finding_print_group(FILE *out, const struct wording *t, const struct line *lines, uint32_t n)
 {
     uint32_t *ranks = malloc(n * sizeof(*ranks));
     if (!ranks)
@@ -79,7 +79,7 @@ static void finding_print_group(FILE *out, const struct telling *t, const struct
     free(ranks);
 }
 
-static void finding_print_ranks(FILE *out, const struct telling *t, const uint32_t *ranks, uint32_t n)
+static void finding_print_ranks(FILE *out, const struct wording *t, const uint32_t *ranks, uint32_t n)
 {
     struct line *lines = calloc(n ? n : 1, sizeof(*lines));
     struct line **groups = calloc((size_t)n + 1, sizeof(struct line *));
@@ -136,7 +136,7 @@ static void finding_print_mismatch(FILE *out, const struct page_item *item, int 
     fprintf(out, "\n");
 }
 
-void words_near_misses(FILE *out, const struct telling *t, uint32_t rank, const struct page_item *item,
+void words_near_misses(FILE *out, const struct wording *t, uint32_t rank, const struct page_item *item,
                        const char *before)
 {
     const struct page *page = t->why->rank[rank].page;
@@ -170,7 +170,7 @@ void words_near_misses(FILE *out, const struct telling *t, uint32_t rank, const 
                 item->peer);
 }
 
-static void finding_print_cycle(FILE *out, const struct telling *t, const struct why_finding *f)
+static void finding_print_cycle(FILE *out, const struct wording *t, const struct why_finding *f)
 {
     for (uint32_t i = 0; i < f->nranks && i < LINES_MAX; i++) {
         const struct why_rank *r = &t->why->rank[f->ranks[i]];
@@ -189,7 +189,7 @@ static void finding_print_cycle(FILE *out, const struct telling *t, const struct
         fprintf(out, "    ... and %u more ranks of the cycle\n", f->nranks - LINES_MAX);
 }
 
-static void finding_print_collective(FILE *out, const struct telling *t, const struct why_meeting *m)
+static void finding_print_collective(FILE *out, const struct wording *t, const struct why_meeting *m)
 {
     if (m->nwaiting)
         finding_print_ranks(out, t, m->waiting, m->nwaiting);
@@ -223,7 +223,7 @@ static void title_ranks(FILE *out, const uint32_t *ranks, uint32_t n)
     free(sorted);
 }
 
-void words_print_title(FILE *out, const struct telling *t, const struct why_finding *f)
+void words_print_title(FILE *out, const struct wording *t, const struct why_finding *f)
 {
     const struct why_meeting *m = f->meeting;
     const char *call = m && m->wait->call[0] ? m->wait->call : "a collective";
@@ -260,7 +260,7 @@ void words_print_title(FILE *out, const struct telling *t, const struct why_find
     }
 }
 
-void words_finding(FILE *out, const struct telling *t, const struct why_finding *f)
+void words_finding(FILE *out, const struct wording *t, const struct why_finding *f)
 {
     words_print_title(out, t, f);
     fprintf(out, ".\n");

@@ -22,15 +22,16 @@ struct tune {
     bool kinds[COLL_KINDS]; /* wanted */
     int nsizes;
     size_t sizes[TUNE_SIZES_MAX]; /* ascending */
-    double seconds;               /* for all */
+    double seconds;               /* limit of the whole run */
     double end;                   /* MPI_Wtime of rank 0 */
     bool over;                    /* the time is up, or the user has stopped it; the same at every rank */
     int measured, cells_all;
     const char *path;
     bool append;
-    int rules;      /* written */
-    bool trials;    /* compare choices by trial with the rules; write no file */
-    double logs[2]; /* of the ratios: where the trial kept the rules' choice, and where not */
+    int rules;   /* written */
+    bool trials; /* compare choices by trial with the rules; write no file */
+    double logs
+        [2]; /* sums of logarithms of ratios: [0] the trial kept the rules' choice, [1] it chose another */
     int cells[2];
 };
 

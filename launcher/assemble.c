@@ -1,9 +1,9 @@
-/* run.c: assembles the job: places the ranks, makes one plan per host, runs this host's plan here and sends
+/* assemble.c: assembles the job: places the ranks, makes one plan per host, runs this host's plan here and sends
  * the others to agents.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "run.h"
+#include "assemble.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* answer.c: computes the states of ranks from two samples, and prints the answer as text.
+/* diagnosis.c: computes the states of ranks from two samples, and prints the answer as text.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -13,7 +13,7 @@ const char *why_state_word(enum why_state state)
     return words[state];
 }
 
-/* The same wait in both samples, on the same items. Messages that arrived in between make it unsteady only if
+/* True if both samples have the same wait on the same items. Messages that arrived in between make it unsteady only if
  * some of the awaited items are in transit: then each message may have been a piece of one. */
 static bool is_wait_unchanged(const struct page_wait *before, const struct page_wait *now)
 {
@@ -27,7 +27,7 @@ static bool is_wait_unchanged(const struct page_wait *before, const struct page_
     return true;
 }
 
-static void answer_classify_rank(const struct sample *before, const struct sample *now, struct why_rank *r)
+static void diagnosis_classify_rank(const struct sample *before, const struct sample *now, struct why_rank *r)
 {
     *r = (struct why_rank){.state = WHY_UNSEEN};
     if (!now) {
@@ -51,33 +51,34 @@ static void answer_classify_rank(const struct sample *before, const struct sampl
                 !now->torn;
 }
 
-bool answer_make(const struct look *before, const struct look *now, double apart, struct answer *out)
+bool diagnosis_make(const struct snapshot *before, const struct snapshot *now, double apart,
+                    struct diagnosis *out)
 {
-    *out = (struct answer){.look = now, .apart = apart};
+    *out = (struct diagnosis){.snapshot = now, .apart = apart};
     out->why.n = now->ranks;
     out->why.rank = calloc(now->ranks, sizeof(struct why_rank));
     out->waited_ns = calloc(now->ranks, sizeof(uint64_t));
-    out->telling = (struct telling){.why = &out->why, .places = places_open(), .waited_ns = out->waited_ns};
+    out->wording = (struct wording){.why = &out->why, .places = places_open(), .waited_ns = out->waited_ns};
     if (!out->why.rank || !out->waited_ns)
         return false;
     for (uint32_t r = 0; r < now->ranks; r++) {
-        answer_classify_rank(before->of[r], now->of[r], &out->why.rank[r]);
+        diagnosis_classify_rank(before->samples[r], now->samples[r], &out->why.rank[r]);
         const struct page_wait *wait = why_wait(&out->why.rank[r]);
-        if (wait && now->of[r]->now > wait->since)
-            out->waited_ns[r] = now->of[r]->now - wait->since;
+        if (wait && now->samples[r]->now > wait->since)
+            out->waited_ns[r] = now->samples[r]->now - wait->since;
     }
     return why_analyze_waits(&out->why);
 }
 
-void answer_free(struct answer *a)
+void diagnosis_free(struct diagnosis *a)
 {
     why_free(&a->why);
-    places_close(a->telling.places);
+    places_close(a->wording.places);
     free(a->why.rank);
     free(a->waited_ns);
 }
 
-bool answer_hangs(const struct answer *a)
+bool diagnosis_hangs(const struct diagnosis *a)
 {
     for (size_t i = 0; i < a->why.nfindings; i++)
         if (a->why.findings[i].kind <= WHY_MISMATCH)
@@ -85,7 +86,7 @@ bool answer_hangs(const struct answer *a)
     return false;
 }
 
-static uint32_t count_state(const struct answer *a, enum why_state state)
+static uint32_t count_state(const struct diagnosis *a, enum why_state state)
 {
     uint32_t n = 0;
     for (uint32_t r = 0; r < a->why.n; r++)
@@ -93,7 +94,7 @@ static uint32_t count_state(const struct answer *a, enum why_state state)
     return n;
 }
 
-static void answer_print_unseen(FILE *out, const struct answer *a)
+static void diagnosis_print_unseen(FILE *out, const struct diagnosis *a)
 {
     uint32_t *ranks = malloc(a->why.n * sizeof(*ranks)), n = 0;
     for (uint32_t r = 0; ranks && r < a->why.n; r++)
@@ -109,10 +110,10 @@ static void answer_print_unseen(FILE *out, const struct answer *a)
     free(ranks);
 }
 
-void answer_text(FILE *out, const struct answer *a)
+void diagnosis_text(FILE *out, const struct diagnosis *a)
 {
     const struct why *w = &a->why;
-    fprintf(out, "Job %s: %u rank%s; %u wait%s in MPI, %u compute%s", a->look->job, w->n,
+    fprintf(out, "Job %s: %u rank%s; %u wait%s in MPI, %u compute%s", a->snapshot->job, w->n,
             w->n == 1 ? "" : "s", w->waiting, w->waiting == 1 ? "s" : "", count_state(a, WHY_RUNS),
             count_state(a, WHY_RUNS) == 1 ? "s" : "");
     if (count_state(a, WHY_STOPPED))
@@ -124,12 +125,12 @@ void answer_text(FILE *out, const struct answer *a)
     fprintf(out, ".\n");
     for (size_t i = 0; i < w->nfindings && i < FINDINGS_MAX; i++) {
         fprintf(out, "\n");
-        words_finding(out, &a->telling, &w->findings[i]);
+        words_finding(out, &a->wording, &w->findings[i]);
     }
     if (w->nfindings > FINDINGS_MAX)
         fprintf(out, "\n... and %zu findings more; --json has all.\n", w->nfindings - FINDINGS_MAX);
     if (w->nfindings == 0)
         fprintf(out, w->waiting ? "No deadlock: what is waited for can still come.\n" : "Nobody waits.\n");
     if (w->unseen)
-        answer_print_unseen(out, a);
+        diagnosis_print_unseen(out, a);
 }

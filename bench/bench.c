@@ -1,4 +1,4 @@
-/* run.c: the benchmark from MPI_Init to MPI_Finalize: which tests, with which ranks, in which order.
+/* bench.c: the benchmark from MPI_Init to MPI_Finalize: which tests, with which ranks, in which order.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* tell.c: prints the survey and its findings as text and as JSON.
+/* print.c: prints the survey and its findings as text and as JSON.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <arpa/inet.h>
@@ -22,7 +22,7 @@ void check_memory_limits(FILE *out, const struct facts *h)
             (double)h->shm_total / 1e6, h->cma ? "works" : "does not work");
 }
 
-static void report_print_host(FILE *out, const struct facts *h)
+static void check_print_host(FILE *out, const struct facts *h)
 {
     char name[96];
     fprintf(out, "%s: ", h->host);
@@ -48,8 +48,8 @@ static void report_print_host(FILE *out, const struct facts *h)
         fprintf(out, "  no adapter: %s\n", h->no_ports);
 }
 
-static void report_print_matrix(FILE *out, const struct survey *s, const char *title, const double *figures,
-                                double unit, const char *format)
+static void check_print_matrix(FILE *out, const struct survey *s, const char *title, const double *figures,
+                               double unit, const char *format)
 {
     fprintf(out, "\n%s\n%-16s", title, "");
     for (int b = 0; b < s->n; b++)
@@ -68,7 +68,7 @@ static void report_print_matrix(FILE *out, const struct survey *s, const char *t
 }
 
 /* Prints one line per host if there are many. */
-static void report_print_medians(FILE *out, const struct survey *s)
+static void check_print_medians(FILE *out, const struct survey *s)
 {
     fprintf(out, "\n%-24s %12s %12s   (medians over its pairs)\n", "host", "MB/s", "us");
     for (int i = 0; i < s->n; i++)
@@ -82,7 +82,7 @@ static bool findings_are_equal(const struct finding *a, const struct finding *b)
 }
 
 /* A finding that several hosts share is printed once. */
-static void report_print_finding(FILE *out, const struct findings *f, int first)
+static void check_print_finding(FILE *out, const struct findings *f, int first)
 {
     const struct finding *it = &f->v[first];
     int hosts = 0;
@@ -101,10 +101,10 @@ static void report_print_finding(FILE *out, const struct findings *f, int first)
 void check_figures(FILE *out, const struct survey *s)
 {
     if (s->n > 1 && s->n <= MATRIX_MAX) {
-        report_print_matrix(out, s, "Bandwidth, MB/s", s->bandwidth, 1e6, " %9.0f");
-        report_print_matrix(out, s, "Latency, us", s->latency, 1e-6, " %9.2f");
+        check_print_matrix(out, s, "Bandwidth, MB/s", s->bandwidth, 1e6, " %9.0f");
+        check_print_matrix(out, s, "Latency, us", s->latency, 1e-6, " %9.2f");
     } else if (s->n > 1) {
-        report_print_medians(out, s);
+        check_print_medians(out, s);
     }
 }
 
@@ -113,7 +113,7 @@ void check_findings(FILE *out, const struct survey *s, const struct findings *f)
     int warnings = 0;
     for (int i = 0; i < f->n; i++) {
         warnings += f->v[i].severity == CHECK_WARNING;
-        report_print_finding(out, f, i);
+        check_print_finding(out, f, i);
     }
     if (warnings == 0)
         fprintf(out, "%s about %s.\n", f->n ? "There is no warning" : "There is nothing to report",
@@ -128,7 +128,7 @@ void check_findings(FILE *out, const struct survey *s, const struct findings *f)
 void check_text(FILE *out, const struct survey *s, const struct findings *f)
 {
     for (int i = 0; i < s->n; i++)
-        report_print_host(out, &s->hosts[i]);
+        check_print_host(out, &s->hosts[i]);
     if (s->n > 1)
         fprintf(out, "\nBetween hosts: %s\n", s->path);
     check_figures(out, s);

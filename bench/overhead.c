@@ -1,4 +1,4 @@
-/* host.c: processor time of communication [Liu04 9.1]: the host overhead of a message, and the overlap
+/* overhead.c: processor time of communication [Liu04 9.1]: the host overhead of a message, and the overlap
  * potential, the longest computation that can run during an exchange without making it longer.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -8,38 +8,38 @@
 
 enum { TAG = 1, PROBES_MAX = 16 };
 
-struct host {
+struct exchange {
     struct bench *bench;
     MPI_Comm comm;
     int me, bytes;
     char *out, *in;
     double
-        pause; /* seconds: that the answer may arrive (overhead), or that the processor computes (potential) */
+        pause; /* seconds of computation: until the answer has arrived (overhead), or to be overlapped (potential) */
 };
 
-static void host_spin(double seconds)
+static void exchange_spin(double seconds)
 {
     for (double until = MPI_Wtime() + seconds; MPI_Wtime() < until;) {
     }
 }
 
-static void host_open(struct bench *b, size_t bytes, struct host *h)
+static void exchange_open(struct bench *b, size_t bytes, struct exchange *h)
 {
-    *h = (struct host){.bench = b, .bytes = (int)bytes};
+    *h = (struct exchange){.bench = b, .bytes = (int)bytes};
     MPI_Comm_dup(b->team, &h->comm);
     MPI_Comm_rank(h->comm, &h->me);
     h->out = bench_alloc(bytes);
     h->in = bench_alloc(bytes);
 }
 
-static void host_close(struct host *h)
+static void exchange_close(struct exchange *h)
 {
     free(h->in);
     free(h->out);
     MPI_Comm_free(&h->comm);
 }
 
-static void host_answer_pings(struct host *h, int n)
+static void exchange_answer_pings(struct exchange *h, int n)
 {
     for (int i = 0; i < n; i++) {
         MPI_Recv(h->in, h->bytes, MPI_BYTE, 0, TAG, h->comm, MPI_STATUS_IGNORE);
@@ -48,19 +48,19 @@ static void host_answer_pings(struct host *h, int n)
 }
 
 /* Computes for a while, then exchanges messages while computing for that length. */
-static void host_exchange_batch(void *arg, int n)
+static void exchange_batch(void *arg, int n)
 {
-    struct host *h = arg;
+    struct exchange *h = arg;
     MPI_Request requests[2];
     if (h->me != 0) {
-        host_answer_pings(h, n);
+        exchange_answer_pings(h, n);
         return;
     }
     for (int i = 0; i < n; i++) {
         MPI_Irecv(h->in, h->bytes, MPI_BYTE, 1, TAG, h->comm, &requests[0]);
         MPI_Isend(h->out, h->bytes, MPI_BYTE, 1, TAG, h->comm, &requests[1]);
         if (h->pause > 0)
-            host_spin(h->pause);
+            exchange_spin(h->pause);
         MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
     }
 }
@@ -68,17 +68,17 @@ static void host_exchange_batch(void *arg, int n)
 /* The time in MPI_Send, and in MPI_Recv of a message that has arrived. */
 static void run_timed_calls(void *arg, int n)
 {
-    struct host *h = arg;
+    struct exchange *h = arg;
     double inside = 0;
     if (h->me != 0) {
-        host_answer_pings(h, n);
+        exchange_answer_pings(h, n);
         return;
     }
     for (int i = 0; i < n; i++) {
         double start = MPI_Wtime();
         MPI_Send(h->out, h->bytes, MPI_BYTE, 1, TAG, h->comm);
         inside += MPI_Wtime() - start;
-        host_spin(h->pause);
+        exchange_spin(h->pause);
         start = MPI_Wtime();
         MPI_Recv(h->in, h->bytes, MPI_BYTE, 1, TAG, h->comm, MPI_STATUS_IGNORE);
         inside += MPI_Wtime() - start;
@@ -86,34 +86,34 @@ static void run_timed_calls(void *arg, int n)
     h->bench->own_time = inside;
 }
 
-static void host_verify_data(struct bench *b, struct host *h, unsigned seed)
+static void exchange_verify_data(struct bench *b, struct exchange *h, unsigned seed)
 {
     bench_fill(h->out, (size_t)h->bytes, seed + (unsigned)h->me);
-    host_exchange_batch(h, 1);
+    exchange_batch(h, 1);
     b->errors += bench_check(h->in, (size_t)h->bytes, seed + (unsigned)(1 - h->me));
 }
 
 /* Seconds of one exchange with that pause, the same on both ranks. */
-static double measure_exchange(struct bench *b, struct host *h, double pause)
+static double measure_exchange(struct bench *b, struct exchange *h, double pause)
 {
     struct bench_stats s = {0};
     h->pause = pause;
-    bench_measure(b, h->comm, false, host_exchange_batch, h, &s);
+    bench_measure(b, h->comm, false, exchange_batch, h, &s);
     MPI_Bcast(&s.median, 1, MPI_DOUBLE, 0, h->comm);
     return s.median;
 }
 
 void bench_overhead(struct bench *b, const struct bench_test *test, size_t bytes)
 {
-    struct host h;
+    struct exchange h;
     struct bench_stats s;
-    host_open(b, bytes, &h);
-    host_verify_data(b, &h, 1);
+    exchange_open(b, bytes, &h);
+    exchange_verify_data(b, &h, 1);
     h.pause = 3 * measure_exchange(b, &h, 0); /* more than the answer needs */
     b->times_itself = true;
     bench_measure(b, h.comm, false, run_timed_calls, &h, &s);
     b->times_itself = false;
-    host_close(&h);
+    exchange_close(&h);
     if (b->rank == 0)
         bench_report_time(b, test->name, bytes, &s);
 }
@@ -122,11 +122,11 @@ void bench_overhead(struct bench *b, const struct bench_test *test, size_t bytes
 void bench_potential(struct bench *b, const struct bench_test *test, size_t bytes)
 {
     const double seconds = b->options.seconds, slack = 1.1;
-    struct host h;
+    struct exchange h;
     double hidden = 0, step;
     int probes = 0;
-    host_open(b, bytes, &h);
-    host_verify_data(b, &h, 1);
+    exchange_open(b, bytes, &h);
+    exchange_verify_data(b, &h, 1);
     b->options.seconds = seconds / 8; /* one figure of several measurements */
     double alone = measure_exchange(b, &h, 0);
     step = alone / 4;
@@ -140,8 +140,8 @@ void bench_potential(struct bench *b, const struct bench_test *test, size_t byte
     }
     b->options.seconds = seconds;
     h.pause = 0;
-    host_verify_data(b, &h, 7);
-    host_close(&h);
+    exchange_verify_data(b, &h, 7);
+    exchange_close(&h);
     if (b->rank == 0)
         bench_report_time(b, test->name, bytes, &(struct bench_stats){hidden, hidden, hidden, probes, 1});
 }

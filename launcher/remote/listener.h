@@ -1,16 +1,16 @@
-/* door.h: the listening socket for agents, and the callers that have not yet proved that they know the
+/* listener.h: the listening socket for agents, and the callers that have not yet proved that they know the
  * cookie. Anybody can connect, so unproved callers get little memory and a time limit, and cannot keep an
  * agent out.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_LAUNCHER_DOOR_H
-#define FP_LAUNCHER_DOOR_H
+#ifndef FP_LAUNCHER_LISTENER_H
+#define FP_LAUNCHER_LISTENER_H
 
 #include "remote/link.h"
 
-struct door;
+struct listener;
 
-struct door_events {
+struct listener_events {
     /* Is an agent of that name waited for? */
     bool (*expected)(void *ctx, const char *who);
     /* The agent has proved that it knows the cookie. The receiver now owns the link, and sets its events
@@ -20,13 +20,13 @@ struct door_events {
 
 /* For about `agents` agents that know this cookie, at these addresses of this host, separated by commas, or (NULL) at all. `cookie` must
  * stay. */
-struct door *door_open(struct loop *l, uint32_t agents, const char *at, const char *cookie,
-                       const struct door_events *ev, void *ctx);
+struct listener *listener_open(struct loop *l, uint32_t agents, const char *at, const char *cookie,
+                               const struct listener_events *ev, void *ctx);
 
 /* The number of the port, as text. */
-const char *door_port(const struct door *d);
+const char *listener_port(const struct listener *d);
 
 /* Stops accepting agents. */
-void door_close(struct door *d);
+void listener_close(struct listener *d);
 
 #endif

@@ -1,9 +1,9 @@
-/* keep.c: see keep.h. A process of its own, and not a fork of the program: that would keep a copy of all
- * memory that the program changes meanwhile.
+/* supervise.c: see supervise.h. The supervisor is not a fork of the program, which would hold a copy of all memory that the program
+ * changes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "keep.h"
+#include "supervise.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@
 #include "boot/keep.h"
 #include "core/util.h"
 
-/* True: the mpiexec has ended; false: the program has. Without pidfds only the mpiexec is watched. */
+/* Returns true if the mpiexec has ended first, false if the program has. Without pidfds only the mpiexec is watched. */
 static bool wait_mpiexec_or_program(int program, int mpiexec)
 {
     struct pollfd p[] = {{.fd = mpiexec, .events = POLLIN}, {.fd = program, .events = POLLIN}};
@@ -34,7 +34,7 @@ static bool wait_mpiexec_or_program(int program, int mpiexec)
     return p[0].revents != 0;
 }
 
-static int keep_read_status(pid_t pid)
+static int supervise_wait(pid_t pid)
 {
     int status = 0;
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
@@ -42,7 +42,7 @@ static int keep_read_status(pid_t pid)
     return status;
 }
 
-/* Not another process that has its number by now. */
+/* By a pidfd where there is one: the process number may belong to another process by now. */
 static void end_program(pid_t program, int program_fd)
 {
     message_print("Processes that were spawned have failed; the program that spawned them is ended.");
@@ -55,24 +55,24 @@ static void end_program(pid_t program, int program_fd)
     kill(program, SIGTERM);
 }
 
-_Noreturn static void keep_supervise(struct keep_book *book, atomic_uchar *state, pid_t program,
-                                     pid_t mpiexec)
+_Noreturn static void supervise_until_end(struct keep_book *book, atomic_uchar *state, pid_t program,
+                                          pid_t mpiexec)
 {
-    static const int theirs[] = {SIGINT, SIGQUIT, SIGHUP,
-                                 SIGTERM}; /* the mpiexec has them as well, and ends */
+    /* The mpiexec receives these signals too, and ends the job. */
+    static const int ignored[] = {SIGINT, SIGQUIT, SIGHUP, SIGTERM};
     const int program_fd = fcntl(KEEP_PROGRAM_FD, F_GETFD) >= 0 ? KEEP_PROGRAM_FD : -1;
-    for (size_t i = 0; i < COUNT_OF(theirs); i++)
-        signal(theirs[i], SIG_IGN);
+    for (size_t i = 0; i < COUNT_OF(ignored); i++)
+        signal(ignored[i], SIG_IGN);
     prctl(PR_SET_NAME, "fishplate-keep");
     close(STDOUT_FILENO); /* its reader waits for end of file */
     if (!wait_mpiexec_or_program(program_fd, keep_open_pidfd(mpiexec))) {
         if (!atomic_load(&book->finished)) {
             kill(mpiexec, SIGTERM);
-            keep_read_status(mpiexec);
+            supervise_wait(mpiexec);
         }
         _exit(0);
     }
-    const int status = keep_read_status(mpiexec);
+    const int status = supervise_wait(mpiexec);
     if (atomic_exchange(state, KEEP_ENDED) == KEEP_CONNECTED && status != 0 && !atomic_load(&book->finished))
         end_program(program, program_fd);
     _exit(0);
@@ -88,7 +88,7 @@ static struct keep_book *map_spawn_record(void)
     return book == MAP_FAILED ? NULL : book;
 }
 
-void keep_start(const char *what)
+void supervise_mpiexec(const char *what)
 {
     int program;
     unsigned spawn;
@@ -104,7 +104,7 @@ void keep_start(const char *what)
                      strerror(errno));
     }
     if (mpiexec > 0)
-        keep_supervise(book, state, program, mpiexec);
+        supervise_until_end(book, state, program, mpiexec);
     munmap(book, sizeof(*book));
     close(KEEP_PROGRAM_FD);
 }

@@ -1,4 +1,4 @@
-/* answer_html.c: the report as a self-contained page: the findings, and a drawing of which rank waits for
+/* diagnosis_html.c: the report as a self-contained page: the findings, and a drawing of which rank waits for
  * which. Ranks in the same state at the same place are one node, so that thousands of ranks stay readable.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -22,7 +22,7 @@ struct node {
 };
 
 struct drawing {
-    const struct answer *a;
+    const struct diagnosis *a;
     struct node *nodes;
     uint32_t nnodes;
     uint32_t *node_of; /* [ranks] */
@@ -45,11 +45,11 @@ static const char *html_rank_style(const struct why_rank *r)
     return r->state == WHY_WAITS ? "waits" : r->state == WHY_RUNS ? "runs" : "other";
 }
 
-static void node_text(const struct answer *a, uint32_t rank, char *out, size_t size)
+static void node_text(const struct diagnosis *a, uint32_t rank, char *out, size_t size)
 {
     const struct why_rank *r = &a->why.rank[rank];
     const struct page_wait *wait = why_wait(r);
-    const char *place = wait ? place_text(a->telling.places, &wait->caller) : "";
+    const char *place = wait ? place_text(a->wording.places, &wait->caller) : "";
     if (wait)
         snprintf(out, size, "%s%s%s", wait->call[0] ? wait->call : "an MPI call", *place ? " at " : "",
                  place);
@@ -190,7 +190,7 @@ static void html_draw_rank(FILE *out, struct drawing *d)
     fprintf(out, "</svg></div>\n");
 }
 
-static void write_graph(FILE *out, const struct answer *a)
+static void write_graph(FILE *out, const struct diagnosis *a)
 {
     struct drawing d = {.a = a, .node_of = calloc(a->why.n, sizeof(uint32_t))};
     bool ok = d.node_of != NULL;
@@ -210,17 +210,18 @@ static void write_graph(FILE *out, const struct answer *a)
     free(d.edges);
 }
 
-void answer_html(FILE *out, const struct answer *a)
+void diagnosis_html(FILE *out, const void *diagnosis)
 {
+    const struct diagnosis *a = diagnosis;
     fprintf(out,
             "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>"
             "<meta name=\"viewport\" content=\"width=device-width\"/><title>Who waits for whom</title>\n"
             "<style>\n%s</style></head><body>\n",
             page_style);
-    html_put(out, "h1", NULL, "%s", answer_hangs(a) ? "The job hangs" : "Who waits for whom");
+    html_put(out, "h1", NULL, "%s", diagnosis_hangs(a) ? "The job hangs" : "Who waits for whom");
     html_put(out, "p", NULL,
              "Job %s, %u ranks, %u of them wait in MPI. Red: cannot go on. Yellow: waits. Green: computes.",
-             a->look->job, a->why.n, a->why.waiting);
+             a->snapshot->job, a->why.n, a->why.waiting);
     write_graph(out, a);
     for (size_t i = 0; i < a->why.nfindings && i < FINDINGS_MAX; i++) {
         char *text = NULL;
@@ -228,7 +229,7 @@ void answer_html(FILE *out, const struct answer *a)
         FILE *words = open_memstream(&text, &size);
         if (!words)
             break;
-        words_finding(words, &a->telling, &a->why.findings[i]);
+        words_finding(words, &a->wording, &a->why.findings[i]);
         fclose(words);
         fputs("<pre>", out);
         html_text(out, text);

@@ -1,9 +1,9 @@
-/* door.c: accepts the connections of agents. An agent that was disconnected because there were too many callers
- * (base/acceptor.h) connects again (call.c).
+/* listener.c: accepts the connections of agents. An agent that was disconnected because there were too many callers
+ * (base/acceptor.h) connects again (connect.c).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "remote/door.h"
+#include "remote/listener.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,28 +11,28 @@
 #include "core/address.h"
 #include "base/acceptor.h"
 
-#define DOOR_MS     10000
+#define GREETING_MS 10000
 #define CALLERS_MIN 64
 #define REST_MS     50 /* no file descriptor at all for a caller: try again after this time */
 
 struct caller {
     struct acceptor_caller in; /* the list; first, so that it is the caller's address */
-    struct door *door;
+    struct listener *listener;
     struct link *link;
     bool greeted; /* has sent HELLO */
-    bool is_gone; /* member of door->gone, to be freed */
+    bool is_gone; /* member of listener->gone, to be freed */
     struct hello hello;
     struct session session;
-    struct caller *next; /* member of door->gone, to be freed */
+    struct caller *next; /* member of listener->gone, to be freed */
 };
 
-struct door {
+struct listener {
     struct loop *loop;
     const char *cookie;
-    const struct door_events *ev;
+    const struct listener_events *ev;
     void *ctx;
-    struct watch listeners[ADDRESS_SOCKETS_MAX];
-    int nlisteners;
+    struct watch sockets[ADDRESS_SOCKETS_MAX];
+    int nsockets;
     char port[8];
     struct acceptor acceptor;
     struct caller *gone; /* freed when nothing refers to them any more */
@@ -40,9 +40,9 @@ struct door {
 };
 
 /* Watches must outlive the turn of the loop in which they are removed. */
-static void door_on_sweep(void *ctx)
+static void listener_on_sweep(void *ctx)
 {
-    struct door *d = ctx;
+    struct listener *d = ctx;
     while (d->gone) {
         struct caller *c = d->gone;
         d->gone = c->next;
@@ -57,7 +57,7 @@ static void door_on_sweep(void *ctx)
 
 static void schedule_removal(struct caller *c)
 {
-    struct door *d = c->door;
+    struct listener *d = c->listener;
     if (c->is_gone)
         return;
     c->is_gone = true;
@@ -66,9 +66,9 @@ static void schedule_removal(struct caller *c)
     loop_after(d->loop, &d->sweep, 0);
 }
 
-static void door_remove_caller(struct caller *c)
+static void listener_remove_caller(struct caller *c)
 {
-    acceptor_remove(&c->door->acceptor, &c->in);
+    acceptor_remove(&c->listener->acceptor, &c->in);
     schedule_removal(c);
 }
 
@@ -80,19 +80,19 @@ static void reject_caller(void *ctx, struct acceptor_caller *in)
     schedule_removal(c);
 }
 
-static void door_reject_caller(struct caller *c)
+static void listener_reject_caller(struct caller *c)
 {
-    acceptor_remove(&c->door->acceptor, &c->in);
-    reject_caller(c->door, &c->in);
+    acceptor_remove(&c->listener->acceptor, &c->in);
+    reject_caller(c->listener, &c->in);
 }
 
 static void answer_hello(struct caller *c, const char *data, size_t len)
 {
-    struct door *d = c->door;
+    struct listener *d = c->listener;
     struct challenge challenge;
     struct buf out = {0};
     if (!proof_hello_decode(data, len, &c->hello) || !d->ev->expected(d->ctx, c->hello.who)) {
-        door_reject_caller(c);
+        listener_reject_caller(c);
         return;
     }
     c->greeted = true;
@@ -106,21 +106,21 @@ static void answer_hello(struct caller *c, const char *data, size_t len)
 
 static void verify_proof(struct caller *c, const char *data, size_t len)
 {
-    struct door *d = c->door;
+    struct listener *d = c->listener;
     struct link *k = c->link;
     /* A second agent may have connected under that name in between. */
     if (len != SHA256_SIZE || !secret_equal(data, c->session.agent_code, SHA256_SIZE) ||
         !d->ev->expected(d->ctx, c->hello.who)) {
-        door_reject_caller(c);
+        listener_reject_caller(c);
         return;
     }
     c->link = NULL;
-    door_remove_caller(c);
+    listener_remove_caller(c);
     link_seal(k, c->session.up, c->session.down);
     d->ev->entered(d->ctx, c->hello.who, c->hello.version, k);
 }
 
-static void door_on_frame(void *ctx, const struct frame_head *head, const char *data)
+static void listener_on_frame(void *ctx, const struct frame_head *head, const char *data)
 {
     struct caller *c = ctx;
     if (head->type == FRAME_HELLO && !c->greeted)
@@ -128,18 +128,18 @@ static void door_on_frame(void *ctx, const struct frame_head *head, const char *
     else if (head->type == FRAME_PROOF && c->greeted)
         verify_proof(c, data, head->len);
     else
-        door_reject_caller(c);
+        listener_reject_caller(c);
 }
 
-static void door_on_closed(void *ctx, const char *why)
+static void listener_on_closed(void *ctx, const char *why)
 {
     (void)why;
-    door_remove_caller(ctx);
+    listener_remove_caller(ctx);
 }
 
-static void door_on_timeout(void *ctx)
+static void listener_on_timeout(void *ctx)
 {
-    struct door *d = ctx;
+    struct listener *d = ctx;
     const uint64_t next = acceptor_expire(&d->acceptor, now_ms());
     if (next != UINT64_MAX)
         loop_after(d->loop, &d->late, next);
@@ -147,25 +147,25 @@ static void door_on_timeout(void *ctx)
 
 static struct acceptor_caller *add_caller(void *ctx, int fd)
 {
-    struct door *d = ctx;
+    struct listener *d = ctx;
     struct caller *c = xcalloc(1, sizeof(*c));
-    c->door = d;
+    c->listener = d;
     c->link = xcalloc(1, sizeof(*c->link));
-    *c->link = (struct link){.frame = door_on_frame, .closed = door_on_closed, .ctx = c};
+    *c->link = (struct link){.frame = listener_on_frame, .closed = listener_on_closed, .ctx = c};
     link_open(c->link, d->loop, fd);
     if (d->late.at == 0)
-        loop_after(d->loop, &d->late, DOOR_MS);
+        loop_after(d->loop, &d->late, GREETING_MS);
     return &c->in;
 }
 
 static const struct acceptor_ops acceptor_ops = {add_caller, reject_caller};
 
-static void door_on_connection(void *ctx, uint32_t events)
+static void listener_on_connection(void *ctx, uint32_t events)
 {
-    struct door *d = ctx;
+    struct listener *d = ctx;
     (void)events;
-    for (int i = 0; i < d->nlisteners; i++) {
-        struct watch *w = &d->listeners[i];
+    for (int i = 0; i < d->nsockets; i++) {
+        struct watch *w = &d->sockets[i];
         if (w->fd < 0 || acceptor_accept_pending(&d->acceptor, w->fd, now_ms()) == 0)
             continue;
         /* The caller still waits: the loop would call this function again at once. */
@@ -174,42 +174,42 @@ static void door_on_connection(void *ctx, uint32_t events)
     }
 }
 
-static void door_resume_accepting(void *ctx)
+static void listener_resume_accepting(void *ctx)
 {
-    struct door *d = ctx;
-    for (int i = 0; i < d->nlisteners; i++)
-        loop_change(d->loop, &d->listeners[i], EPOLLIN);
+    struct listener *d = ctx;
+    for (int i = 0; i < d->nsockets; i++)
+        loop_change(d->loop, &d->sockets[i], EPOLLIN);
 }
 
-const char *door_port(const struct door *d)
+const char *listener_port(const struct listener *d)
 {
     return d->port;
 }
 
-struct door *door_open(struct loop *l, uint32_t agents, const char *at, const char *cookie,
-                       const struct door_events *ev, void *ctx)
+struct listener *listener_open(struct loop *l, uint32_t agents, const char *at, const char *cookie,
+                               const struct listener_events *ev, void *ctx)
 {
-    struct door *d = xcalloc(1, sizeof(*d));
-    *d = (struct door){.loop = l, .cookie = cookie, .ev = ev, .ctx = ctx};
+    struct listener *d = xcalloc(1, sizeof(*d));
+    *d = (struct listener){.loop = l, .cookie = cookie, .ev = ev, .ctx = ctx};
     /* An agent connects to all our addresses at once. */
-    acceptor_open(&d->acceptor, CALLERS_MIN + (agents < 1 << 16 ? 4 * agents : 4u << 16), DOOR_MS,
+    acceptor_open(&d->acceptor, CALLERS_MIN + (agents < 1 << 16 ? 4 * agents : 4u << 16), GREETING_MS,
                   &acceptor_ops, d);
-    d->late = (struct timer){.fn = door_on_timeout, .ctx = d};
-    d->rest = (struct timer){.fn = door_resume_accepting, .ctx = d};
-    d->sweep = (struct timer){.fn = door_on_sweep, .ctx = d};
+    d->late = (struct timer){.fn = listener_on_timeout, .ctx = d};
+    d->rest = (struct timer){.fn = listener_resume_accepting, .ctx = d};
+    d->sweep = (struct timer){.fn = listener_on_sweep, .ctx = d};
     int fds[ADDRESS_SOCKETS_MAX];
-    d->nlisteners = address_listen(fds, d->port, sizeof(d->port), at);
-    for (int i = 0; i < d->nlisteners; i++) {
-        d->listeners[i] = (struct watch){.fd = -1, .fn = door_on_connection, .ctx = d};
-        loop_add(l, &d->listeners[i], fds[i], EPOLLIN);
+    d->nsockets = address_listen(fds, d->port, sizeof(d->port), at);
+    for (int i = 0; i < d->nsockets; i++) {
+        d->sockets[i] = (struct watch){.fd = -1, .fn = listener_on_connection, .ctx = d};
+        loop_add(l, &d->sockets[i], fds[i], EPOLLIN);
     }
     return d;
 }
 
-void door_close(struct door *d)
+void listener_close(struct listener *d)
 {
-    for (int i = 0; i < d->nlisteners; i++)
-        loop_close(d->loop, &d->listeners[i]);
+    for (int i = 0; i < d->nsockets; i++)
+        loop_close(d->loop, &d->sockets[i]);
     loop_cancel(d->loop, &d->late);
     loop_cancel(d->loop, &d->rest);
     acceptor_close(&d->acceptor);

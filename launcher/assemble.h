@@ -1,8 +1,8 @@
-/* run.h: from the command line to a running job: environment, plans, hosts.
+/* assemble.h: from the command line to a running job: environment, plans, hosts.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_LAUNCHER_RUN_H
-#define FP_LAUNCHER_RUN_H
+#ifndef FP_LAUNCHER_ASSEMBLE_H
+#define FP_LAUNCHER_ASSEMBLE_H
 
 #include "options/options.h"
 

@@ -1,4 +1,4 @@
-/* sample_ask.c: requests the samples of other hosts from every mpiexec of this machine that has ranks there. The kernel lists
+/* sample_remote.c: requests the samples of other hosts from every mpiexec of this machine that has ranks there. The kernel lists
  * their sockets; each side verifies who the other one is (SO_PEERCRED): the user of the job, or root.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -145,14 +145,14 @@ static void requests_receive(struct requests *r)
     free(files);
 }
 
-static void add_samples(struct looks *l, const struct request *c, struct sample *scratch)
+static void add_samples(struct snapshots *l, const struct request *c, struct sample *scratch)
 {
     size_t at = 0;
     for (long n = 0; (n = sample_read(c->bytes + at, c->size - at, scratch)) > 0; at += (size_t)n)
         snapshots_add(l, scratch);
 }
 
-static void add_other_hosts(struct looks *l)
+static void add_other_hosts(struct snapshots *l)
 {
     struct requests r = {0};
     struct sample *scratch = malloc(sizeof(*scratch));
@@ -170,7 +170,7 @@ static void add_other_hosts(struct looks *l)
     free(scratch);
 }
 
-int snapshots_take_all(struct looks *out)
+int snapshots_take_all(struct snapshots *out)
 {
     const int error = snapshots_take_host(out);
     if (!error)

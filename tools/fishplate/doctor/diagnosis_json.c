@@ -1,4 +1,4 @@
-/* answer_json.c: the answer for programs.
+/* diagnosis_json.c: the answer for programs.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -33,7 +33,7 @@ static void write_item(struct json *j, const struct page_wait *wait, const struc
     json_end(j);
 }
 
-static void write_rank(struct json *j, const struct answer *a, uint32_t r)
+static void write_rank(struct json *j, const struct diagnosis *a, uint32_t r)
 {
     const struct why_rank *rank = &a->why.rank[r];
     const struct page_wait *wait = why_wait(rank);
@@ -46,7 +46,7 @@ static void write_rank(struct json *j, const struct answer *a, uint32_t r)
     if (rank->next >= 0)
         json_int(j, "waits_for", rank->next);
     if (wait) {
-        json_members(j, "call=%s at=%s seconds=%g", wait->call, place_text(a->telling.places, &wait->caller),
+        json_members(j, "call=%s at=%s seconds=%g", wait->call, place_text(a->wording.places, &wait->caller),
                      (double)a->waited_ns[r] * 1e-9);
         json_bool(j, "steady", rank->steady);
         json_bool(j, "any", wait->any != 0);
@@ -67,7 +67,7 @@ static void write_ranks(struct json *j, const char *key, const uint32_t *ranks, 
     json_end(j);
 }
 
-static void write_finding(struct json *j, const struct answer *a, const struct why_finding *f)
+static void write_finding(struct json *j, const struct diagnosis *a, const struct why_finding *f)
 {
     char *text = NULL;
     size_t size;
@@ -83,7 +83,7 @@ static void write_finding(struct json *j, const struct answer *a, const struct w
         write_ranks(j, "strangers", f->meeting->strangers, f->meeting->nstrangers);
     }
     if (out) {
-        words_finding(out, &a->telling, f);
+        words_finding(out, &a->wording, f);
         fclose(out);
         json_string(j, "text", text);
         free(text);
@@ -91,12 +91,12 @@ static void write_finding(struct json *j, const struct answer *a, const struct w
     json_end(j);
 }
 
-void answer_json(FILE *out, const struct answer *a)
+void diagnosis_json(FILE *out, const struct diagnosis *a)
 {
     struct json j = {.out = out};
     json_object(&j, NULL);
-    json_members(&j, "job=%s size=%d", a->look->job, a->why.n);
-    json_bool(&j, "hangs", answer_hangs(a));
+    json_members(&j, "job=%s size=%d", a->snapshot->job, a->why.n);
+    json_bool(&j, "hangs", diagnosis_hangs(a));
     json_array(&j, "findings");
     for (size_t i = 0; i < a->why.nfindings; i++)
         write_finding(&j, a, &a->why.findings[i]);

@@ -1,4 +1,4 @@
-/* main.c: the command: options, the operations in turn, the file.
+/* tune.c: the command: options, the operations in turn, the file.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _POSIX_C_SOURCE 200809L
@@ -51,7 +51,7 @@ static bool read_kinds(void *tune, const char *text)
     return true;
 }
 
-static int main_compare_by_size(const void *a, const void *b)
+static int tune_compare_sizes(const void *a, const void *b)
 {
     const size_t x = *(const size_t *)a, y = *(const size_t *)b;
     return (x > y) - (x < y);
@@ -62,7 +62,7 @@ static bool read_sizes(void *tune, const char *text)
     struct tune *t = tune;
     if (!number_sizes(text, t->sizes, TUNE_SIZES_MAX, &t->nsizes))
         return false;
-    qsort(t->sizes, (size_t)t->nsizes, sizeof(*t->sizes), main_compare_by_size);
+    qsort(t->sizes, (size_t)t->nsizes, sizeof(*t->sizes), tune_compare_sizes);
     return t->sizes[0] > 0 && t->sizes[t->nsizes - 1] <= 256 * MI;
 }
 

@@ -1,4 +1,4 @@
-/* report.c: `fishplate check --report`: one page that a user with adapters can send to the developers. Hosts are numbered; the page
+/* developer_report.c: `fishplate check --report`: one page that a user with adapters can send to the developers. Hosts are numbered; the page
  * has no addresses, no names of hosts or users, and of the environment only Fishplate's settings.
  *
  * SPDX-License-Identifier: Apache-2.0 */
