@@ -133,8 +133,9 @@ const char *elf_for_each_undefined(const struct elf *f, void (*fn)(void *ctx, co
     Elf64_Ehdr header;
     Elf64_Shdr table, names;
     Elf64_Sym symbol;
-    if (!elf_read_header(f, &header) || !elf_find_symbols(f, &header, &table) ||
-        !elf_read_section(f, &header, table.sh_link, &names))
+    /* The last section header is read first: a file that was cut off there may lack symbols too. */
+    if (!elf_read_header(f, &header) || !elf_read_section(f, &header, header.e_shnum - 1u, &names) ||
+        !elf_find_symbols(f, &header, &table) || !elf_read_section(f, &header, table.sh_link, &names))
         return "it has no table of symbols (a static program, or stripped of its sections)";
     for (uint64_t i = 0; i < table.sh_size / sizeof(symbol); i++) {
         const char *name = elf_read(f, table.sh_offset + i * sizeof(symbol), &symbol, sizeof(symbol))
