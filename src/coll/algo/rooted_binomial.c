@@ -48,42 +48,31 @@ static void move_with_parent(const struct coll_shape *shape, struct sched *s, co
     sched_move(s, !gather, t->parent, loc_add(data, head), n - head);
 }
 
-static void gather_binomial_generate(const struct coll_shape *shape, struct sched *s)
+static void rooted_binomial_generate(const struct coll_shape *shape, struct sched *s)
 {
     if (shape->rank == shape->root) {
         generate_root(shape, s);
         return;
     }
-    struct loc data = loc_make(BUF_SEND, 0);
+    const bool gather = shape->kind == COLL_GATHER;
+    const struct loc own = loc_make(gather ? BUF_SEND : BUF_RECV, 0);
     struct tree t = tree_binomial(shape->rank, shape->size, shape->root);
     const int n = binomial_subtree_size(ring(shape->rank - shape->root, shape->size), shape->size);
-    if (n > 1) {
-        data = sched_temp(s, n);
+    const struct loc data = n > 1 ? sched_temp(s, n) : own;
+    if (gather) {
         move_with_children(shape, s, &t, data);
-        sched_copy(s, loc_make(BUF_SEND, 0), data, 1);
+        sched_copy(s, own, data, 1);
         sched_fence(s);
+        move_with_parent(shape, s, &t, data, n);
+    } else {
+        move_with_parent(shape, s, &t, data, n);
+        sched_fence(s);
+        move_with_children(shape, s, &t, data);
+        sched_copy(s, data, own, 1);
     }
-    move_with_parent(shape, s, &t, data, n);
-}
-
-static void scatter_binomial_generate(const struct coll_shape *shape, struct sched *s)
-{
-    if (shape->rank == shape->root) {
-        generate_root(shape, s);
-        return;
-    }
-    struct loc data = loc_make(BUF_RECV, 0);
-    struct tree t = tree_binomial(shape->rank, shape->size, shape->root);
-    const int n = binomial_subtree_size(ring(shape->rank - shape->root, shape->size), shape->size);
-    if (n > 1)
-        data = sched_temp(s, n);
-    move_with_parent(shape, s, &t, data, n);
-    sched_fence(s);
-    move_with_children(shape, s, &t, data);
-    sched_copy(s, data, loc_make(BUF_RECV, 0), 1);
 }
 
 COLL_ALGORITHM(gather_binomial, .name = "binomial", .kind = COLL_GATHER, .needs = NEED_ADJACENT,
-               .generate = gather_binomial_generate, .doc = "up a binomial tree, packed");
+               .generate = rooted_binomial_generate, .doc = "up a binomial tree, packed");
 COLL_ALGORITHM(scatter_binomial, .name = "binomial", .kind = COLL_SCATTER, .needs = NEED_ADJACENT,
-               .generate = scatter_binomial_generate, .doc = "down a binomial tree, packed");
+               .generate = rooted_binomial_generate, .doc = "down a binomial tree, packed");
