@@ -187,7 +187,7 @@ static int apply_locked(struct win *w, struct win_slot *slot, bool bulk, const s
 static bool can_change_in_bulk(struct win_slot *slot, const struct dtype *basic, const void *target, size_t n)
 {
     return n >= BULK_ELEMENTS && !(slot_window_entry(slot)->target.atomics != ATOMICS_PROCESSOR &&
-                                   wide_is_supported_element(basic, (uintptr_t)target));
+                                   adapter_changes_element(basic, (uintptr_t)target));
 }
 
 /* Enclose changes by processor atomics. Begin announces the change or, where that is not permitted, takes the
@@ -212,14 +212,14 @@ static bool is_by_adapter(const struct win *w, const struct win_slot *slot, cons
                           const void *target)
 {
     return unlikely(w->atomics == ATOMICS_ADAPTER) && slot == w->my_slot &&
-           wide_is_supported_element(basic, (uintptr_t)target);
+           adapter_changes_element(basic, (uintptr_t)target);
 }
 
 static bool is_changed_here_only(const struct win *w, const struct win_slot *slot, const struct dtype *basic,
                                  const void *target)
 {
     return !w->shared && slot == w->my_slot &&
-           !(w->atomics == ATOMICS_BOTH && wide_is_supported_element(basic, (uintptr_t)target));
+           !(w->atomics == ATOMICS_BOTH && adapter_changes_element(basic, (uintptr_t)target));
 }
 
 static void apply_atomics(const struct op *op, struct dtype *basic, const void *in, void *target,
@@ -247,7 +247,7 @@ int win_apply(struct win *w, struct win_slot *slot, const struct op *op, struct 
     if (unlikely(gpu_memory_is_device(target))) /* which only the processor of this rank changes */
         return device_apply(op, basic, in, target, fetched, n);
     if (is_by_adapter(w, slot, basic, target)) {
-        wide_apply(w, op, basic, in, target, fetched, n);
+        adapter_apply(w, op, basic, in, target, fetched, n);
         return MPI_SUCCESS;
     }
     if (is_changed_here_only(w, slot, basic, target)) {
@@ -303,7 +303,7 @@ int win_swap(struct win *w, struct win_slot *slot, struct dtype *basic, const vo
     if (unlikely(gpu_memory_is_device(target)))
         return device_swap(size, value, compare, target, fetched);
     if (is_by_adapter(w, slot, basic, target)) {
-        wide_swap(w, value, compare, target, fetched);
+        adapter_swap(w, value, compare, target, fetched);
         return MPI_SUCCESS;
     }
     if (is_changed_here_only(w, slot, basic, target)) {

@@ -136,10 +136,10 @@ static bool is_direct(const struct rma_call *c, const struct win_peer *to)
 static int accumulate_remote(const struct rma_call *c, struct win_peer *to, uint64_t offset)
 {
     if (to->at.atomics != ATOMICS_PROCESSOR) {
-        const bool wide = wide_is_applicable(c, to, offset);
-        int rc = c->win->unordered ? MPI_SUCCESS : wide_keep_order(c, to, offset, wide);
-        if (rc || wide)
-            return rc ? rc : wide_start(c, to, offset);
+        const bool by_adapter = adapter_atomics_fit(c, to, offset);
+        int rc = c->win->unordered ? MPI_SUCCESS : adapter_keep_order(c, to, offset, by_adapter);
+        if (rc || by_adapter)
+            return rc ? rc : adapter_atomics_start(c, to, offset);
     }
     return c->kind == RMA_IS_SWAP ? swap_start(c, to) : accumulate_start(c, to);
 }

@@ -105,7 +105,8 @@ struct win_peer {
     uint8_t mailbox_pause;    /* operations until the next request to the mailbox */
     uint8_t mailbox_refusals; /* value of mailbox_pause after the last request that was not taken */
     struct counts *counts;    /* counts.c: NULL until one of both ranks posted to the other */
-    struct wide *wide;        /* wide.c: NULL until the rank's adapter changed a word for this process */
+    /* NULL until the rank's adapter changed a word for this process */
+    struct adapter_atomics *adapter_atomics;
 };
 
 /* The state of one-sided communication of a process. */
@@ -270,17 +271,17 @@ int win_swap(struct win *w, struct win_slot *slot, struct dtype *basic, const vo
 bool atomic_by_processor(const struct dtype *basic, uint64_t address);
 bool atomic_adds(const struct op *op, const struct dtype *basic); /* the operator is an integer's sum */
 
-/* wide.c: integers of 8 bytes by the adapter's atomics. */
-bool wide_is_supported_element(const struct dtype *basic, uint64_t address);
-void wide_apply(struct win *w, const struct op *op, struct dtype *basic, const char *in, uint64_t *target,
-                char *fetched, size_t n);
-void wide_swap(struct win *w, const void *value, const void *compare, uint64_t *target, void *fetched);
-bool wide_is_applicable(const struct rma_call *c, const struct win_peer *to, uint64_t offset);
-int wide_start(const struct rma_call *c, struct win_peer *to, uint64_t offset);
-/* Called before an accumulate by frames or (wide) by the adapter: waits for accumulates of the other kind
- * that it must not overtake. */
-int wide_keep_order(const struct rma_call *c, struct win_peer *to, uint64_t offset, bool wide);
-void wide_close(struct win_peer *p);
+/* adapter_atomics.c: integers of 8 bytes by the adapter's atomics. */
+bool adapter_changes_element(const struct dtype *basic, uint64_t address);
+void adapter_apply(struct win *w, const struct op *op, struct dtype *basic, const char *in, uint64_t *target,
+                   char *fetched, size_t n);
+void adapter_swap(struct win *w, const void *value, const void *compare, uint64_t *target, void *fetched);
+bool adapter_atomics_fit(const struct rma_call *c, const struct win_peer *to, uint64_t offset);
+int adapter_atomics_start(const struct rma_call *c, struct win_peer *to, uint64_t offset);
+/* Called before an accumulate by frames or, if `by_adapter`, by the adapter: waits for accumulates of the
+ * other kind that it must not overtake. */
+int adapter_keep_order(const struct rma_call *c, struct win_peer *to, uint64_t offset, bool by_adapter);
+void adapter_atomics_close(struct win_peer *p);
 
 /* window_lock.c */
 int peer_lock(struct win_peer *p, int type, bool nocheck);

@@ -26,7 +26,7 @@ struct win_slot {
     struct change change; /* excludes changes of elements of the rank's memory */
 };
 
-/* The means by which all origins change integers of 8 bytes in a rank's memory (wide.c). */
+/* The means by which all origins change integers of 8 bytes in a rank's memory (adapter_atomics.c). */
 enum win_atomics {
     ATOMICS_PROCESSOR, /* processors of its node; ranks of other nodes send frames */
     ATOMICS_ADAPTER,   /* its adapter alone, also for the rank itself */

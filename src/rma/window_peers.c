@@ -93,7 +93,7 @@ void win_peers_close(struct win *w)
         if (p->mapping)
             net_span_unmap(p->mapping, ALIGN_UP((size_t)p->at.size, (size_t)4096));
         far_close(p);
-        wide_close(p);
+        adapter_atomics_close(p);
         counts_close(p);
         free(p->batch);
         free(p);

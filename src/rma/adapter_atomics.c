@@ -1,4 +1,4 @@
-/* wide.c: integers of 8 bytes that the target's adapter changes for all origins (info key
+/* adapter_atomics.c: integers of 8 bytes that the target's adapter changes for all origins (info key
  * fishplate_accumulate_by=adapter). An adapter is atomic only with respect to its own requests, so no
  * processor atomics change these elements in such a window: ranks of other nodes send the adapter RDMA
  * requests, which the target's processor does not handle; the target, for itself and for frames (of ranks of
@@ -14,13 +14,13 @@
 #include "rma/rma.h"
 
 static COUNTER(
-    by_adapter, "rma_adapter_atomics",
+    adapter_atomics, "rma_adapter_atomics",
     "Accumulated elements and compare-and-swaps that the adapter of a rank on another node carried "
     "out, without its processor.");
 
-#define WIDE_MAX 4 /* elements of one call; more elements are sent in one frame */
+#define ELEMENTS_MAX 4 /* elements of one call; more elements are sent in one frame */
 
-bool wide_is_supported_element(const struct dtype *basic, uint64_t address)
+bool adapter_changes_element(const struct dtype *basic, uint64_t address)
 {
     return basic->size == 8 && atomic_by_processor(basic, address);
 }
@@ -80,8 +80,8 @@ static bool change_local_word(struct word *word, const struct net_atomic *change
     return false;
 }
 
-void wide_apply(struct win *w, const struct op *op, struct dtype *basic, const char *in, uint64_t *target,
-                char *fetched, size_t n)
+void adapter_apply(struct win *w, const struct op *op, struct dtype *basic, const char *in, uint64_t *target,
+                   char *fetched, size_t n)
 {
     struct word word = {.change = change_local_word, .win = w};
     for (size_t i = 0; i < n; i++) {
@@ -103,7 +103,7 @@ static struct net_atomic make_compare_swap(const void *value, const void *compar
     return change;
 }
 
-void wide_swap(struct win *w, const void *value, const void *compare, uint64_t *target, void *fetched)
+void adapter_swap(struct win *w, const void *value, const void *compare, uint64_t *target, void *fetched)
 {
     struct word word = {.change = change_local_word, .win = w, .address = (uintptr_t)target};
     const struct net_atomic change = make_compare_swap(value, compare);
@@ -114,7 +114,7 @@ void wide_swap(struct win *w, const void *value, const void *compare, uint64_t *
 
 /* ---- words of a rank on another node ---- */
 
-struct wide_request {
+struct atomic_request {
     struct net_op op;
     struct win_peer *to;
     struct rma_op *of; /* operation of the request; NULL: change_remote_word() waits for the request */
@@ -127,20 +127,20 @@ struct reach {
     uint64_t first, end; /* offsets in the target's memory */
 };
 
-struct wide {
+struct adapter_atomics {
     struct net_mem mem;
     struct reach reach[2]; /* of accumulates in progress: [0] by frames, [1] by the adapter */
-    struct wide_request request[RMA_UNDER_WAY];
+    struct atomic_request request[RMA_UNDER_WAY];
     uint64_t old[RMA_UNDER_WAY]; /* the adapter writes here */
     uint8_t idle[RMA_UNDER_WAY]; /* indexes of unused requests */
     int nidle;
 };
 
-static int wide_open(struct win_peer *p)
+static int adapter_atomics_open(struct win_peer *p)
 {
     struct transport *adapter = p->win->adapter;
     struct net_key unused;
-    struct wide *x = calloc(1, sizeof(*x));
+    struct adapter_atomics *x = calloc(1, sizeof(*x));
     if (!x)
         return win_error(p->win, MPI_ERR_NO_MEM, "out of memory for operations on rank %d", p->rank);
     int rc = adapter->ops->mem_register(adapter, x, sizeof(*x), &x->mem, &unused);
@@ -150,27 +150,27 @@ static int wide_open(struct win_peer *p)
     }
     for (int i = 0; i < RMA_UNDER_WAY; i++)
         x->idle[x->nidle++] = (uint8_t)i;
-    p->wide = x;
+    p->adapter_atomics = x;
     return MPI_SUCCESS;
 }
 
-void wide_close(struct win_peer *p)
+void adapter_atomics_close(struct win_peer *p)
 {
-    if (!p->wide)
+    if (!p->adapter_atomics)
         return;
-    p->win->adapter->ops->mem_release(p->win->adapter, &p->wide->mem);
-    free(p->wide);
+    p->win->adapter->ops->mem_release(p->win->adapter, &p->adapter_atomics->mem);
+    free(p->adapter_atomics);
 }
 
-static void free_request(struct wide *x, const struct wide_request *r)
+static void free_request(struct adapter_atomics *x, const struct atomic_request *r)
 {
     x->idle[x->nidle++] = (uint8_t)(r - x->request);
 }
 
-static void wide_op_done(struct net_op *op, int status)
+static void on_atomic_done(struct net_op *op, int status)
 {
-    struct wide_request *r = container_of(op, struct wide_request, op);
-    struct wide *x = r->to->wide;
+    struct atomic_request *r = container_of(op, struct atomic_request, op);
+    struct adapter_atomics *x = r->to->adapter_atomics;
     r->status = status;
     r->over = true;
     if (!r->of)
@@ -185,20 +185,20 @@ static void wide_op_done(struct net_op *op, int status)
 
 static bool has_idle_request(void *arg)
 {
-    return ((struct win_peer *)arg)->wide->nidle > 0;
+    return ((struct win_peer *)arg)->adapter_atomics->nidle > 0;
 }
 
-static struct wide_request *wide_post_atomic(struct win_peer *p, const struct net_atomic *change,
-                                             uint64_t remote, struct rma_op *of, char *into)
+static struct atomic_request *post_atomic(struct win_peer *p, const struct net_atomic *change,
+                                          uint64_t remote, struct rma_op *of, char *into)
 {
-    struct wide *x = p->wide;
+    struct adapter_atomics *x = p->adapter_atomics;
     if (x->nidle == 0)
         rma_wait(p->win->proc->rma, has_idle_request, p, false, "adapter that changes elements of a window");
-    struct wide_request *r = &x->request[x->idle[--x->nidle]];
-    *r = (struct wide_request){.op.done = wide_op_done, .to = p, .of = of, .into = into};
+    struct atomic_request *r = &x->request[x->idle[--x->nidle]];
+    *r = (struct atomic_request){.op.done = on_atomic_done, .to = p, .of = of, .into = into};
     if (of)
         op_add_piece(of);
-    counter_add(&by_adapter, !change->swap || of);
+    counter_add(&adapter_atomics, !change->swap || of);
     int rc = adapter_post(p, &(struct adapter_request){.kind = ADAPTER_ATOMIC,
                                                        .local = &x->old[r - x->request],
                                                        .mem = &x->mem,
@@ -207,19 +207,19 @@ static struct wide_request *wide_post_atomic(struct win_peer *p, const struct ne
                                                        .change = *change,
                                                        .op = &r->op});
     if (rc)
-        wide_op_done(&r->op, rc);
+        on_atomic_done(&r->op, rc);
     return r;
 }
 
 static bool is_request_over(void *arg)
 {
-    return ((struct wide_request *)arg)->over;
+    return ((struct atomic_request *)arg)->over;
 }
 
 static bool change_remote_word(struct word *w, const struct net_atomic *change, uint64_t *old)
 {
-    struct wide *x = w->to->wide;
-    struct wide_request *r = wide_post_atomic(w->to, change, w->address, NULL, NULL);
+    struct adapter_atomics *x = w->to->adapter_atomics;
+    struct atomic_request *r = post_atomic(w->to, change, w->address, NULL, NULL);
     rma_wait(w->win->proc->rma, is_request_over, r, false, "adapter that changes elements of a window");
     *old = x->old[r - x->request];
     if (r->status)
@@ -228,24 +228,24 @@ static bool change_remote_word(struct word *w, const struct net_atomic *change, 
     return r->status == 0;
 }
 
-bool wide_is_applicable(const struct rma_call *c, const struct win_peer *to, uint64_t offset)
+bool adapter_atomics_fit(const struct rma_call *c, const struct win_peer *to, uint64_t offset)
 {
     const bool takes = c->op && c->op->code != OP_NO_OP, gives = c->kind == RMA_IS_GET_ACCUMULATE;
-    return to->peer->transport == c->win->adapter && c->win->adapter->adds && c->count <= WIDE_MAX &&
+    return to->peer->transport == c->win->adapter && c->win->adapter->adds && c->count <= ELEMENTS_MAX &&
            !gpu_memory_is_device(c->result.buf) && c->type->obj.predefined &&
-           wide_is_supported_element(c->type, to->at.base + offset) &&
-           (!takes || c->origin.type == c->type) && (!gives || c->result.type == c->type);
+           adapter_changes_element(c->type, to->at.base + offset) && (!takes || c->origin.type == c->type) &&
+           (!gives || c->result.type == c->type);
 }
 
 /* Accumulates of one origin to the same memory keep their order (MPI-5.0, 12.7.2): operations by frames wait
  * for earlier ones by the adapter, and vice versa. The targets of frames sent before the adapter was first
  * used are not known, so all are waited for. */
-int wide_keep_order(const struct rma_call *c, struct win_peer *to, uint64_t offset, bool wide)
+int adapter_keep_order(const struct rma_call *c, struct win_peer *to, uint64_t offset, bool by_adapter)
 {
-    struct wide *x = to->wide;
+    struct adapter_atomics *x = to->adapter_atomics;
     if (!x)
-        return wide ? peer_finish(to, true) : MPI_SUCCESS;
-    struct reach *const mine = &x->reach[wide], *const other = &x->reach[!wide];
+        return by_adapter ? peer_finish(to, true) : MPI_SUCCESS;
+    struct reach *const mine = &x->reach[by_adapter], *const other = &x->reach[!by_adapter];
     MPI_Aint gap;
     const MPI_Count span = dt_span(c->type, c->count, &gap);
     const uint64_t first = offset + (uint64_t)gap, end = first + (uint64_t)span;
@@ -273,18 +273,17 @@ static int start_requests(const struct rma_call *c, struct win_peer *to, uint64_
             change = make_compare_swap(c->origin.buf, c->compare);
         else if (c->op->code != OP_NO_OP)
             memcpy(&change.operand, (const char *)c->origin.buf + 8 * i, sizeof(change.operand));
-        wide_post_atomic(to, &change, address + 8 * (uint64_t)i, o,
-                         gives ? (char *)c->result.buf + 8 * i : NULL);
+        post_atomic(to, &change, address + 8 * (uint64_t)i, o, gives ? (char *)c->result.buf + 8 * i : NULL);
     }
     op_end_sending(o);
     return MPI_SUCCESS;
 }
 
-int wide_start(const struct rma_call *c, struct win_peer *to, uint64_t offset)
+int adapter_atomics_start(const struct rma_call *c, struct win_peer *to, uint64_t offset)
 {
     struct word word = {.change = change_remote_word, .win = c->win, .to = to};
     const uint64_t address = to->at.base + offset;
-    int rc = to->wide ? MPI_SUCCESS : wide_open(to);
+    int rc = to->adapter_atomics ? MPI_SUCCESS : adapter_atomics_open(to);
     if (rc)
         return rc;
     if (c->kind == RMA_IS_SWAP || is_single_atomic(c->op, c->type))
