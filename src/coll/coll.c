@@ -10,7 +10,7 @@
 
 /* Handles a reduction that ended because a process died: the rank that was to have the result keeps its own
  * contribution. */
-static __attribute__((cold, noinline)) int fail(const struct coll_args *args, int rc)
+static __attribute__((cold, noinline)) int fail_reduction(const struct coll_args *args, int rc)
 {
     const bool root = args->kind == COLL_ALLREDUCE ||
                       (args->kind == COLL_REDUCE && args->root == args->comm->rank && !args->comm->remote);
@@ -49,14 +49,14 @@ int coll_run(const struct coll_args *args)
     const bool on_device = coll_is_on_device(args);
     int rc = coll_state(args->comm, &state);
     if (unlikely(rc))
-        return fail(args, rc);
+        return fail_reduction(args, rc);
     page_comm_count(state->page);
     coll_cached *const cached = state->cached[args->kind];
     if (likely(cached != NULL && !on_device) && cached(args, state, &rc))
-        return likely(rc == 0) ? 0 : fail(args, rc);
+        return likely(rc == 0) ? 0 : fail_reduction(args, rc);
     page_comm_record_kind(state->page, args->kind);
     rc = coll_execute(args, state, FORM_BLOCKING, on_device, NULL);
-    return likely(rc == 0) ? 0 : fail(args, rc);
+    return likely(rc == 0) ? 0 : fail_reduction(args, rc);
 }
 
 static int coll_make_request(const struct coll_args *args, enum coll_form form, struct request **out)

@@ -40,8 +40,8 @@ static void describe_known_call(const struct comm *c, const struct known *k, cha
              k->kind < COLL_KINDS ? coll_call_name(k->kind, k->form) : "another collective operation", root);
 }
 
-static __attribute__((noinline, cold)) void report(const struct comm *c, const struct known *mine,
-                                                   const struct known *theirs)
+static __attribute__((noinline, cold)) void mismatch_end_job(const struct comm *c, const struct known *mine,
+                                                             const struct known *theirs)
 {
     char sentence[640], one[128], other[128];
     describe_known_call(c, mine, one, sizeof(one));
@@ -92,7 +92,7 @@ static void check_agreement(const struct comm *c, const struct known *mine, int 
                                  .kind = first->kind,
                                  .root = kind_has_root(first->kind) ? first->root % COLL_TAG_ROOTS : 0};
     if (!mine->other)
-        report(c, mine, &theirs);
+        mismatch_end_job(c, mine, &theirs);
 }
 
 /* Another rank's call as its messages' envelope describes it. */
@@ -124,7 +124,7 @@ static void check_message(void *arg, struct envelope env, const void *payload, u
     if (theirs.kind == COLL_KIND_AGREE && length == sizeof(struct coll_agreement))
         check_agreement(c, &mine, env.source, payload);
     else if (theirs.kind < COLL_KINDS && (known_calls_differ(&mine, &theirs) || mine.other))
-        report(c, &mine, &theirs);
+        mismatch_end_job(c, &mine, &theirs);
 }
 
 /* Checks the flags in shared memory, which a rank that waits for a message, or that has left the call, does
@@ -143,7 +143,7 @@ static void check_shared_flags(const struct comm *c)
             !call_numbered(c, FORM_BLOCKING, number & COLL_TAG_MASK, &mine))
             continue;
         if (!mine.other || known_calls_differ(&mine, &theirs))
-            report(c, &mine, &theirs);
+            mismatch_end_job(c, &mine, &theirs);
     }
 }
 
@@ -180,7 +180,7 @@ bool mismatch_compare(const struct comm *c, struct envelope env)
         return false;
     if (call_numbered(c, form, (uint32_t)env.tag & COLL_TAG_MASK, &mine) &&
         (known_calls_differ(&mine, &theirs) || mine.other))
-        report(c, &mine, &theirs);
+        mismatch_end_job(c, &mine, &theirs);
     return true;
 }
 

@@ -113,7 +113,7 @@ static uint32_t subtree_size(uint32_t place, uint32_t n)
     return place ? place & -place : n;
 }
 
-static bool subtree_is_here(struct agree *a, uint32_t place)
+static bool has_subtree_contributed(struct agree *a, uint32_t place)
 {
     uint32_t span = subtree_size(place, a->n), at = 0;
     for (uint32_t i = 0; i < a->n; i++) {
@@ -170,7 +170,7 @@ static void try_to_decide(struct agree *a)
         agree_decide(a);
         return;
     }
-    if (!a->begun || !subtree_is_here(a, 0))
+    if (!a->begun || !has_subtree_contributed(a, 0))
         return;
     memcpy(agree_result_words(a), agree_sum(a), a->nwords * sizeof(uint64_t));
     memcpy(GONE(a), DEAD(a), a->nbits * sizeof(uint64_t));
@@ -193,7 +193,7 @@ static void agree_advance(struct agree *a, const struct agree_out *out)
     if (a->sent_to == parent && !a->dirty)
         return;
     const bool decision = a->decided || a->has_received_decision;
-    if (!decision && !(a->begun && subtree_is_here(a, place)))
+    if (!decision && !(a->begun && has_subtree_contributed(a, place)))
         return;
     a->sent_to = parent;
     a->dirty = false;

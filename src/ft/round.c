@@ -98,7 +98,7 @@ void ft_members_close(struct ft_members *m)
 
 /* ---- one agreement ---- */
 
-static void send_to(void *arg, uint32_t to, const struct agree_message *m)
+static void send_agree_message(void *arg, uint32_t to, const struct agree_message *m)
 {
     struct ft_round *r = arg;
     struct frame_header h = {.kind = P2P_FRAME_FAULT,
@@ -114,7 +114,7 @@ static void send_to(void *arg, uint32_t to, const struct agree_message *m)
 
 static struct agree_out make_agree_output(struct ft_round *r)
 {
-    return (struct agree_out){send_to, r, r->scratch};
+    return (struct agree_out){send_agree_message, r, r->scratch};
 }
 
 /* All living members have decided the agreements below this number: marks them as spent. */

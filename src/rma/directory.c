@@ -83,7 +83,7 @@ bool directory_register(struct rma *r, struct transport *adapter)
     return d->adapter == adapter;
 }
 
-static uint32_t local_rank_of(const struct boot *boot, uint32_t job_rank)
+static uint32_t find_local_rank(const struct boot *boot, uint32_t job_rank)
 {
     uint32_t low = 0, high = boot->nlocal - 1;
     while (low < high) {
@@ -104,7 +104,7 @@ struct win_entry *directory_local_entry(const struct win *w, int rank)
         return &d->mine[id];
     if (!d->node || !win_is_rank_on_node(w, rank))
         return NULL;
-    const uint32_t place = local_rank_of(w->proc->boot, group_job_rank(w->comm->group, rank));
+    const uint32_t place = find_local_rank(w->proc->boot, group_job_rank(w->comm->group, rank));
     struct win_entry *of = ptr_add(d->node, (MPI_Aint)(place * NET_SPAN_OWN));
     return &of[id];
 }

@@ -110,7 +110,7 @@ static void barrier_begin(struct hbarrier_run *r)
     r->pending = r->error = 0;
     r->over = false;
     atomic_store_explicit(&r->base.complete, 0, memory_order_relaxed);
-    list_append(&hbarrier_lane_of(r)->runs, &r->link);
+    list_append(&hbarrier_get_lane(r)->runs, &r->link);
     hbarrier_advance(r);
     if (r->over) {
         request_complete(&r->base, r->error);

@@ -142,7 +142,7 @@ void hbarrier_join(struct hbarrier *w);
 /* The first barrier is complete at this rank: adopts the result, which is the same at all ranks. */
 void hbarrier_adopt_result(struct hbarrier *w);
 
-static inline struct hbarrier_lane *hbarrier_lane_of(const struct hbarrier_run *r)
+static inline struct hbarrier_lane *hbarrier_get_lane(const struct hbarrier_run *r)
 {
     return &r->w->lane[r->lane];
 }

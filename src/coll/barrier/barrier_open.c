@@ -36,7 +36,7 @@ COLL_ALGORITHM(barrier_rdma, .name = "rdma", .kind = COLL_BARRIER, .needs = NEED
                       "each round, by RDMA writes into memory that is polled. Chosen by a rule where ranks "
                       "share processors, it uses the barrier unit of the switch instead, or messages");
 
-static uint32_t node_of(const struct comm *c, int rank)
+static uint32_t node_of_rank(const struct comm *c, int rank)
 {
     return c->proc->boot->node_of[group_job_rank(c->group, rank)];
 }
@@ -54,7 +54,7 @@ COLL_ALGORITHM(
 static int find_leaders(struct hbarrier *w)
 {
     const struct comm *c = w->comm;
-    const uint32_t mine = node_of(c, c->rank);
+    const uint32_t mine = node_of_rank(c, c->rank);
     bool *known = calloc(c->proc->boot->nnodes, sizeof(*known));
     w->local = malloc((size_t)c->size * sizeof(*w->local));
     w->leader_rank = malloc((size_t)c->size * sizeof(*w->leader_rank));
@@ -63,7 +63,7 @@ static int find_leaders(struct hbarrier *w)
         return MPI_ERR_NO_MEM;
     }
     for (int r = 0; r < c->size; r++) {
-        const uint32_t node = node_of(c, r);
+        const uint32_t node = node_of_rank(c, r);
         if (!known[node]) {
             known[node] = true;
             if (node == mine)

@@ -123,7 +123,7 @@ static void barrier_report_arrival(struct hbarrier_run *r)
 {
     struct hbarrier *w = r->w;
     struct doorbell *bell = local_doorbell(w, 0);
-    const uint8_t turn = hbarrier_lane_of(r)->machine.turn;
+    const uint8_t turn = hbarrier_get_lane(r)->machine.turn;
     atomic_store_explicit(&w->block->report[w->place].turn[r->lane], turn, memory_order_release);
     net_fence_before_sleep_check(w->net);
     if (likely(atomic_load_explicit(&bell->sleepers, memory_order_relaxed) == 0))
@@ -136,7 +136,7 @@ static void barrier_report_arrival(struct hbarrier_run *r)
 static void barrier_release_node(struct hbarrier_run *r)
 {
     struct hbarrier *w = r->w;
-    atomic_store_explicit(&w->block->release.turn[r->lane], hbarrier_lane_of(r)->machine.turn,
+    atomic_store_explicit(&w->block->release.turn[r->lane], hbarrier_get_lane(r)->machine.turn,
                           memory_order_release);
     for (int i = 1; i < w->nlocal; i++)
         net_ring_bell_local(w->net, local_doorbell(w, i));
@@ -218,7 +218,7 @@ static void counter_round(struct hbarrier_run *r, int round)
     else if (w->leader > 0)
         count_arrival(r);
     else
-        hbarrier_lane_of(r)->arrivals += (uint64_t)w->leaders - 1;
+        hbarrier_get_lane(r)->arrivals += (uint64_t)w->leaders - 1;
 }
 
 static bool is_counter_round_over(const struct hbarrier_run *r, int round)
@@ -226,8 +226,8 @@ static bool is_counter_round_over(const struct hbarrier_run *r, int round)
     const struct hbarrier *w = r->w;
     if (round > 0)
         return hbarrier_round_written(r, w->rounds[METHOD_WRITE]);
-    return w->leader > 0 ||
-           atomic_load_explicit(&w->counters[r->lane], memory_order_acquire) >= hbarrier_lane_of(r)->arrivals;
+    return w->leader > 0 || atomic_load_explicit(&w->counters[r->lane], memory_order_acquire) >=
+                                hbarrier_get_lane(r)->arrivals;
 }
 
 /* ---- the run ---- */
@@ -236,7 +236,7 @@ static bool is_counter_round_over(const struct hbarrier_run *r, int round)
  * complete. */
 static bool is_next_to_run(const struct hbarrier_run *r)
 {
-    return list_first(&hbarrier_lane_of(r)->runs) == &r->link &&
+    return list_first(&hbarrier_get_lane(r)->runs) == &r->link &&
            (r->lane == 0 || r->w->method != METHOD_SETUP) && !r->w->busy;
 }
 
@@ -252,7 +252,7 @@ static bool has_switch_completed(struct hbarrier_run *r)
 static bool barrier_stage_is_ready(struct hbarrier_run *r)
 {
     const struct hbarrier *w = r->w;
-    const struct barrier_machine *m = &hbarrier_lane_of(r)->machine;
+    const struct barrier_machine *m = &hbarrier_get_lane(r)->machine;
     if (m->stage == BARRIER_LEADERS && r->method == METHOD_WRITE)
         return hbarrier_round_written(r, m->round);
     if (m->stage == BARRIER_LEADERS && r->method == METHOD_SWITCH)
@@ -273,7 +273,7 @@ bool hbarrier_can_advance(void *arg)
 {
     struct hbarrier_run *r = arg;
     return is_next_to_run(r) &&
-           (hbarrier_lane_of(r)->machine.stage == BARRIER_IDLE || barrier_stage_is_ready(r));
+           (hbarrier_get_lane(r)->machine.stage == BARRIER_IDLE || barrier_stage_is_ready(r));
 }
 
 void hbarrier_count(const struct hbarrier *w, enum hbarrier_method method)
@@ -320,7 +320,7 @@ static void barrier_start_round(struct hbarrier_run *r, int round)
 static void barrier_perform_action(struct hbarrier_run *r, enum barrier_machine_action action)
 {
     struct hbarrier *w = r->w;
-    const int round = hbarrier_lane_of(r)->machine.round;
+    const int round = hbarrier_get_lane(r)->machine.round;
     if (action == BARRIER_EXPECT && !uses_node_flags(r)) {
         for (int i = 1; i < w->nlocal; i++)
             hbarrier_recv(r, w->local[i], NULL, 0);
@@ -344,7 +344,7 @@ static enum hbarrier_method run_method(const struct hbarrier_run *r)
 void hbarrier_advance(struct hbarrier_run *r)
 {
     while (!r->over && is_next_to_run(r)) {
-        struct barrier_machine *m = &hbarrier_lane_of(r)->machine;
+        struct barrier_machine *m = &hbarrier_get_lane(r)->machine;
         /* Sends must have completed before the memory is released. */
         if (m->stage == BARRIER_RELEASE && r->w->leads && r->pending > 0)
             return;
@@ -367,7 +367,7 @@ static bool waits_without_doorbell(const struct hbarrier_run *r)
 {
     return (r->method == METHOD_WRITE || r->method == METHOD_SWITCH || r->method == METHOD_COUNTER ||
             (r->method == METHOD_MULTICAST && r->w->method == METHOD_WRITE)) &&
-           hbarrier_lane_of(r)->machine.stage == BARRIER_LEADERS;
+           hbarrier_get_lane(r)->machine.stage == BARRIER_LEADERS;
 }
 
 void hbarrier_wait(struct hbarrier_run *r)

@@ -29,7 +29,7 @@ void hbarrier_write_round(struct hbarrier_run *r, int round)
 bool hbarrier_round_written(const struct hbarrier_run *r, int round)
 {
     const struct hbarrier *w = r->w;
-    const uint8_t turn = hbarrier_lane_of(r)->machine.turn;
+    const uint8_t turn = hbarrier_get_lane(r)->machine.turn;
     for (int i = 0; i < w->partners; i++)
         if (w->partner_at[i].round == round && w->partner_at[i].from >= 0 &&
             !barrier_flag_is_set(

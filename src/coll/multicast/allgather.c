@@ -36,12 +36,12 @@ struct gathering {
     size_t at; /* bytes of this node's blocks that were sent */
 };
 
-static size_t bytes_of(const struct gathering *g, uint32_t member)
+static size_t member_bytes(const struct gathering *g, uint32_t member)
 {
     return g->start[member + 1] - g->start[member];
 }
 
-static char *block_of(const struct gathering *g, int rank)
+static char *rank_block(const struct gathering *g, int rank)
 {
     return g->all + g->start[g->m->member_of[rank]] + (size_t)g->m->place_of[rank] * g->block;
 }
@@ -115,7 +115,7 @@ static bool has_all_blocks(const struct gathering *g)
 static bool can_advance(void *arg)
 {
     const struct gathering *g = arg;
-    const bool sends = g->at < bytes_of(g, g->me);
+    const bool sends = g->at < member_bytes(g, g->me);
     return sends ? (!g->m->sending || g->m->sending == g) && net_group_can_send(g->m->group)
                  : has_all_blocks(g);
 }
@@ -124,7 +124,7 @@ static bool can_advance(void *arg)
 static bool gathering_is_sent(struct gathering *g)
 {
     struct multicast *m = g->m;
-    const size_t bytes = bytes_of(g, g->me);
+    const size_t bytes = member_bytes(g, g->me);
     if (g->at == bytes)
         return true;
     if (m->sending && m->sending != g)
@@ -156,7 +156,7 @@ static int exchange_between_nodes(struct gathering *g)
         return 0;
     for (uint32_t i = 0; i < g->members; i++) {
         g->want[i] = (struct net_group_want){
-            .from = i, .message = g->all + g->start[i], .length = bytes_of(g, i), .complete = i == g->me};
+            .from = i, .message = g->all + g->start[i], .length = member_bytes(g, i), .complete = i == g->me};
         if (i != g->me)
             net_group_post_receive(g->m->group, &g->want[i]);
     }
@@ -174,7 +174,7 @@ static bool gathering_fits(const struct gathering *g)
 {
     size_t packets = 0;
     for (uint32_t i = 0; i < g->members; i++)
-        packets += (bytes_of(g, i) + g->m->payload - 1) / g->m->payload;
+        packets += (member_bytes(g, i) + g->m->payload - 1) / g->m->payload;
     return packets <= g->m->burst;
 }
 
@@ -194,7 +194,7 @@ bool multicast_allgather(const struct call *call, int *rc)
         gathering_free(&g);
         return false;
     }
-    char *mine = block_of(&g, c->rank);
+    char *mine = rank_block(&g, c->rank);
     coll_number_call(state, args, FORM_BLOCKING, COLL_PAST_OTHER);
     if (args->in_place)
         dt_pack_all(out->type, out->count, (char *)out->buf + (size_t)c->rank * stride, mine);
@@ -207,7 +207,7 @@ bool multicast_allgather(const struct call *call, int *rc)
     *rc = *rc ? *rc : broadcast_to_node(&g);
     list_remove(&g.link);
     for (int r = 0; r < c->size && !*rc; r++)
-        dt_unpack_all(out->type, out->count, (char *)out->buf + (size_t)r * stride, block_of(&g, r), block);
+        dt_unpack_all(out->type, out->count, (char *)out->buf + (size_t)r * stride, rank_block(&g, r), block);
     counter_add(&gathers, 1);
     gathering_free(&g);
     return true;

@@ -15,7 +15,7 @@
 #define WINDOW     64 /* packets, unless the choice sets another number */
 #define WINDOW_MAX 1024
 
-static uint32_t node_of(const struct comm *c, int rank)
+static uint32_t node_of_rank(const struct comm *c, int rank)
 {
     return c->proc->boot->node_of[group_job_rank(c->group, rank)];
 }
@@ -30,7 +30,7 @@ static int find_members(struct multicast *m, const struct comm *c)
     m->place_of = malloc((size_t)c->size * sizeof(*m->place_of));
     const bool good = number && ranks && m->member_of && m->place_of;
     for (int r = 0; good && r < c->size; r++) {
-        const uint32_t node = node_of(c, r);
+        const uint32_t node = node_of_rank(c, r);
         if (ranks[node] == 0)
             number[node] = members++;
         m->place_of[r] = ranks[node]++;

@@ -73,7 +73,7 @@ static bool algorithm_is_usable(const struct coll_algorithm *a, const struct col
 }
 
 /* The rules name algorithms; their addresses are looked up once. */
-static const struct coll_algorithm *algorithm_of(size_t index)
+static const struct coll_algorithm *rule_get_algorithm(size_t index)
 {
     static const struct coll_algorithm *known[128];
     const struct coll_rule *rule = coll_rules_get(index);
@@ -125,7 +125,7 @@ struct coll_choice coll_select(const struct coll_shape *shape, const struct coll
         const struct coll_rule *rule = coll_rules_get(i);
         if (!rule_applies(rule, shape, where))
             continue;
-        const struct coll_algorithm *a = algorithm_of(i);
+        const struct coll_algorithm *a = rule_get_algorithm(i);
         if (a && algorithm_is_usable(a, shape, where, blocking))
             return (struct coll_choice){.algorithm = a, .segment = rule->segment, .window = rule->window};
     }

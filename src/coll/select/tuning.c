@@ -94,7 +94,7 @@ static uint64_t test_buffer_bytes(const struct comm *c, enum coll_kind kind, uin
 
 /* The class of the call, or -1 if it cannot be sampled: samples must have the same cost as the call, so data
  * must be of the same size everywhere and operands in any order. */
-static int class_of(const struct call *call, const struct coll_choice *choice)
+static int call_get_class(const struct call *call, const struct coll_choice *choice)
 {
     const struct coll_state *state = call->state;
     const enum coll_kind kind = call->args->kind;
@@ -377,7 +377,7 @@ static bool is_choice_usable(const struct call *call, const struct coll_choice *
 
 int tuning_select(struct call *call, struct coll_choice *choice)
 {
-    const int class = class_of(call, choice);
+    const int class = call_get_class(call, choice);
     if (class < 0)
         return 0;
     const enum coll_kind kind = call->args->kind;

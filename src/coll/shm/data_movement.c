@@ -101,20 +101,20 @@ static void unpack_block(struct transfer *t, int r, const char *from, size_t at,
 }
 
 /* The address of this rank's block in the memory of rank r. */
-static uint64_t block_at(const struct transfer *t, int r)
+static uint64_t remote_block_address(const struct transfer *t, int r)
 {
     return t->remote[r] + (t->each ? (size_t)t->b->comm->rank * t->bytes : 0);
 }
 
 static void fetch_block(struct transfer *t, int r)
 {
-    read_block(t, &t->args->recv, source_block_index(t, r), r, block_at(t, r));
+    read_block(t, &t->args->recv, source_block_index(t, r), r, remote_block_address(t, r));
 }
 
 static void fetch_block_split(struct transfer *t, int r)
 {
     char *to = (char *)t->target + (size_t)source_block_index(t, r) * t->bytes;
-    const int rc = split_copy_read(t->b, r, block_at(t, r), to, t->bytes, NULL, NULL);
+    const int rc = split_copy_read(t->b, r, remote_block_address(t, r), to, t->bytes, NULL, NULL);
     if (rc && !t->error)
         t->error = rc;
 }

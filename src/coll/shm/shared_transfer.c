@@ -101,7 +101,7 @@ static uint64_t begin_measuring(struct transfer *t, int r, uint64_t step)
 /* The cost of the call. With slots, the first was filled before it was seen here: that time counts if this
  * rank was there already (`waited`); otherwise both proceed at the same time and the slower one counts. Where
  * memory is read, the owner learns late that it may continue. */
-static uint64_t cost_of(const struct transfer *t, uint64_t ns, size_t steps, bool waited)
+static uint64_t compute_call_cost(const struct transfer *t, uint64_t ns, size_t steps, bool waited)
 {
     if (t->reading)
         return ns + HANDSHAKE;
@@ -131,7 +131,7 @@ static void report_read(struct transfer *t, uint64_t since, size_t steps, bool w
 {
     if (since && used_decided_method(t))
         shared_method_report(t->b, t->args->kind, t->bytes, &t->decision,
-                             cost_of(t, clock_ns() - since, steps, waited), 1);
+                             compute_call_cost(t, clock_ns() - since, steps, waited), 1);
 }
 
 /* Where ranks share processors: reports the time of the whole call, at readers and writers alike. */

@@ -109,7 +109,7 @@ static inline bool receive_parts(struct shared *b, int r, uint64_t step, char *t
     return from != NULL;
 }
 
-static inline char *side_block_at(const struct coll_side *side, int index, size_t bytes)
+static inline char *side_block_address(const struct coll_side *side, int index, size_t bytes)
 {
     return (char *)side->buf + (size_t)index * bytes;
 }
@@ -126,9 +126,9 @@ static inline void copy_blocks_to_slot(const struct shared *b, const struct coll
 {
     const int me = b->comm->rank;
     for (int r = me + 1; r < b->comm->size; r++, slot += bytes)
-        copy_bytes(slot, side_block_at(side, r, bytes), bytes);
+        copy_bytes(slot, side_block_address(side, r, bytes), bytes);
     for (int r = 0; r < me; r++, slot += bytes)
-        copy_bytes(slot, side_block_at(side, r, bytes), bytes);
+        copy_bytes(slot, side_block_address(side, r, bytes), bytes);
 }
 
 /* Blocks in a slot: one for each reader, or one for all. */
@@ -154,7 +154,7 @@ static inline void move_from_root(const struct coll_args *a, struct shared *b, s
         return;
     }
     if (b->comm->size == 2) {
-        send_parts(b, other, side_block_at(side, each ? other : 0, bytes), bytes);
+        send_parts(b, other, side_block_address(side, each ? other : 0, bytes), bytes);
     } else {
         char *slot = slot_begin(b, SHARED_EVERYONE, all);
         if (each)
@@ -164,7 +164,7 @@ static inline void move_from_root(const struct coll_args *a, struct shared *b, s
         slot_post(b, SHARED_EVERYONE);
     }
     if (each && !a->in_place)
-        copy_bytes(a->recv.buf, side_block_at(side, me, bytes), bytes);
+        copy_bytes(a->recv.buf, side_block_address(side, me, bytes), bytes);
 }
 
 static void short_bcast(const struct coll_args *a, struct shared *b, size_t bytes)
@@ -186,9 +186,9 @@ static void short_gather(const struct coll_args *a, struct shared *b, size_t byt
     }
     const uint64_t step = ++b->step;
     if (!a->in_place)
-        copy_bytes(side_block_at(&a->recv, me, bytes), a->send.buf, bytes);
+        copy_bytes(side_block_address(&a->recv, me, bytes), a->send.buf, bytes);
     for (int r = 0; r < size; r++)
-        if (r != me && unlikely(!receive_parts(b, r, step, side_block_at(&a->recv, r, bytes), bytes)))
+        if (r != me && unlikely(!receive_parts(b, r, step, side_block_address(&a->recv, r, bytes), bytes)))
             break;
 }
 
@@ -240,7 +240,7 @@ static inline void move_among_all(const struct coll_args *a, struct shared *b, s
     const int me = b->comm->rank, size = b->comm->size;
     const size_t all = bytes * slot_blocks(b, each);
     const struct coll_side *side = a->in_place ? &a->recv : &a->send;
-    const char *own = side_block_at(side, each || a->in_place ? me : 0, bytes);
+    const char *own = side_block_address(side, each || a->in_place ? me : 0, bytes);
     char *slot = slot_begin(b, SHARED_EVERYONE, all);
     if (each)
         copy_blocks_to_slot(b, side, slot, bytes);
@@ -250,10 +250,10 @@ static inline void move_among_all(const struct coll_args *a, struct shared *b, s
         return;
     for (int r = 0; r < size; r++)
         if (r != me)
-            copy_bytes(side_block_at(&a->recv, r, bytes),
+            copy_bytes(side_block_address(&a->recv, r, bytes),
                        shared_slot(b, r, b->step, all) + (each ? slot_offset(b, r, me, bytes) : 0), bytes);
     if (!a->in_place)
-        copy_bytes(side_block_at(&a->recv, me, bytes), own, bytes);
+        copy_bytes(side_block_address(&a->recv, me, bytes), own, bytes);
 }
 
 static void short_allgather(const struct coll_args *a, struct shared *b, size_t bytes)
@@ -294,7 +294,7 @@ static inline size_t contiguous_bytes_both(const struct coll_args *a, const stru
 }
 
 /* The bytes of a block as this rank describes it; 0 if this file does not handle the call. */
-static inline size_t bytes_of(const struct coll_args *a, const struct shared *b)
+static inline size_t short_block_bytes(const struct coll_args *a, const struct shared *b)
 {
     const bool root = a->root == b->comm->rank;
     switch (a->kind) {
@@ -314,7 +314,8 @@ static inline size_t bytes_of(const struct coll_args *a, const struct shared *b)
 
 /* The size limit (plus 1) up to which this communicator uses its shared block, among the sizes that fit a
  * slot and always go through one. The choice depends on nothing else that may change. */
-static __attribute__((noinline, cold)) uint16_t limit(const struct coll_state *state, enum coll_kind kind)
+static __attribute__((noinline, cold)) uint16_t compute_short_limit(const struct coll_state *state,
+                                                                    enum coll_kind kind)
 {
     const struct coll_shape shape = {.kind = kind, .size = state->comm->size, .adjacent = true};
     struct coll_where where = {.one_node = true, .bytes = 1, .node_count = 1};
@@ -336,8 +337,8 @@ static bool run_short(const struct coll_args *args, struct coll_state *state, in
     if (unlikely(args->vector))
         return false;
     if (unlikely(state->short_limit[kind] == 0))
-        state->short_limit[kind] = limit(state, kind);
-    const size_t bytes = kind == COLL_BARRIER ? 0 : bytes_of(args, b);
+        state->short_limit[kind] = compute_short_limit(state, kind);
+    const size_t bytes = kind == COLL_BARRIER ? 0 : short_block_bytes(args, b);
     /* One comparison excludes 0 bytes and too many bytes; a barrier always has 0. */
     if (bytes - (kind != COLL_BARRIER) >= state->short_limit[kind] - 1u)
         return false;

@@ -13,7 +13,7 @@ static COUNTER(
 
 _Static_assert((SPLIT_MAX + SPLIT_CRUMB) * SPLIT_UNIT <= SHARED_SCRATCH, "a piece fits scratch memory");
 
-static struct shared_rank *rank_of(const struct shared *b, int rank)
+static struct shared_rank *get_shared_rank(const struct shared *b, int rank)
 {
     return &b->head->rank[rank];
 }
@@ -41,7 +41,7 @@ static size_t piece_length(struct split_piece c, size_t bytes)
 
 void split_copy_begin(struct shared *b, size_t bytes)
 {
-    struct shared_rank *me = rank_of(b, b->comm->rank);
+    struct shared_rank *me = get_shared_rank(b, b->comm->rank);
     const struct split all = {.back = split_units(bytes)};
     atomic_store_explicit(&me->wrote, 0, memory_order_relaxed);
     atomic_store_explicit(&me->units, all.back, memory_order_relaxed);
@@ -66,8 +66,8 @@ static int piece_copy(struct shared *b, const struct split_copy *h, const struct
 
 void split_copy_write(struct shared *b, const struct split_copy *h)
 {
-    struct shared_rank *me = rank_of(b, b->comm->rank);
-    const struct shared_rank *it = rank_of(b, h->reader);
+    struct shared_rank *me = get_shared_rank(b, b->comm->rank);
+    const struct shared_rank *it = get_shared_rank(b, h->reader);
     uint64_t wrote = 0;
     struct split_piece c;
     if (b->no_help || !shared_wait_accepted(b, h->reader, h->step) ||
@@ -84,7 +84,7 @@ void split_copy_write(struct shared *b, const struct split_copy *h)
 
 void split_copy_accept(struct shared *b, uint64_t step, void *to, const void *mine)
 {
-    struct shared_rank *me = rank_of(b, b->comm->rank);
+    struct shared_rank *me = get_shared_rank(b, b->comm->rank);
     atomic_store_explicit(&me->accept_at, (uintptr_t)to, memory_order_relaxed);
     atomic_store_explicit(&me->accept_mine, (uintptr_t)mine, memory_order_relaxed);
     atomic_store_explicit(&me->accept_what, b->what, memory_order_relaxed);
@@ -121,7 +121,7 @@ static uint32_t close_claims(struct shared *b, struct shared_rank *owner, uint32
 int split_copy_read(struct shared *b, int r, uint64_t from, char *to, size_t bytes, split_copy_part *use,
                     void *arg)
 {
-    struct shared_rank *owner = rank_of(b, r);
+    struct shared_rank *owner = get_shared_rank(b, r);
     const uint32_t all = split_units(bytes);
     struct split_piece c = {0};
     uint32_t end = 0, left = 0; /* units */
@@ -148,7 +148,7 @@ void split_copy_refuse(struct shared *b, uint64_t step)
     shared_accept(b, 0);
     atomic_thread_fence(memory_order_seq_cst);
     for (int r = 0; r < b->comm->size; r++) {
-        struct shared_rank *owner = rank_of(b, r);
+        struct shared_rank *owner = get_shared_rank(b, r);
         if (r != b->comm->rank && shared_has_posted(b, r, step) &&
             shared_get_posted_method(b, r, step) == METHOD_SPLIT)
             close_claims(b, owner, atomic_load_explicit(&owner->units, memory_order_relaxed));
