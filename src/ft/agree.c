@@ -26,7 +26,8 @@ static uint64_t *agree_set(struct agree *a, unsigned which)
 #define DEAD(a)     agree_set(a, 1)
 #define GONE(a)     agree_set(a, 2) /* processes that the decision names dead */
 #define INFORMED(a) agree_set(a, 3) /* processes that were sent the decision in this epoch */
-#define SETS        4
+#define ASKED(a)    agree_set(a, 4) /* processes that have sent contributions to this one in this epoch */
+#define SETS        5
 
 static bool set_contains(const uint64_t *s, uint32_t i)
 {
@@ -158,6 +159,15 @@ static void agree_notify_children(struct agree *a, const struct agree_out *out, 
     }
 }
 
+/* A process that knows of more deaths than this one may have become its child before this one learns of
+ * them. */
+static void agree_notify_senders(struct agree *a, const struct agree_out *out)
+{
+    for (uint32_t i = 0; i < a->n; i++)
+        if (set_contains(ASKED(a), i))
+            agree_send_state(a, out, i);
+}
+
 static void agree_decide(struct agree *a)
 {
     a->decided = true;
@@ -185,6 +195,7 @@ static void agree_advance(struct agree *a, const struct agree_out *out)
         try_to_decide(a);
     if (a->decided && a->decided_epoch == a->epoch) {
         agree_notify_children(a, out, place);
+        agree_notify_senders(a, out);
         return;
     }
     if (a->epoch == a->me)
@@ -223,6 +234,7 @@ static void enter_epoch(struct agree *a, uint32_t epoch)
     a->has_received_decision = false;
     memset(HAVE(a), 0, a->nbits * sizeof(uint64_t));
     memset(INFORMED(a), 0, a->nbits * sizeof(uint64_t));
+    memset(ASKED(a), 0, a->nbits * sizeof(uint64_t));
     sum_clear(a);
     a->dirty = true;
     if (a->begun)
@@ -243,6 +255,14 @@ void agree_member_died(struct agree *a, uint32_t rank, const struct agree_out *o
         return;
     set_add(DEAD(a), rank);
     enter_epoch(a, a->epoch);
+    agree_advance(a, out);
+}
+
+void agree_end_without_result(struct agree *a, const struct agree_out *out)
+{
+    memcpy(agree_result_words(a), agree_own_words(a), a->nwords * sizeof(uint64_t));
+    memcpy(GONE(a), DEAD(a), a->nbits * sizeof(uint64_t));
+    agree_decide(a);
     agree_advance(a, out);
 }
 
@@ -271,6 +291,8 @@ void agree_receive(struct agree *a, uint32_t from, const struct agree_message *m
     enter_epoch(a, m->epoch);
     if (m->epoch != a->epoch)
         return;
+    if (m->kind == AGREE_UP)
+        set_add(ASKED(a), from);
     if (m->kind == AGREE_DOWN) {
         accept_decision(a, m);
         agree_decide(a);
@@ -284,6 +306,4 @@ void agree_receive(struct agree *a, uint32_t from, const struct agree_message *m
         merge_contributions(a, m);
     }
     agree_advance(a, out);
-    if (m->kind == AGREE_UP && a->decided && a->decided_epoch == a->epoch)
-        agree_send_state(a, out, from);
 }

@@ -70,6 +70,8 @@ void agree_begin(struct agree *a, const uint64_t *words, const struct agree_out 
 void agree_receive(struct agree *a, uint32_t from, const struct agree_message *m,
                    const struct agree_out *out);
 void agree_member_died(struct agree *a, uint32_t rank, const struct agree_out *out);
+/* Ends the agreement at this process with its own words as the result, if the program needs no result. */
+void agree_end_without_result(struct agree *a, const struct agree_out *out);
 
 /* The agreed words; valid once decided. */
 const uint64_t *agree_get_result(const struct agree *a);

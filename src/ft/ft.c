@@ -293,9 +293,25 @@ static void ft_frame_arrived(void *arg, struct peer *from, const struct frame_he
     if (h->flags == FT_REVOKE)
         ft_revoke_arrived(p, comm_of_context(p, h->context), h->context, from->rank);
     else if (h->flags == FT_LEFT)
-        ft_round_drop_retired(p, h->context);
+        ft_round_left(p, h->context);
+    else if (h->flags == FT_ASK)
+        ft_round_asked(p, from->rank);
     else
         ft_round_arrived(p, from, h, payload, len);
+}
+
+/* Called for frames that arrive while this process closes its connections in MPI_Finalize. A rank that a
+ * death keeps in the agreement gets the reply that this process has left, and needs no more. This process
+ * takes part in no further agreement: its messages could arrive at ranks that have closed their
+ * connections. */
+static void reply_after_finalize(void *arg, struct peer *from, const struct frame_header *h,
+                                 const void *payload, size_t len)
+{
+    struct agree_message m;
+    if (h->flags == FT_AGREE && len >= sizeof(m))
+        memcpy(&m, payload, sizeof(m));
+    if (h->flags == FT_ASK || (h->flags == FT_AGREE && len >= sizeof(m) && m.kind == AGREE_UP && !m.decided))
+        ft_reply_left(arg, from->rank, h->context);
 }
 
 static void on_member_died(struct proc *p, uint32_t number)
@@ -325,7 +341,9 @@ static int ft_retry_creation(struct comm *c)
 static void ft_close_proc(struct proc *p)
 {
     struct ft *ft = p->ft;
-    p2p_on_fault_frame(p->p2p, NULL, NULL);
+    p2p_on_fault_frame(p->p2p, p->net->lost ? reply_after_finalize : NULL, p);
+    for (uint32_t i = 0; i < ft->naskers; i++)
+        ft_reply_left(p, ft->askers[i], p->world->context);
     list_foreach_safe(pos, after, &ft->rounds) ft_round_free(list_entry(pos, struct ft_round, link));
     list_foreach_safe(pos, after, &ft->early)
     {
@@ -333,6 +351,7 @@ static void ft_close_proc(struct proc *p)
         free(list_entry(pos, struct ft_early, link));
     }
     free(ft->revoked);
+    free(ft->askers);
     free(ft);
     p->ft = NULL;
     p->member_died = NULL;

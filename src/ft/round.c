@@ -151,13 +151,28 @@ static void round_check_deaths(struct ft_round *r)
         free_decided_rounds(r->proc->ft, r->context, agree_decode_first_open(r->agree));
 }
 
+/* Called after an event. led: this process was the root of the agreement before. */
+static void round_ask_members(struct ft_round *r, bool led)
+{
+    struct proc *p = r->proc;
+    struct frame_header h = {.kind = P2P_FRAME_FAULT, .flags = FT_ASK, .context = r->context};
+    if (likely(led || !p->ending || r->context != p->world->context || r->agree->decided ||
+               r->agree->epoch != r->agree->me))
+        return;
+    for (uint32_t i = 0; i < r->members.n; i++)
+        if (i != r->members.me && !net_is_lost(p->net, r->members.numbers[i]))
+            ft_send(p, r->members.numbers[i], &h, NULL, 0);
+}
+
 static void round_receive(struct ft_round *r, uint32_t from, const void *payload, size_t len)
 {
     struct agree_out out = make_agree_output(r);
     CHECK(len == agree_message_size(r->agree),
           "an agreement message has the wrong length: all processes of this communicator must make the same "
           "fault-tolerance calls in the same order");
+    const bool led = r->agree->epoch == r->agree->me;
     agree_receive(r->agree, from, payload, &out);
+    round_ask_members(r, led);
     round_check_deaths(r);
 }
 
@@ -355,23 +370,40 @@ void ft_round_leave(struct comm *c)
     ft_leave(p);
 }
 
-void ft_round_drop_retired(struct proc *p, uint32_t context)
+void ft_round_left(struct proc *p, uint32_t context)
 {
-    if (!context_is_retired(p, context))
-        return;
-    ft_enter(p->ft);
-    round_mark_freed(p->ft, context);
+    struct ft *ft = p->ft;
+    ft_enter(ft);
+    if (context_is_retired(p, context)) {
+        round_mark_freed(ft, context);
+    } else if (p->ending && context == p->world->context) {
+        struct ft_round *r = round_find(ft, context, p->world->agreements - 1);
+        if (r && !r->is_reported) {
+            struct agree_out out = make_agree_output(r);
+            agree_end_without_result(r->agree, &out);
+            round_check_deaths(r);
+        }
+    }
     ft_leave(p);
+}
+
+void ft_round_asked(struct proc *p, uint32_t number)
+{
+    struct ft *ft = p->ft;
+    uint32_t *grown = realloc(ft->askers, (ft->naskers + 1) * sizeof(*grown));
+    CHECK_MEMORY(grown != NULL, "the agreement of MPI_Finalize");
+    ft->askers = grown;
+    grown[ft->naskers++] = number;
 }
 
 /* ---- events ---- */
 
-/* Answers a late query: this process has freed the agreements of the communicator, so all members have left
- * it. */
-static void answer_late_query(struct proc *p, struct peer *from, uint32_t context)
+/* Replies to a late query: this process has freed the agreements of the communicator, since all members have
+ * left it or have called MPI_Finalize. */
+void ft_reply_left(struct proc *p, uint32_t number, uint32_t context)
 {
     struct frame_header h = {.kind = P2P_FRAME_FAULT, .flags = FT_LEFT, .context = context};
-    ft_send(p, from->rank, &h, NULL, 0);
+    ft_send(p, number, &h, NULL, 0);
 }
 
 void ft_round_arrived(struct proc *p, struct peer *peer, const struct frame_header *h, const void *payload,
@@ -389,7 +421,7 @@ void ft_round_arrived(struct proc *p, struct peer *peer, const struct frame_head
     }
     if (!c && context_is_retired(p, h->context)) {
         if (number == FT_FAREWELL)
-            answer_late_query(p, peer, h->context);
+            ft_reply_left(p, peer->rank, h->context);
         return;
     }
     if (c && number < c->agreements)
@@ -411,7 +443,9 @@ void ft_round_died(struct proc *p, uint32_t number)
         struct agree_out out = make_agree_output(r);
         for (uint32_t i = 0; i < r->members.n; i++)
             if (r->members.numbers[i] == number) {
+                const bool led = r->agree->epoch == r->agree->me;
                 agree_member_died(r->agree, i, &out);
+                round_ask_members(r, led);
                 round_check_deaths(r);
                 break;
             }

@@ -12,7 +12,7 @@
 
 /* Frames, distinguished by frame_header.flags. context: the communicator's; tag: number of the agreement on
  * it; source: place among the members. */
-enum ft_frame { FT_REVOKE, FT_AGREE, FT_LEFT };
+enum ft_frame { FT_REVOKE, FT_AGREE, FT_LEFT, FT_ASK };
 
 /* Process numbers of the members, in the same order at all members. `me`: index of this process. */
 struct ft_members {
@@ -52,6 +52,8 @@ struct ft {
     uint32_t *revoked; /* pairs of a context and the sender's process number: revocations that arrived before
                         * this process had created the communicator */
     uint32_t nrevoked;
+    uint32_t *askers; /* processes that requested FT_LEFT when this process leaves MPI_Finalize */
+    uint32_t naskers;
 };
 
 int ft_members_open(struct comm *c, struct ft_members *out);
@@ -67,9 +69,14 @@ int ft_round_begin(struct comm *c, const uint64_t *words, uint32_t nwords, uint3
  * more agreement, the farewell, which no process waits for. A process that receives a request for an
  * agreement it has freed answers that all members have left (FT_LEFT). */
 void ft_round_leave(struct comm *c);
-/* All members have left the communicator: frees its agreements. */
-void ft_round_drop_retired(struct proc *p, uint32_t context);
+/* FT_LEFT has arrived. All members have left the communicator: its agreements are freed. Or, for
+ * MPI_COMM_WORLD, all living members have called MPI_Finalize: its last agreement ends. */
+void ft_round_left(struct proc *p, uint32_t context);
 
+/* FT_ASK has arrived: a process that became the root of the agreement of MPI_Finalize, since others have
+ * died, requests FT_LEFT from processes that have left the agreement, which do not contribute again. */
+void ft_round_asked(struct proc *p, uint32_t number);
+void ft_reply_left(struct proc *p, uint32_t number, uint32_t context);
 void ft_round_arrived(struct proc *p, struct peer *peer, const struct frame_header *h, const void *payload,
                       size_t len);
 void ft_round_died(struct proc *p, uint32_t number);

@@ -54,11 +54,13 @@ static int report_finalized(struct boot *boot)
     return boot_finalize(boot);
 }
 
-/* Called after net_finish. */
-static void close_layers(struct boot *boot, struct net *net, struct p2p *p2p)
+/* Closes the layers. together: the other ranks close theirs at the same time. */
+static void close_layers(struct boot *boot, struct net *net, struct p2p *p2p, bool together)
 {
-    if (p2p)
+    if (p2p) {
+        net_finish(net, together);
         p2p_close(p2p);
+    }
     if (net)
         net_close(net);
     gpu_close();
@@ -72,10 +74,8 @@ static void close_layers(struct boot *boot, struct net *net, struct p2p *p2p)
 /* Runs at exit, but not in a forked child, which must not notify the launcher in its parent's name. */
 static void close_parked_layers(void)
 {
-    if (!parked.boot || parked.owner != getpid())
-        return;
-    net_finish(parked.net, false);
-    close_layers(parked.boot, parked.net, parked.p2p);
+    if (parked.boot && parked.owner == getpid())
+        close_layers(parked.boot, parked.net, parked.p2p, false);
 }
 
 /* Makes standard output line-buffered: if another rank's failure ends this one, printed lines are not lost. A program
@@ -232,9 +232,7 @@ int proc_open(int thread_level, struct proc **out)
         /* Without notifying the launcher, which would otherwise let the other ranks wait for this one. */
         parked.left = true;
         objects_close(p);
-        if (p->p2p)
-            net_finish(p->net, false);
-        close_layers(NULL, p->net, p->p2p);
+        close_layers(NULL, p->net, p->p2p, false);
         parked.unopened = p->boot;
         biglock_destroy(&p->lock);
         free(p);
@@ -306,25 +304,25 @@ int proc_close(struct proc *p)
     }
     p->net->look = NULL; /* it would look at objects that are gone */
     p2p_on_call_frame(p->p2p, NULL, NULL);
-    if (p->rma_closing)
-        p->rma_closing(p);
-    p->comm_left = NULL;
-    objects_close(p);
-    /* Between nodes connections are taken down while all ranks are there to answer. This process replies meanwhile to ranks that a death
-     * keeps in the agreement of MPI_Finalize. */
-    bool keep = !p->world_used || p->boot->nnodes == 1;
-    if (!keep)
-        net_finish(p->net, true);
     if (p->ft_closing)
         p->ft_closing(p);
+    proc_flush_pending_sends(p);
+    if (p->rma_closing)
+        p->rma_closing(p);
+    objects_close(p);
     p2p_on_fault(p->p2p, NULL, NULL, NULL); /* no more queries: the process ends */
     proc_unlock(p);
+    /* Between nodes connections are taken down while all ranks are there to answer; src/ft replies meanwhile to ranks
+     * that a death keeps in the agreement of MPI_Finalize. */
+    bool keep = !p->world_used || p->boot->nnodes == 1;
+    if (keep)
+        p2p_on_fault_frame(p->p2p, NULL, NULL);
     if (p->world_used && keep)
         report_finalized(p->boot);
     if (keep)
         proc_park_layers(p);
     else
-        close_layers(p->boot, p->net, p->p2p);
+        close_layers(p->boot, p->net, p->p2p, true);
     biglock_destroy(&p->lock);
     free(p->coll_budget);
     free(p->coll_results);

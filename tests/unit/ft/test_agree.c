@@ -3,7 +3,8 @@
  * processes keep their order; the notification of a death may arrive before or after messages of the dead
  * process. All processes that decide decide the same, also those that die later; when no event is left all
  * living processes have decided. Several agreements may run at once: a process forgets an agreement when a
- * later decision permits it (ft/agree.h), and then answers no query about it.
+ * later decision permits it (ft/agree.h), and then answers no query about it. Or, as in MPI_Finalize, a
+ * process leaves after it has decided, and answers queries by LEFT only.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -23,7 +24,10 @@
 #define QUEUE         10
 #define WORDS         3 /* a bitwise AND, a maximum, and the first agreement that must be kept */
 #define ROUNDS        3
-#define MACHINE       (sizeof(struct agree) + (3 * WORDS + 4) * sizeof(uint64_t))
+#define MACHINE       (sizeof(struct agree) + (3 * WORDS + 5) * sizeof(uint64_t))
+#define LEFT          2      /* agree_letter.kind of a reply, besides enum agree_kind: the sender has left */
+#define ASK           3      /* request for that reply */
+#define ENDED         0x4000 /* result of a process that may leave */
 
 struct agree_letter {
     uint8_t round, kind, epoch, decided, words, maximum, open, have, dead;
@@ -38,10 +42,13 @@ struct world {
     uint8_t knows[PROCESSES_MAX][PROCESSES_MAX]; /* knows[i][k] is 1: process i was notified that k died */
     uint8_t begun[PROCESSES_MAX];                /* number of agreements begun */
     uint8_t forgot[PROCESSES_MAX];               /* number of agreements forgotten */
+    uint8_t asked[PROCESSES_MAX]; /* set of processes that requested a reply when this process leaves */
+    uint8_t left[PROCESSES_MAX];  /* 1: has decided all agreements and answers queries only */
     uint16_t result[PROCESSES_MAX][ROUNDS]; /* of living processes: 0x8000 | result words, once decided */
 };
 
 static uint32_t nprocesses, deaths_max, nrounds;
+static bool processes_leave; /* as in MPI_Finalize: each agreement must end, with any result */
 static uint64_t nstates, nfinal_states, longest_path;
 
 static struct agree *agreement_of(struct world *w, uint32_t i, uint32_t round)
@@ -73,7 +80,7 @@ static void send_letter(void *arg, uint32_t to, const struct agree_message *m)
                               (uint8_t)~m->data[2], (uint8_t)m->data[3],        (uint8_t)m->data[4]};
 }
 
-enum event_kind { BEGIN, RECEIVE, NOTIFY_DEATH };
+enum event_kind { BEGIN, RECEIVE, NOTIFY_DEATH, LEAVE };
 struct event {
     enum event_kind event_kind;
     uint32_t at, from;
@@ -113,10 +120,49 @@ static void forget_agreements(struct world *w, uint32_t i)
         memset(w->machines[i][w->forgot[i]], 0, MACHINE);
 }
 
+static void post_letter(struct outbox *p, uint32_t to, uint8_t kind)
+{
+    if (p->messages_left == 0)
+        return;
+    p->messages_left--;
+    CHECK_TRUE(p->w->queued[p->from][to] < QUEUE);
+    if (!p->w->dead[to])
+        p->w->mail[p->from][to][p->w->queued[p->from][to]++] =
+            (struct agree_letter){.round = (uint8_t)p->round, .kind = kind};
+}
+
+/* A process that has left replies to a query; others end an agreement when they receive that reply. */
+static void handle_leave_letter(struct world *w, const struct event *e, const struct agree_letter *l,
+                                struct outbox *p, const struct agree_out *out)
+{
+    struct agree *a = agreement_of(w, e->at, l->round);
+    p->round = l->round;
+    if (l->kind == LEFT && !w->left[e->at] && !a->decided)
+        agree_end_without_result(a, out);
+    else if (l->kind != LEFT && w->left[e->at])
+        post_letter(p, e->from, LEFT);
+    else if (l->kind == ASK)
+        w->asked[e->at] |= (uint8_t)(1 << e->from);
+}
+
+/* Called for a process that may have become the root because others have died: processes that have left do
+ * not contribute by themselves. */
+static void ask_members(struct world *w, uint32_t i, bool led, struct outbox *p)
+{
+    const struct agree *a = agreement_of(w, i, p->round);
+    for (uint32_t k = 0; k < nprocesses && processes_leave && !led && a->epoch == i && !a->decided; k++)
+        if (k != i && !w->knows[i][k])
+            post_letter(p, k, ASK);
+}
+
 static void receive_letter(struct world *w, const struct event *e, struct outbox *p,
                            const struct agree_out *out)
 {
     struct agree_letter l = take_letter(w, e->from, e->at);
+    if (l.kind >= LEFT || w->left[e->at]) {
+        handle_leave_letter(w, e, &l, p, out);
+        return;
+    }
     uint64_t memory[8] = {0};
     struct agree_message *m = (struct agree_message *)memory;
     *m = (struct agree_message){.kind = l.kind, .epoch = l.epoch, .decided = l.decided};
@@ -126,8 +172,11 @@ static void receive_letter(struct world *w, const struct event *e, struct outbox
     m->data[3] = l.have;
     m->data[4] = l.dead;
     p->round = l.round;
-    if (l.round >= w->forgot[e->at])
+    if (l.round >= w->forgot[e->at]) {
+        const bool led = agreement_of(w, e->at, l.round)->epoch == e->at;
         agree_receive(agreement_of(w, e->at, l.round), e->from, m, out);
+        ask_members(w, e->at, led, p);
+    }
 }
 
 /* Executes one event and returns the number of messages sent. `most` >= 0: the process dies after `most`
@@ -138,12 +187,24 @@ static int step_process(struct world *w, const struct event *e, int most)
                                             agree_encode_first_open(first_open(w, e->at))};
     struct outbox p = {w, e->at, w->begun[e->at], most < 0 ? 1000 : most};
     struct agree_out out = {send_letter, &p, (struct agree_message *)room};
-    if (e->event_kind == BEGIN) {
+    if (e->event_kind == LEAVE) {
+        w->left[e->at] = 1;
+        p.round = 0;
+        for (uint32_t k = 0; k < nprocesses; k++)
+            if (w->asked[e->at] >> k & 1)
+                post_letter(&p, k, LEFT);
+        w->asked[e->at] = 0;
+        memset(w->machines[e->at], 0, sizeof(w->machines[e->at]));
+    } else if (e->event_kind == BEGIN) {
         agree_begin(agreement_of(w, e->at, w->begun[e->at]++), words, &out);
     } else if (e->event_kind == NOTIFY_DEATH) {
         w->knows[e->at][e->from] = 1;
-        for (p.round = w->forgot[e->at]; p.round < nrounds; p.round++)
-            agree_member_died(agreement_of(w, e->at, p.round), e->from, &out);
+        for (p.round = w->forgot[e->at]; p.round < nrounds && !w->left[e->at]; p.round++) {
+            struct agree *a = agreement_of(w, e->at, p.round);
+            const bool led = a->epoch == e->at;
+            agree_member_died(a, e->from, &out);
+            ask_members(w, e->at, led, &p);
+        }
     } else {
         receive_letter(w, e, &p, &out);
     }
@@ -153,6 +214,7 @@ static int step_process(struct world *w, const struct event *e, int most)
 static void kill_process(struct world *w, uint32_t i)
 {
     w->dead[i] = 1;
+    w->asked[i] = 0;
     memset(w->result[i], 0, sizeof(w->result[i]));
     memset(w->machines[i], 0, sizeof(w->machines[i]));
     for (uint32_t k = 0; k < nprocesses; k++) {
@@ -169,12 +231,17 @@ static void check_decision(struct world *w, uint32_t i, uint32_t round)
     struct agree *a = agreement_of(w, i, round);
     if (!a->decided)
         return;
+    for (uint32_t k = 0; k < nprocesses; k++)
+        CHECK_TRUE(w->dead[k] || w->begun[k] > round);
+    if (processes_leave) { /* the result is not used */
+        w->result[i][round] = ENDED;
+        return;
+    }
     uint16_t got = (uint16_t)(0x8000 | agree_get_result(a)[1] << 5 | (agree_get_result(a)[0] & 31));
     CHECK_TRUE(w->result[i][round] == 0 || w->result[i][round] == got);
     w->result[i][round] = got;
     for (uint32_t k = 0; k < nprocesses; k++) {
         if (!w->dead[k]) {
-            CHECK_TRUE(w->begun[k] > round);
             CHECK_TRUE(!(agree_get_result(a)[0] >> k &
                          1)); /* the result includes the contributions of all living processes */
             CHECK_TRUE(agree_get_result(a)[1] >= k + 1);
@@ -208,12 +275,20 @@ static void check_final_state(struct world *w)
             if (w->dead[i])
                 continue;
             CHECK_TRUE(w->result[i][round] != 0);
-            if (w->forgot[i] > round)
+            if (w->forgot[i] > round || processes_leave)
                 continue;
             CHECK_TRUE(gone == UINT64_MAX || gone == gone_mask(w, i, round));
             gone = gone_mask(w, i, round);
         }
     }
+}
+
+static bool has_all_results(const struct world *w, uint32_t i)
+{
+    for (uint32_t round = 0; round < nrounds; round++)
+        if (w->result[i][round] == 0)
+            return false;
+    return true;
 }
 
 static int list_events(const struct world *w, struct event *list)
@@ -224,6 +299,8 @@ static int list_events(const struct world *w, struct event *list)
             continue;
         if (w->begun[i] < nrounds)
             list[count++] = (struct event){BEGIN, i, 0};
+        else if (processes_leave && !w->left[i] && has_all_results(w, i))
+            list[count++] = (struct event){LEAVE, i, 0};
         for (uint32_t k = 0; k < nprocesses; k++) {
             /* A process receives nothing from a process that it knows to be dead. */
             if (w->queued[k][i] && !w->knows[i][k])
@@ -276,7 +353,7 @@ static bool is_new(const struct world *w)
 
 static void explore_events(const struct world *w, uint32_t deaths, uint64_t depth)
 {
-    struct event list[PROCESSES_MAX * (2 * PROCESSES_MAX + 1)];
+    struct event list[PROCESSES_MAX * (2 * PROCESSES_MAX + 2)];
     if (!is_new(w))
         return;
     longest_path = depth > longest_path ? depth : longest_path;
@@ -305,13 +382,14 @@ static void explore_events(const struct world *w, uint32_t deaths, uint64_t dept
         }
 }
 
-static void explore_all(uint32_t size, uint32_t deaths, uint32_t agreements)
+static void explore_all(uint32_t size, uint32_t deaths, uint32_t agreements, bool leave)
 {
     struct world w;
     memset(&w, 0, sizeof(w));
     nprocesses = size;
     deaths_max = deaths;
     nrounds = agreements;
+    processes_leave = leave;
     nstates = nfinal_states = longest_path = 0;
     for (uint32_t i = 0; i < nprocesses; i++)
         for (uint32_t round = 0; round < nrounds; round++) {
@@ -319,10 +397,10 @@ static void explore_all(uint32_t size, uint32_t deaths, uint32_t agreements)
             agree_set_max_words(agreement_of(&w, i, round), 2);
         }
     explore_events(&w, 0, 0);
-    printf(
-        "%u processes, at most %u die, agreements: %u: %llu states, %llu final states, at most %llu steps\n",
-        nprocesses, deaths, nrounds, (unsigned long long)nstates, (unsigned long long)nfinal_states,
-        (unsigned long long)longest_path);
+    printf("%u processes, at most %u die, agreements: %u%s: %llu states, %llu final states, at most %llu "
+           "steps\n",
+           nprocesses, deaths, nrounds, leave ? ", then leave" : "", (unsigned long long)nstates,
+           (unsigned long long)nfinal_states, (unsigned long long)longest_path);
     free(seen_states);
     seen_states = NULL;
     seen_capacity = 0;
@@ -330,15 +408,19 @@ static void explore_all(uint32_t size, uint32_t deaths, uint32_t agreements)
 
 int main(void)
 {
-    explore_all(1, 0, 1);
-    explore_all(2, 1, 1);
-    explore_all(3, 2, 1);
-    explore_all(4, 1, 1);
-    explore_all(4, 2, 1);
-    explore_all(4, 3, 1);
-    explore_all(5, 1, 1);
-    explore_all(2, 1, 3);
-    explore_all(3, 1, 2);
-    explore_all(3, 2, 2);
+    explore_all(1, 0, 1, false);
+    explore_all(2, 1, 1, false);
+    explore_all(3, 2, 1, false);
+    explore_all(4, 1, 1, false);
+    explore_all(4, 2, 1, false);
+    explore_all(4, 3, 1, false);
+    explore_all(5, 1, 1, false);
+    explore_all(2, 1, 3, false);
+    explore_all(3, 1, 2, false);
+    explore_all(3, 2, 2, false);
+    explore_all(2, 1, 1, true);
+    explore_all(3, 2, 1, true);
+    explore_all(4, 1, 1, true);
+    explore_all(4, 2, 1, true);
     return 0;
 }
