@@ -174,6 +174,8 @@ static void pending_request(void)
     MPI_Errhandler_free(&h);
     MPI_Bcast(&pid, 1, MPI_LONG, victim, now);
     MPI_Win_lock_all(MPI_MODE_NOCHECK, win);
+    MPI_Get(mine + 1, 1, MPI_INT, victim, 0, 1, MPI_INT, win); /* the first access may need the victim */
+    MPI_Win_flush(victim, win);
     MPI_Barrier(now);
     if (rank == victim) {
         printf("rank %d of %d dies\n", rank, size);
