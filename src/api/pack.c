@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "dt/device_pack.h"
 #include "dt/dtype.h"
 #include "dt/external.h"
 #include "impl.h"
@@ -77,6 +78,27 @@ int impl_Pack_external_size(const char *datarep, MPI_Count incount, struct dtype
     return external_bytes(datarep, incount, datatype, size);
 }
 
+/* Converts between typed data and external32, both in memory of any kind. */
+static int convert_external(void *buffer, MPI_Count count, struct dtype *t, void *packed, MPI_Count bytes,
+                            bool decodes)
+{
+    struct dtype *const byte = dtype_from(MPI_BYTE);
+    struct dt_host_copy data, dense;
+    const int failed = dt_host_copy_open(&data, buffer, count, t);
+    int rc = dt_host_copy_open(&dense, packed, bytes, byte);
+    rc = failed ? failed : rc;
+    if (!rc && decodes) {
+        dt_external_unpack(t, count, data.buffer, dense.buffer, (uint64_t)bytes);
+        rc = dt_host_copy_store(&data, buffer, count, t);
+    } else if (!rc) {
+        rc = dt_external_pack(t, count, data.buffer, dense.buffer);
+        rc = rc ? rc : dt_host_copy_store(&dense, packed, bytes, byte);
+    }
+    dt_host_copy_close(&data);
+    dt_host_copy_close(&dense);
+    return rc;
+}
+
 int impl_Pack_external(const char *datarep, const void *inbuf, MPI_Count incount, struct dtype *datatype,
                        void *outbuf, MPI_Count outsize, MPI_Count *position)
 {
@@ -85,7 +107,8 @@ int impl_Pack_external(const char *datarep, const void *inbuf, MPI_Count incount
     if (!rc)
         rc = check_room(outsize, *position, bytes, "outbuf");
     if (!rc)
-        rc = dt_external_pack(datatype, incount, inbuf, ptr_add(outbuf, *position));
+        rc = convert_external((void *)(uintptr_t)inbuf, incount, datatype, ptr_add(outbuf, *position), bytes,
+                              false);
     if (!rc)
         *position += bytes;
     return rc;
@@ -98,9 +121,9 @@ int impl_Unpack_external(const char datarep[], const void *inbuf, MPI_Count insi
     int rc = external_bytes(datarep, outcount, datatype, &bytes);
     if (!rc)
         rc = check_room(insize, *position, bytes, "inbuf");
-    if (rc)
-        return rc;
-    dt_external_unpack(datatype, outcount, outbuf, ptr_add(inbuf, *position), (uint64_t)bytes);
-    *position += bytes;
-    return 0;
+    if (!rc)
+        rc = convert_external(outbuf, outcount, datatype, ptr_add(inbuf, *position), bytes, true);
+    if (!rc)
+        *position += bytes;
+    return rc;
 }

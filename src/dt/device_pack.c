@@ -227,3 +227,31 @@ int dt_device_copy(const void *from, MPI_Count from_count, const struct dtype *f
     gpu_put_staging(window);
     return source.error ? source.error : target.error;
 }
+
+int dt_host_copy_make(struct dt_host_copy *copy, const void *buffer, MPI_Count count, const struct dtype *t)
+{
+    MPI_Aint gap;
+    copy->size = (size_t)dt_span(t, count, &gap);
+    copy->memory = gpu_get_buffer(copy->size);
+    if (!copy->memory)
+        return err_set(MPI_ERR_NO_MEM, "out of memory for a copy of %zu bytes of GPU memory", copy->size);
+    copy->buffer = ptr_add(copy->memory, -gap);
+    return dt_copy(buffer, count, t, copy->buffer, count, t);
+}
+
+int dt_host_copy_open(struct dt_host_copy *copy, const void *buffer, MPI_Count count, const struct dtype *t)
+{
+    *copy = (struct dt_host_copy){.buffer = (void *)(uintptr_t)buffer};
+    return dt_is_device(buffer, count, t) ? dt_host_copy_make(copy, buffer, count, t) : 0;
+}
+
+int dt_host_copy_store(const struct dt_host_copy *copy, void *buffer, MPI_Count count, const struct dtype *t)
+{
+    return copy->memory ? dt_copy(copy->buffer, count, t, buffer, count, t) : 0;
+}
+
+void dt_host_copy_close(struct dt_host_copy *copy)
+{
+    if (copy->memory)
+        gpu_put_buffer(copy->memory, copy->size);
+}

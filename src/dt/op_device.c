@@ -66,22 +66,16 @@ static int apply_by_kernel(const struct op *op, const void *left, const void *ri
 static int apply_to_copies(const struct op *op, const void *left, const void *right, void *out,
                            MPI_Count count, struct dtype *t)
 {
-    MPI_Aint gap;
-    const size_t size = (size_t)dt_span(t, count, &gap);
-    char *first = gpu_get_buffer(size), *second = gpu_get_buffer(size);
-    int rc = first && second ? 0 : err_set(MPI_ERR_NO_MEM, "out of memory for copies of GPU memory");
-    if (!rc)
-        rc = dt_copy(left, count, t, first - gap, count, t);
-    if (!rc)
-        rc = dt_copy(right, count, t, second - gap, count, t);
+    struct dt_host_copy first, second;
+    const int failed = dt_host_copy_open(&first, left, count, t);
+    int rc = dt_host_copy_make(&second, right, count, t); /* which receives the result */
+    rc = failed ? failed : rc;
     if (!rc) {
-        op_apply(op, first - gap, second - gap, count, t);
-        rc = dt_copy(second - gap, count, t, out, count, t);
+        op_apply(op, first.buffer, second.buffer, count, t);
+        rc = dt_copy(second.buffer, count, t, out, count, t);
     }
-    if (first)
-        gpu_put_buffer(first, size);
-    if (second)
-        gpu_put_buffer(second, size);
+    dt_host_copy_close(&first);
+    dt_host_copy_close(&second);
     return rc;
 }
 

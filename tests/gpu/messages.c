@@ -219,7 +219,7 @@ static void test_call(size_t c, enum area_kind from, enum area_kind to, enum lay
     MPI_Type_free(&m.type);
 }
 
-/* MPI_Sendrecv_replace, MPI_Pack and MPI_Unpack on device memory. */
+/* MPI_Sendrecv_replace, MPI_Pack and MPI_Unpack on device memory, also in external32. */
 static void test_replace_and_pack(enum area_kind kind, size_t bytes)
 {
     struct message m = {.from = 0, .to = size - 1};
@@ -235,6 +235,12 @@ static void test_replace_and_pack(enum area_kind kind, size_t bytes)
     position = 0;
     MPI_Unpack(packed.at, (int)packed.size, &position, b.at + GUARD, m.count, m.type, MPI_COMM_WORLD);
     check_receive_buffer(&b, packing, seed + (unsigned)rank * 1000, &m, "pack and unpack");
+    MPI_Aint at = 0;
+    area_fill(&b, packing);
+    MPI_Pack_external("external32", a.at + GUARD, m.count, m.type, packed.at, (MPI_Aint)packed.size, &at);
+    at = 0;
+    MPI_Unpack_external("external32", packed.at, (MPI_Aint)packed.size, &at, b.at + GUARD, m.count, m.type);
+    check_receive_buffer(&b, packing, seed + (unsigned)rank * 1000, &m, "pack and unpack in external32");
     const int next = (rank + 1) % size, previous = (rank + size - 1) % size;
     MPI_Sendrecv_replace(a.at + GUARD, m.count, m.type, next, TAG, previous, TAG, MPI_COMM_WORLD,
                          MPI_STATUS_IGNORE);
