@@ -98,7 +98,7 @@ size_t softcuda_unmap(uintptr_t address)
     if (good) {
         memmove(it, it + 1, (size_t)(&table[count] - (it + 1)) * sizeof(*it));
         count--;
-        munmap(released.alias, released.size);
+        munmap(released.alias - released.offset, released.size + released.offset);
         close(released.fd);
     }
     pthread_mutex_unlock(&softcuda_lock);
@@ -119,18 +119,20 @@ char *softcuda_reserve(size_t size)
 
 bool softcuda_map(int fd, size_t size, struct allocation *out)
 {
-    const size_t mapped = (size + UNIT - 1) / UNIT * UNIT;
+    const size_t offset = softcuda_setting("SOFTCUDA_OFFSET", 0);
+    const size_t mapped = (size + offset + UNIT - 1) / UNIT * UNIT;
     char *aligned = softcuda_reserve(mapped);
     if (!aligned)
         return false;
-    char *alias = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    char *alias = mmap(NULL, size + offset, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (alias == MAP_FAILED) {
         munmap(aligned, mapped);
         return false;
     }
-    out->address = (uintptr_t)aligned;
+    out->address = (uintptr_t)aligned + offset;
     out->mapped = mapped;
-    out->alias = alias;
+    out->offset = offset;
+    out->alias = alias + offset;
     out->size = size;
     out->fd = fd;
     return true;
@@ -150,7 +152,8 @@ static cuda_result alloc_device(cuda_pointer *out, size_t size, enum memory_kind
     size_t total;
     cuDeviceTotalMem_v2(&total, it.device);
     const int fd = used[it.device] + size <= total ? memfd_create("softcuda", MFD_CLOEXEC) : -1;
-    if (fd >= 0 && ftruncate(fd, (off_t)size) == 0 && softcuda_map(fd, size, &it) && softcuda_add(&it)) {
+    if (fd >= 0 && ftruncate(fd, (off_t)(size + softcuda_setting("SOFTCUDA_OFFSET", 0))) == 0 &&
+        softcuda_map(fd, size, &it) && softcuda_add(&it)) {
         used[it.device] += size;
         *out = it.address;
         rc = CUDA_OK;
@@ -209,11 +212,11 @@ static cuda_result free_allocation(uintptr_t address, unsigned kinds)
     if (released.fd >= 0) {
         if (released.kind != MEMORY_IMPORTED)
             memset(released.alias, 0xDD, released.size); /* makes stale mappings in other processes visible */
-        munmap(released.alias, released.size);
+        munmap(released.alias - released.offset, released.size + released.offset);
         close(released.fd);
     }
     if (!softcuda_setting("SOFTCUDA_KEEP_ADDRESSES", 0))
-        munmap((void *)released.address, released.mapped);
+        munmap((void *)(released.address - released.offset), released.mapped);
     return CUDA_OK;
 }
 

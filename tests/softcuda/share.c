@@ -72,7 +72,7 @@ static int open_range(const struct allocation *it, uintptr_t address)
     snprintf(path, sizeof(path), "/proc/self/fd/%d", it->fd);
     const int fd = open(path, O_RDWR | O_CLOEXEC);
     if (fd >= 0)
-        lseek(fd, (off_t)(address - it->address), SEEK_SET);
+        lseek(fd, (off_t)(address - it->address + it->offset), SEEK_SET);
     return fd;
 }
 

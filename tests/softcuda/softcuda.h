@@ -30,6 +30,7 @@ struct allocation {
     uintptr_t address;
     char *alias;
     size_t size, mapped;
+    size_t offset; /* of device memory: where it begins in its mapping and its memory file */
     uint64_t id;
     int fd; /* the memory file of device memory, or -1 */
     int device;

@@ -235,9 +235,10 @@ struct ib {
     struct list multicasts; /* members of multicast groups */
     struct regcache *regcache;
     struct ib_allocation
-        allocations[IB_ALLOCATIONS]; /* GPU memory with registrations, by buffer id (memory.c) */
-    uint32_t allocation_checked;     /* counts checks whether an allocation still exists */
-    bool gpu_refused;                /* ordinary GPU memory cannot be registered */
+        allocations[IB_ALLOCATIONS];     /* GPU memory with registrations, by buffer id (memory.c) */
+    uint32_t allocation_checked;         /* counts checks whether an allocation still exists */
+    const struct gpu_range *registering; /* the allocation that is being registered; NULL: host memory */
+    bool gpu_refused;                    /* ordinary GPU memory cannot be registered */
     enum ib_receive receive;
     struct ib_xrc *xrc;   /* NULL: not IB_RECEIVE_XRC */
     struct ib_self *self; /* NULL until it is used */

@@ -18,9 +18,14 @@ static COUNTER(peers, "reg_gpu_peermem", "Registrations of GPU memory by ibv_reg
 static COUNTER(refusals, "reg_gpu_refused",
                "Registrations of GPU memory that were refused; such messages move through host memory.");
 
-/* Registers whole pages of GPU memory. NULL: neither the GPU library nor the adapter supports it. */
-static struct ibv_mr *register_device_memory(const struct ib_device *d, void *address, size_t len)
+/* Registers the part of an allocation of GPU memory that lies in these pages: other allocations may share
+ * the first and the last page. NULL: neither the GPU library nor the adapter supports it. */
+static struct ibv_mr *register_device_memory(const struct ib_device *d, const struct gpu_range *allocation,
+                                             uintptr_t pages, size_t pages_len)
 {
+    const uintptr_t start = MAX(pages, allocation->start);
+    const size_t len = MIN(pages + pages_len, allocation->start + allocation->size) - start;
+    void *const address = (void *)start;
     int fd;
     uint64_t offset;
     struct ibv_mr *mr = NULL;
@@ -36,9 +41,10 @@ static struct ibv_mr *register_device_memory(const struct ib_device *d, void *ad
     return mr;
 }
 
-static int pin_device_memory(const struct ib_device *d, void *address, size_t len, struct ibv_mr **out)
+static int pin_device_memory(const struct ib_device *d, const struct gpu_range *allocation, void *address,
+                             size_t len, struct ibv_mr **out)
 {
-    *out = register_device_memory(d, address, len);
+    *out = register_device_memory(d, allocation, (uintptr_t)address, len);
     return *out ? 0
                 : err_set(MPI_ERR_BUFFER, "%s cannot register %zu bytes of GPU memory at %p", d->name, len,
                           address);
@@ -46,8 +52,6 @@ static int pin_device_memory(const struct ib_device *d, void *address, size_t le
 
 static int register_on_device(const struct ib_device *d, void *address, size_t len, struct ibv_mr **out)
 {
-    if (unlikely(gpu_memory_is_device(address)))
-        return pin_device_memory(d, address, len, out);
     struct ibv_mr *mr = d->verbs.reg_mr(d->pd, address, len, ib_device_access_flags(d));
     if (!mr && (errno == EFAULT || errno == EACCES)) /* a constant: it can be read but not written */
         mr = d->verbs.reg_mr(d->pd, address, len, IBV_ACCESS_REMOTE_READ);
@@ -80,7 +84,9 @@ static int memory_register(void *ctx, void *address, size_t len, void **handle)
     for (uint32_t i = 0; i < ib->nadapters && rc == 0; i++) {
         if (ib_adapter_is_gone(&ib->adapters[i]))
             continue;
-        rc = register_on_device(ib->adapters[i].device, address, len, &r->mr[i]);
+        const struct ib_device *d = ib->adapters[i].device;
+        rc = ib->registering ? pin_device_memory(d, ib->registering, address, len, &r->mr[i])
+                             : register_on_device(d, address, len, &r->mr[i]);
         if (rc == 0) {
             r->lkey[i] = r->mr[i]->lkey;
             r->rkey[i] = r->mr[i]->rkey;
@@ -175,7 +181,9 @@ int ib_memory_register(struct transport *t, const void *address, size_t len, str
         int rc = check_allocation(ib_of(t), address, len, &range);
         if (rc)
             return rc;
+        ib_of(t)->registering = &range;
         rc = regcache_get_piece(ib_of(t)->regcache, address, len, &e);
+        ib_of(t)->registering = NULL;
         /* Memory of pools, which has no context, may be refused where other memory is not. */
         ib_of(t)->gpu_refused |= rc == MPI_ERR_BUFFER && range.context;
         return memory_return_entry(t, rc, e, address, len, mem, key);
