@@ -360,6 +360,18 @@ bool gpu_find_current(char pci[16])
     return ops && ops->find_current(pci);
 }
 
+bool gpu_takes_turns(void)
+{
+    static int takes_turns = -1; /* fixed before the first context is created */
+    struct gpu_device device;
+    int known = __atomic_load_n(&takes_turns, __ATOMIC_RELAXED);
+    if (known < 0) {
+        known = gpu.ops->describe_device(0, &device) != 0 || !device.has_mps;
+        __atomic_store_n(&takes_turns, known, __ATOMIC_RELAXED);
+    }
+    return known;
+}
+
 static int list_devices(const struct gpu_ops *ops, struct gpu_device **devices, size_t *count, int *driver,
                         const char **why)
 {

@@ -153,6 +153,10 @@ bool gpu_is_off(void);
  * none. */
 bool gpu_find_current(char pci[16]);
 
+/* False if kernels of several processes run at the same time on the GPUs of this node (CUDA's MPS):
+ * otherwise two processes that use the compute engine of a GPU in turns wait 140 us for each turn. */
+bool gpu_takes_turns(void);
+
 /* For fishplate info. */
 struct gpu_device {
     char name[96], pci[16]; /* "0000:18:00.0" */

@@ -22,10 +22,9 @@
 
 static LABORATORY_SIZE(
     map_min, "GPU_MAP_MIN", 512 * 1024, 0, INT64_MAX,
-    "Smallest message between GPU memory of two processes of a node that one GPU copies "
-    "directly. Smaller ones move "
-    "through host memory, since two processes that take turns on the compute engine of a GPU "
-    "wait for each other.");
+    "Smallest message between GPU memory of two processes of a node that one GPU copies directly. Smaller "
+    "ones move through host memory, since two processes that take turns on the compute engine of a GPU wait "
+    "for each other. With MPS they do not, and all messages that are announced are copied directly.");
 
 static COUNTER(mapgets, "p2p_rendezvous_mapget",
                "Large messages that a GPU copied from the sender's memory, which the receiver had mapped.");
@@ -147,7 +146,7 @@ static bool is_on_same_node(const struct peer *peer)
 /* True if both buffers are GPU memory and the message is too short for a mapping to be faster. */
 static bool is_small(const struct p2p_request *r, uint64_t bytes)
 {
-    return r->device && bytes < (uint64_t)map_min.value && !protocol_forces_map();
+    return r->device && bytes < (uint64_t)map_min.value && gpu_takes_turns() && !protocol_forces_map();
 }
 
 uint64_t map_announce(struct p2p_request *r, struct gpu_export *out)
