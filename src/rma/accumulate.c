@@ -85,12 +85,17 @@ static int direct_visit_run(void *context, struct dtype *basic, MPI_Count count,
     return 0;
 }
 
+bool accumulate_is_unpacked(const struct rma_call *c)
+{
+    const bool takes = c->op->code != OP_NO_OP, gives = c->kind == RMA_IS_GET_ACCUMULATE;
+    return c->type->obj.predefined && c->type->contiguous && (!takes || c->origin.type == c->type) &&
+           (!gives || c->result.type == c->type);
+}
+
 int accumulate_direct(const struct rma_call *c, struct win_peer *to, char *at)
 {
     const bool takes = c->op->code != OP_NO_OP, gives = c->kind == RMA_IS_GET_ACCUMULATE;
-    /* One element, or many of a simple type: no packing. */
-    if (c->type->obj.predefined && c->type->contiguous && (!takes || c->origin.type == c->type) &&
-        (!gives || c->result.type == c->type))
+    if (accumulate_is_unpacked(c))
         return win_apply(c->win, to->slot, c->op, c->type, c->origin.buf, at, gives ? c->result.buf : NULL,
                          (size_t)c->count);
     struct direct d = {.call = c, .to = to, .takes = takes, .gives = gives};

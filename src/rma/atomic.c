@@ -240,12 +240,35 @@ static void apply_atomics(const struct op *op, struct dtype *basic, const void *
     }
 }
 
+/* Only ranks that have mapped GPU memory of the window change elements besides their owner. */
+static int lock_device_memory(struct win *w, struct win_slot *slot)
+{
+    return w->exports ? lock_memory(w, slot) : MPI_SUCCESS;
+}
+
+static void unlock_device_memory(const struct win *w, struct win_slot *slot)
+{
+    if (w->exports)
+        unlock_memory(slot);
+}
+
+static int apply_on_device(struct win *w, struct win_slot *slot, const struct op *op, struct dtype *basic,
+                           const void *in, void *target, void *fetched, size_t n)
+{
+    int rc = lock_device_memory(w, slot);
+    if (rc)
+        return rc;
+    rc = device_apply(op, basic, in, target, fetched, n);
+    unlock_device_memory(w, slot);
+    return rc;
+}
+
 int win_apply(struct win *w, struct win_slot *slot, const struct op *op, struct dtype *basic, const void *in,
               void *target, void *fetched, size_t n)
 {
     bool is_locked;
-    if (unlikely(gpu_memory_is_device(target))) /* which only the processor of this rank changes */
-        return device_apply(op, basic, in, target, fetched, n);
+    if (unlikely(gpu_memory_is_device(target)))
+        return apply_on_device(w, slot, op, basic, in, target, fetched, n);
     if (is_by_adapter(w, slot, basic, target)) {
         adapter_apply(w, op, basic, in, target, fetched, n);
         return MPI_SUCCESS;
@@ -300,8 +323,14 @@ int win_swap(struct win *w, struct win_slot *slot, struct dtype *basic, const vo
 {
     const size_t size = (size_t)basic->size;
     bool is_locked = true;
-    if (unlikely(gpu_memory_is_device(target)))
-        return device_swap(size, value, compare, target, fetched);
+    if (unlikely(gpu_memory_is_device(target))) {
+        int rc = lock_device_memory(w, slot);
+        if (rc)
+            return rc;
+        rc = device_swap(size, value, compare, target, fetched);
+        unlock_device_memory(w, slot);
+        return rc;
+    }
     if (is_by_adapter(w, slot, basic, target)) {
         adapter_swap(w, value, compare, target, fetched);
         return MPI_SUCCESS;

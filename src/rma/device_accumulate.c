@@ -1,47 +1,33 @@
-/* device_accumulate.c: accumulates and GPU memory. Buffers of the origin in GPU memory are copied to host
- * memory, which accumulates read and write element by element. The memory of a window in GPU memory is
- * changed by the process that owns it alone, piece by piece in host memory, so that its changes exclude
- * each other.
+/* device_accumulate.c: accumulates and GPU memory. The elements of a window in GPU memory are changed by
+ * kernels, which read the operand in memory that the GPU accesses. Other buffers of the origin in GPU
+ * memory are copied to host memory.
+ *
+ * Ranks of the node map each other's windows (win_device_share): puts and gets are copies by a GPU, and
+ * accumulates of several ranks exclude each other by the lock of the target's elements. Where the memory
+ * cannot be mapped, its owner alone changes it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "coll/coll.h"
 #include "dt/device_pack.h"
+#include "dt/kernel.h"
 #include "rma/rma.h"
+#include "rma/window_memory.h"
 
 static bool side_on_device(const struct rma_side *s)
 {
     return s->type && dt_is_device(s->buf, s->count, s->type);
 }
 
-bool rma_is_on_device(const struct rma_call *c)
+bool rma_needs_copies(const struct rma_call *c, const char *at)
 {
+    if (gpu_may_have_memory() && at && gpu_memory_is_device(at) && c->kind != RMA_IS_SWAP &&
+        accumulate_is_unpacked(c))
+        return false; /* device_apply */
     return gpu_may_have_memory() && (side_on_device(&c->origin) || side_on_device(&c->result) ||
                                      (c->compare && gpu_memory_is_device(c->compare)));
-}
-
-/* A copy in host memory of a buffer, with the same layout. */
-struct host_copy {
-    char *host;
-    size_t size;
-    struct rma_side side;
-};
-
-static int copy_side(struct host_copy *h, const struct rma_side *s)
-{
-    MPI_Aint gap;
-    if (!side_on_device(s))
-        return 0;
-    h->size = (size_t)dt_span(s->type, s->count, &gap);
-    h->host = gpu_get_buffer(h->size);
-    if (!h->host)
-        return err_set(MPI_ERR_NO_MEM, "out of memory for a copy of a buffer in GPU memory");
-    h->side = (struct rma_side){.buf = ptr_add(h->host, -gap), .count = s->count, .type = s->type};
-    return dt_copy(s->buf, s->count, s->type, h->side.buf, s->count, s->type);
-}
-
-static void drop_copy(struct host_copy *h)
-{
-    if (h->host)
-        gpu_put_buffer(h->host, h->size);
 }
 
 /* Runs the call on host copies of its GPU buffers. `direct`: the result is complete on return; otherwise
@@ -49,49 +35,58 @@ static void drop_copy(struct host_copy *h)
 int rma_run_on_copies(const struct rma_call *c, bool direct,
                       int (*run)(const struct rma_call *copies, void *arg), void *arg)
 {
-    const struct rma_side *r = &c->result, compare = {(void *)(uintptr_t)c->compare, 1, c->type};
-    struct host_copy origin = {0}, result = {0}, compared = {0};
+    struct dt_host_copy origin = {0}, result = {0}, compare = {0};
     struct rma_call copies = *c;
-    int rc = copy_side(&origin, &c->origin);
-    if (!rc && c->compare)
-        rc = copy_side(&compared, &compare);
-    if (!rc && direct)
-        rc = copy_side(&result, r);
-    if (origin.host)
-        copies.origin = origin.side;
-    if (compared.host)
-        copies.compare = compared.side.buf;
-    if (result.host)
-        copies.result = result.side;
+    int rc = 0;
+    if (c->origin.type) {
+        rc = dt_host_copy_open(&origin, c->origin.buf, c->origin.count, c->origin.type);
+        copies.origin.buf = origin.buffer;
+    }
+    if (!rc && c->compare) {
+        rc = dt_host_copy_open(&compare, c->compare, 1, c->type);
+        copies.compare = compare.buffer;
+    }
+    if (!rc && direct && c->result.type) {
+        rc = dt_host_copy_open(&result, c->result.buf, c->result.count, c->result.type);
+        copies.result.buf = result.buffer;
+    }
     if (!rc)
         rc = run(&copies, arg);
-    if (!rc && result.host)
-        rc = dt_copy(result.side.buf, r->count, r->type, r->buf, r->count, r->type);
-    drop_copy(&origin);
-    drop_copy(&compared);
-    drop_copy(&result);
+    if (!rc)
+        rc = dt_host_copy_store(&result, c->result.buf, c->result.count, c->result.type);
+    dt_host_copy_close(&origin);
+    dt_host_copy_close(&compare);
+    dt_host_copy_close(&result);
     return rc;
 }
 
-int device_apply(const struct op *op, struct dtype *basic, const void *in, void *target, void *fetched,
+/* Applies `n` elements of memory that GPUs access, or none (NULL), to the target. */
+static int change_elements(const struct op *op, struct dtype *basic, const void *in, void *target,
+                           void *fetched, size_t n)
+{
+    const size_t bytes = n * (size_t)basic->extent;
+    const int rc = fetched ? gpu_copy(fetched, target, bytes) : 0;
+    if (rc || op->code == OP_NO_OP)
+        return rc;
+    return op->code == OP_REPLACE ? gpu_copy(target, in, bytes)
+                                  : op_apply_on_device(op, in, target, (MPI_Count)n, basic);
+}
+
+int device_apply(const struct op *op, struct dtype *basic, const char *in, char *target, char *fetched,
                  size_t n)
 {
     const size_t extent = (size_t)basic->extent, most = GPU_STAGING_SIZE / extent;
-    char *elements = gpu_get_staging();
-    int rc = elements ? 0 : err_set(MPI_ERR_NO_MEM, "out of memory for elements of a window in GPU memory");
+    if (op->code == OP_NO_OP || gpu_is_accessible(in))
+        return change_elements(op, basic, in, target, fetched, n);
+    char *const staging = gpu_get_staging();
+    int rc = staging ? 0 : err_set(MPI_ERR_NO_MEM, "out of memory for elements of a window in GPU memory");
     for (size_t at = 0; at < n && !rc; at += most) {
-        const size_t count = MIN(most, n - at), bytes = count * extent;
-        char *there = (char *)target + at * extent;
-        rc = gpu_copy(elements, there, bytes);
-        if (!rc && fetched)
-            memcpy((char *)fetched + at * extent, elements, bytes);
-        if (rc || !in)
-            continue;
-        op_apply(op, (const char *)in + at * extent, elements, (MPI_Count)count, basic);
-        rc = gpu_copy(there, elements, bytes);
+        const size_t count = MIN(most, n - at), start = at * extent;
+        memcpy(staging, in + start, count * extent);
+        rc = change_elements(op, basic, staging, target + start, fetched ? fetched + start : NULL, count);
     }
-    if (elements)
-        gpu_put_staging(elements);
+    if (staging)
+        gpu_put_staging(staging);
     return rc;
 }
 
@@ -104,4 +99,48 @@ int device_swap(size_t size, const void *value, const void *compare, void *targe
     if (!rc)
         memcpy(fetched, old, size);
     return rc;
+}
+
+/* ---- windows of other ranks of this node ---- */
+
+int win_device_share(struct win *w, struct comm *parent)
+{
+    struct gpu_range range;
+    struct gpu_export mine = {.fd = -1};
+    const uintptr_t start = (uintptr_t)w->memory;
+    struct dtype *const byte = dtype_from(MPI_BYTE);
+    w->exports = calloc((size_t)w->comm->size, sizeof(*w->exports));
+    const int rc = win_agree_on_creation(
+        w, parent, w->exports ? 0 : win_error(w, MPI_ERR_NO_MEM, "out of memory for the window"));
+    if (rc)
+        return rc;
+    if (w->mine->on_device && gpu_find_range(w->memory, &range) == 0 &&
+        (size_t)w->size <= range.size - (start - range.start) && gpu_synchronize_copies(w->memory) == 0 &&
+        gpu_export_range(&range, &mine) != 0)
+        mine = (struct gpu_export){.fd = -1};
+    w->descriptor = mine.fd;
+    struct coll_args a = {.kind = COLL_ALLGATHER,
+                          .name = "window in GPU memory",
+                          .comm = parent,
+                          .send = {.buf = &mine, .count = sizeof(mine), .type = byte},
+                          .recv = {.buf = w->exports, .count = sizeof(mine), .type = byte}};
+    return coll_run(&a);
+}
+
+char *win_device_map(struct win_peer *p)
+{
+    const struct win *w = p->win;
+    void *mapping;
+    if (!w->exports || !w->exports[p->rank].size || !p->slot ||
+        gpu_import_range(&w->exports[p->rank], &mapping))
+        return NULL;
+    p->import = mapping;
+    return (char *)mapping + (p->at.base - w->exports[p->rank].start);
+}
+
+void win_device_close(struct win *w)
+{
+    if (w->exports && w->descriptor >= 0)
+        close(w->descriptor);
+    free(w->exports);
 }

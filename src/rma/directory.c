@@ -279,6 +279,8 @@ int peer_learn_window(struct win_peer *p)
     }
     if (w->flavor != MPI_WIN_FLAVOR_DYNAMIC)
         p->direct = win_memory_map_target(w, p->rank, &p->at, &p->mapping);
+    if (!p->direct && p->at.on_device)
+        p->direct = win_device_map(p);
     p->here = p->rank == w->comm->rank || p->direct;
     p->known = true;
     return MPI_SUCCESS;

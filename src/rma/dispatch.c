@@ -214,8 +214,8 @@ int rma_run(const struct rma_call *c)
     if (is_direct(c, to))
         t.at = w->flavor == MPI_WIN_FLAVOR_DYNAMIC ? (char *)(uintptr_t)offset : to->direct + offset;
     if (c->op || c->kind == RMA_IS_SWAP)
-        return unlikely(rma_is_on_device(c)) ? rma_run_on_copies(c, t.at != NULL, run_change, &t)
-                                             : run_change(c, &t);
+        return unlikely(rma_needs_copies(c, t.at)) ? rma_run_on_copies(c, t.at != NULL, run_change, &t)
+                                                   : run_change(c, &t);
     if (t.at)
         return run_direct(c, to, t.at);
     return transfer_fits(c, to) ? transfer_start(c, to) : move_start(c, to);

@@ -77,6 +77,7 @@ struct win_peer {
     struct win_target at;
     char *direct;          /* the rank's memory, mapped here; NULL: not reachable by loads and stores */
     void *mapping;         /* mapping to be unmapped, or NULL */
+    void *import;          /* mapping of GPU memory, for gpu_release_import; or NULL */
     struct win_slot *slot; /* the rank's lock, reachable by processor atomics; or NULL */
     bool here; /* loads and stores reach the memory, at `direct`, or at absolute addresses if that is NULL */
     int lock;  /* lock that this process holds: 0, MPI_LOCK_SHARED, MPI_LOCK_EXCLUSIVE */
@@ -194,11 +195,13 @@ static inline int window_copy(void *to, const void *from, size_t len)
     return 0;
 }
 
-/* device_accumulate.c: accumulates with buffers in GPU memory, and changes of windows in GPU memory. */
-bool rma_is_on_device(const struct rma_call *c);
+/* device_accumulate.c: accumulates with buffers in GPU memory, and windows in GPU memory. */
+/* True if an accumulate has buffers in GPU memory and must run on copies of them. `at`: the target, or NULL. */
+bool rma_needs_copies(const struct rma_call *c, const char *at);
 int rma_run_on_copies(const struct rma_call *c, bool direct,
                       int (*run)(const struct rma_call *copies, void *arg), void *arg);
-int device_apply(const struct op *op, struct dtype *basic, const void *in, void *target, void *fetched,
+/* Change elements in GPU memory. The caller excludes other changes. `in`, `fetched`: memory of any kind. */
+int device_apply(const struct op *op, struct dtype *basic, const char *in, char *target, char *fetched,
                  size_t n);
 int device_swap(size_t size, const void *value, const void *compare, void *target, void *fetched);
 
@@ -255,6 +258,8 @@ void op_wait_few_pending(struct win_peer *to); /* waits while too many answers a
 
 /* accumulate.c */
 int accumulate_start(const struct rma_call *c, struct win_peer *to);
+/* True if the elements of all buffers are dense and of one type. */
+bool accumulate_is_unpacked(const struct rma_call *c);
 int accumulate_direct(const struct rma_call *c, struct win_peer *to, char *at);
 void acc_arrived(struct win *w, struct win_peer *from, const struct frame_header *h, const char *payload,
                  size_t len);

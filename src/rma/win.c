@@ -162,6 +162,8 @@ int win_make(struct comm *parent, int flavor, void *memory, MPI_Aint size, MPI_A
     /* Mapping the memory that rank 0 allocated can fail at one rank alone, too. */
     if (!rc && flavor == MPI_WIN_FLAVOR_SHARED)
         rc = win_agree_on_creation(w, parent, win_memory_map_shared(w, parent));
+    if (!rc && w->some_on_device && w->comm->size > 1)
+        rc = win_device_share(w, parent);
     if (rc) {
         win_destroy(w);
         return rc;

@@ -46,7 +46,7 @@ struct win_target {
     uint8_t atomics;          /* enum win_atomics */
     uint8_t listed;           /* adapters of other ranks can access the entry */
     uint8_t locks_open;       /* adapters of other ranks take the lock in the entry */
-    uint8_t on_device;        /* GPU memory: no other rank accesses it */
+    uint8_t on_device;        /* GPU memory: adapters do not access it */
 };
 
 enum win_by { BY_ANY, BY_PROCESSOR, BY_ADAPTER };
@@ -72,6 +72,9 @@ struct win {
     size_t span_size;            /* bytes of the span that this process has mapped */
     int first_with_memory;       /* the lowest rank whose size is not 0; the size of comm: none */
     void *segment;               /* MPI_Win_allocate_shared: the memory of all ranks, mapped here */
+    struct gpu_export *exports;  /* GPU memory, by rank; size 0: cannot be mapped. NULL: all is host memory */
+    int descriptor;              /* of `exports` of this rank, or -1 */
+    bool some_on_device;         /* a rank's memory is GPU memory; the same at all ranks */
     bool owned;                  /* `memory` is to be freed with the window */
     struct mapping mapped;       /* private memory that is mapped instead */
     bool shared;                 /* other processes load and store `memory` directly */

@@ -225,20 +225,22 @@ int win_agree_on_creation(struct win *w, struct comm *parent, int rc)
     struct rma *r = w->proc->rma;
     const int64_t serial = (int64_t)(w->serial ? w->serial : r->serial + 1);
     const int64_t before = w->size > 0 ? w->comm->size - w->comm->rank : 0; /* most at the lowest rank */
-    const int64_t mine[3] = {rc ? (int64_t)rc << 32 | w->comm->rank : 0, serial, before};
-    int64_t all[3] = {0, serial, before};
+    const int64_t mine[4] = {rc ? (int64_t)rc << 32 | w->comm->rank : 0, serial, before,
+                             w->mine && w->mine->on_device};
+    int64_t all[4] = {0, serial, before, 0};
     struct dtype *type = dtype_from(MPI_INT64_T);
     struct coll_args a = {.kind = COLL_ALLREDUCE,
                           .name = "window",
                           .comm = parent,
-                          .send = {.buf = (void *)(uintptr_t)mine, .count = 3, .type = type},
-                          .recv = {.buf = all, .count = 3, .type = type},
+                          .send = {.buf = (void *)(uintptr_t)mine, .count = 4, .type = type},
+                          .recv = {.buf = all, .count = 4, .type = type},
                           .op = op_from(MPI_MAX)};
     int failed = coll_run(&a);
     atomic_thread_fence(memory_order_seq_cst);
     w->serial = (uint64_t)all[1];
     r->serial = MAX(r->serial, w->serial);
     w->first_with_memory = w->comm->size - (int)all[2];
+    w->some_on_device = all[3] != 0;
     if (failed || rc || !all[0])
         return failed ? failed : rc;
     return win_error(w, (int)(all[0] >> 32), "rank %d could not make its part of the window", (int)all[0]);
@@ -278,6 +280,7 @@ void win_memory_close(struct win *w)
     if (w->owned)
         free(w->memory);
     mapping_close(&w->mapped);
+    win_device_close(w);
     directory_remove_window(w);
 }
 
@@ -302,7 +305,7 @@ int win_shared_query(struct win *w, int rank, MPI_Aint *size, MPI_Aint *unit, vo
     rc = win_peer(w, rank, &p);
     if (rc)
         return rc;
-    if (!p->direct) /* not shared with this process: size 0 (MPI-4.1, 12.2.4) */
+    if (!p->direct || p->import) /* not shared with this process: size 0 (MPI-4.1, 12.2.4) */
         return w->flavor == MPI_WIN_FLAVOR_SHARED
                    ? win_error(w, MPI_ERR_RMA_SHARED, "rank %d shares no memory", rank)
                    : MPI_SUCCESS;

@@ -18,6 +18,12 @@ void win_memory_close(struct win *w);
 /* The rank's memory as this process sees it, or NULL; *mapping is what net_span_unmap needs, if anything. */
 char *win_memory_map_target(struct win *w, int rank, const struct win_target *t, void **mapping);
 
+/* Collective: exports windows in GPU memory to the other ranks. */
+int win_device_share(struct win *w, struct comm *parent);
+/* Maps the GPU memory of a rank of this node; NULL: it cannot be mapped. */
+char *win_device_map(struct win_peer *p);
+void win_device_close(struct win *w);
+
 bool win_is_rank_on_node(const struct win *w, int rank);
 
 #endif

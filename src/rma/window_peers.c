@@ -92,6 +92,8 @@ void win_peers_close(struct win *w)
             continue;
         if (p->mapping)
             net_span_unmap(p->mapping, ALIGN_UP((size_t)p->at.size, (size_t)4096));
+        if (p->import)
+            gpu_release_import(p->import);
         far_close(p);
         adapter_atomics_close(p);
         counts_close(p);

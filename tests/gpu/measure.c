@@ -46,6 +46,35 @@ static double measure_stream(const struct area *a, int bytes, int turns)
     return (MPI_Wtime() - begun) / turns;
 }
 
+/* The times of one put and of one sum of doubles by rank 0 in the window of rank 1, which waits in a barrier. */
+static void measure_window(enum area_kind window, int bytes, int turns)
+{
+    struct area memory = area_alloc(window, (size_t)bytes), data = area_alloc(AREA_DEVICE, (size_t)bytes);
+    double begun, put = 0, sum = 0;
+    MPI_Win w;
+    MPI_Win_create(memory.at, bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &w);
+    MPI_Win_lock_all(0, w);
+    for (int i = -2; rank == 0 && i < turns; i++) {
+        begun = MPI_Wtime();
+        MPI_Put(data.at, bytes, MPI_BYTE, 1, 0, bytes, MPI_BYTE, w);
+        MPI_Win_flush(1, w);
+        put += i < 0 ? 0 : MPI_Wtime() - begun;
+        begun = MPI_Wtime();
+        MPI_Accumulate(data.at, bytes / 8, MPI_DOUBLE, 1, 0, bytes / 8, MPI_DOUBLE, MPI_SUM, w);
+        MPI_Win_flush(1, w);
+        sum += i < 0 ? 0 : MPI_Wtime() - begun;
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_unlock_all(w);
+    MPI_Win_free(&w);
+    if (rank == 0)
+        printf("%-7s window  %9d B  put %10.2f us  accumulate %10.2f us\n", area_names[window], bytes,
+               put / turns * 1e6, sum / turns * 1e6);
+    fflush(stdout);
+    area_free(&memory);
+    area_free(&data);
+}
+
 int main(int argc, char **argv)
 {
     static const enum area_kind pairs[][2] = {
@@ -74,6 +103,10 @@ int main(int argc, char **argv)
             fflush(stdout);
             area_free(&a);
         }
+    for (int kind = 0; kind < 2; kind++)
+        for (size_t s = 0; s < (turns < 10 ? 4 : sizeof(sizes) / sizeof(*sizes)); s++)
+            measure_window(kind ? AREA_POOL : AREA_DEVICE, sizes[s],
+                           sizes[s] > 1 << 20 ? turns / 40 + 1 : turns);
     MPI_Finalize();
     return 0;
 }

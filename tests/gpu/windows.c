@@ -180,6 +180,100 @@ static void test_operation(size_t which, int count, MPI_Datatype type, enum area
             area_free((struct area *)all[i][k]);
 }
 
+#define ELEMENTS 5000
+#define TURNS    20
+
+/* All ranks, the owner too, add to the same elements of each window, and fetch and add to a counter. */
+static void accumulate_at_the_same_time(enum area_kind window, enum area_kind buffer)
+{
+    struct area memory = area_alloc(window, ELEMENTS * sizeof(double)),
+                ones = area_alloc(buffer, ELEMENTS * sizeof(double)),
+                counters = area_alloc(window, sizeof(int64_t));
+    double *values = calloc(ELEMENTS, sizeof(*values));
+    int64_t one = 1, old, total = 0;
+    MPI_Win w, c;
+    area_write(&memory, 0, values, memory.size);
+    area_write(&counters, 0, &total, sizeof(total));
+    for (int i = 0; i < ELEMENTS; i++)
+        values[i] = 1;
+    area_write(&ones, 0, values, ones.size);
+    MPI_Win_create(memory.at, (MPI_Aint)memory.size, sizeof(double), MPI_INFO_NULL, MPI_COMM_WORLD, &w);
+    MPI_Win_create(counters.at, sizeof(int64_t), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &c);
+    MPI_Win_lock_all(0, w);
+    MPI_Win_lock_all(0, c);
+    for (int i = 0; i < TURNS * size; i++) {
+        MPI_Accumulate(ones.at, ELEMENTS, MPI_DOUBLE, i % size, 0, ELEMENTS, MPI_DOUBLE, MPI_SUM, w);
+        MPI_Fetch_and_op(&one, &old, MPI_INT64_T, i % size, 0, MPI_SUM, c);
+        MPI_Win_flush(i % size, c);
+    }
+    MPI_Win_unlock_all(w);
+    MPI_Win_unlock_all(c);
+    MPI_Barrier(MPI_COMM_WORLD);
+    area_read(&memory, 0, values, memory.size);
+    area_read(&counters, 0, &total, sizeof(total));
+    MPI_Win_free(&w);
+    MPI_Win_free(&c);
+    for (int i = 0; i < ELEMENTS && errors < 10; i++)
+        if (values[i] != TURNS * size) {
+            printf("rank %d: %s window: element %d is %g, expected %d\n", rank, area_names[window], i,
+                   values[i], TURNS * size);
+            errors++;
+        }
+    if (total != TURNS * size) {
+        printf("rank %d: %s window: the counter is %lld, expected %d\n", rank, area_names[window],
+               (long long)total, TURNS * size);
+        errors++;
+    }
+    free(values);
+    area_free(&memory);
+    area_free(&ones);
+    area_free(&counters);
+}
+
+/* Rank 0 computes, without calls of MPI, until the operations of the last rank are complete. */
+static void target_makes_no_calls(void)
+{
+    struct area memory = area_alloc(AREA_DEVICE, 3 * sizeof(int));
+    const int zero[3] = {5, 5, 5};
+    int mine[3] = {1, 2, 3}, seen[3];
+    volatile int *done;
+    MPI_Comm node;
+    MPI_Win w, shared;
+    MPI_Aint bytes;
+    int near, unit;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_size(node, &near);
+    if (near < size || size < 2 || getenv("SOFTCUDA_FAIL")) /* the window cannot be mapped */
+        return;
+    MPI_Win_allocate_shared(rank == 0 ? sizeof(int) : 0, 1, MPI_INFO_NULL, node, (void *)&done, &shared);
+    MPI_Win_shared_query(shared, 0, &bytes, &unit, (void *)&done);
+    area_write(&memory, 0, zero, sizeof(zero));
+    if (rank == 0)
+        *done = 0;
+    MPI_Win_create(memory.at, (MPI_Aint)memory.size, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &w);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == size - 1) {
+        MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, w);
+        MPI_Put(mine, 1, MPI_INT, 0, 0, 1, MPI_INT, w);
+        MPI_Accumulate(mine + 1, 2, MPI_INT, 0, 1, 2, MPI_INT, MPI_SUM, w);
+        MPI_Get(seen, 3, MPI_INT, 0, 0, 3, MPI_INT, w);
+        MPI_Win_unlock(0, w);
+        *done = 1;
+    }
+    while (rank == 0 && !*done)
+        ;
+    if (rank == 0)
+        area_read(&memory, 0, seen, sizeof(seen));
+    if ((rank == 0 || rank == size - 1) && (seen[0] != 1 || seen[1] != 7 || seen[2] != 8)) {
+        printf("rank %d: the window is %d %d %d, expected 1 7 8\n", rank, seen[0], seen[1], seen[2]);
+        errors++;
+    }
+    MPI_Win_free(&w);
+    MPI_Win_free(&shared);
+    MPI_Comm_free(&node);
+    area_free(&memory);
+}
+
 int main(int argc, char **argv)
 {
     static const enum area_kind kinds[][2] = {{AREA_DEVICE, AREA_DEVICE}, {AREA_HOST, AREA_DEVICE},
@@ -202,6 +296,10 @@ int main(int argc, char **argv)
             test_operation(which, 700, columns, kinds[k][0], kinds[k][1], k % 2 == 0);
         }
     MPI_Type_free(&columns);
+    accumulate_at_the_same_time(AREA_DEVICE, AREA_DEVICE);
+    accumulate_at_the_same_time(AREA_DEVICE, AREA_HOST);
+    accumulate_at_the_same_time(AREA_POOL, AREA_DEVICE);
+    target_makes_no_calls();
     MPI_Finalize();
     return errors ? 1 : 0;
 }
