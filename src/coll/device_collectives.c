@@ -126,8 +126,8 @@ bool coll_args_on_device(const struct coll_args *args)
     return is_side_on_device(args, &args->send, true) || is_side_on_device(args, &args->recv, false);
 }
 
-/* The size from which calls use GPU kernels. Processes that use a GPU in turns wait for each other, so it
- * grows with their number (docs/gpu.md). */
+/* Smallest call, in bytes, that uses GPU kernels. The size grows with the number of ranks, because
+ * processes that use a GPU in turns wait for each other (docs/gpu.md). */
 uint64_t coll_device_min_bytes(int ranks)
 {
     return (uint64_t)least.value * (uint64_t)MAX(ranks - 1, 1);
@@ -257,8 +257,8 @@ static void close_side(struct copied_side *s)
         gpu_put_buffer(s->host, s->size);
 }
 
-/* True if blocks of the receive buffer keep their contents: one's own in place, those of MPI_PROC_NULL,
- * the first rank's in an exclusive scan. */
+/* True if the call leaves or reads a part of the receive buffer: MPI_IN_PLACE, blocks of MPI_PROC_NULL,
+ * the buffer of rank 0 in an exclusive scan. */
 static bool reads_receive_buffer(const struct coll_args *args, bool is_root)
 {
     return args->in_place || args->kind >= COLL_NEIGHBOR_ALLGATHER || args->kind == COLL_EXSCAN ||

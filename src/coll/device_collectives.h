@@ -18,16 +18,16 @@ static inline bool coll_is_on_device(const struct coll_args *args)
     return gpu_may_have_memory() && coll_args_on_device(args);
 }
 
-/* Of a call with a buffer in GPU memory. A matter of this rank alone: messages may join any kinds of
- * memory. */
+/* True if schedules run on the buffers of a call in GPU memory as they are. Each rank decides that alone:
+ * the sender and the receiver of a message may use different kinds of memory. */
 bool coll_device_is_direct(const struct coll_args *args);
 
 /* Fewest bytes of a collective call (struct coll_where) among `ranks` ranks that runs on GPU memory as it
  * is; the same at every rank. */
 uint64_t coll_device_min_bytes(int ranks);
 
-/* Carries out the call on these copies: request NULL if it blocks, else the request is made. ERR_AGAIN:
- * declined, nothing was done. */
+/* Runs the call on copies of its buffers; `request` is NULL for a blocking call. ERR_AGAIN: the call
+ * cannot run this way, and nothing was done. */
 typedef int coll_device_call(void *arg, const struct coll_args *copies, struct request **request);
 
 int coll_device_run(const struct coll_args *args, coll_device_call *run, void *arg);

@@ -6,7 +6,7 @@
 #include "gpu/cuda.h"
 #include "gpu/kernels.h"
 
-#define BLOCKS_MOST 4096 /* kernels loop over what is left */
+#define BLOCKS_MOST 4096 /* kernels loop if they have more elements than threads */
 
 /* Loads the kernels into the queue's context. Returns 0 or an error of the driver. */
 static cuda_result load_kernels(struct cuda_queue *q)

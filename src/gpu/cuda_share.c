@@ -35,8 +35,8 @@ int cuda_export_range(const struct gpu_range *range, struct gpu_export *out)
     return 0;
 }
 
-/* A duplicate of a descriptor of another process, or -1. It needs the right that copies from that
- * process's memory need. */
+/* Duplicates a descriptor of another process; -1: failed. The system requires the same right as for copies
+ * from the memory of that process. */
 static int duplicate_descriptor(int pid, int fd)
 {
 #ifdef SYS_pidfd_getfd

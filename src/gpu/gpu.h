@@ -142,8 +142,8 @@ int gpu_synchronize_copies(const void *address);
  * Without hooks (gpu_set_hooks_active was not called) nothing is cached. Async-signal-safe. */
 void gpu_forget_range(void *unused, uintptr_t start, size_t size);
 void gpu_set_hooks_active(void);
-/* Called once when GPU memory comes into use, which may be long after gpu_open: it installs the hooks.
- * NULL: nobody does. */
+/* `fn` is called once, when GPU memory comes into use, which may be long after gpu_open. NULL: no
+ * callback. */
 void gpu_set_activation_callback(void (*fn)(void));
 
 /* True for FISHPLATE_GPU=off: all buffers are treated as host memory. False before MPI_Init. */

@@ -23,7 +23,7 @@ static void open_data_cursor(const struct p2p_request *r, struct dt_cursor *c)
         dt_cursor_init(c, r->type, r->count, r->buf);
 }
 
-/* Allocated when a request first needs one of these; freed with the request. */
+/* Allocated when the request first needs a member; freed with the request. */
 struct device_part {
     char *memory;   /* staging buffer in host memory, or NULL */
     bool is_pinned; /* `memory` is a staging buffer of src/gpu; else it is from malloc */
@@ -88,7 +88,7 @@ bool device_store_descriptor(struct p2p_request *r, int descriptor)
     return true;
 }
 
-/* Waits for the copy of a half, if there is one; 0 or its error. */
+/* Waits until no copy uses half i % 2; returns 0 or the error of the copy. */
 static int wait_for_half(struct device_part *stage, uint64_t i)
 {
     int rc = 0;
@@ -118,7 +118,8 @@ void request_free_device_part(struct p2p_request *r)
     r->device_part = NULL;
 }
 
-/* Moves the data of a frame that has to wait to ordinary memory, because pinned memory is scarce. */
+/* Moves the data of a frame that cannot be sent yet from pinned memory, which is scarce, to ordinary
+ * memory. */
 static int copy_to_host_memory(struct p2p_request *r)
 {
     struct device_part *stage = r->device_part;
@@ -196,8 +197,9 @@ int device_deliver(struct p2p_request *r, const void *payload, size_t len)
 
 /* ---- R3 ----
  *
- * The message moves in chunks of half a staging buffer: while the GPU copies one chunk, frames carry the other. A copy of n bytes to
- * pinned memory takes 7.5 us + n / 53 GB/s on an H200 (docs/gpu.md), frames carry 10 GB/s:
+ * The message moves in chunks of half a staging buffer: while the GPU copies one chunk, frames carry another.
+ * A copy of n bytes to pinned memory takes 7.5 us + n / 53 GB/s on an H200 (docs/gpu.md), frames carry
+ * 10 GB/s:
  *
  *     chunk      copy      rate of copies    first and last chunk, which nothing overlaps
  *      64 KiB     9.1 us     7.2 GB/s        18 us
@@ -213,8 +215,8 @@ static char *chunk_memory(const struct device_part *stage, uint64_t i)
     return stage->memory + i % 2 * CHUNK;
 }
 
-/* Starts to copy chunk i, `n` bytes, between its half and the program's buffer. Data with holes is copied
- * at once. */
+/* Starts to copy chunk i, `n` bytes, between its half and the program's buffer. Data with holes is copied before
+ * the call returns. */
 static int start_chunk(struct p2p_request *r, uint64_t i, size_t n, bool out)
 {
     struct pieces_part *part = &r->pieces;
