@@ -60,7 +60,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < BEFORE; i++)
         test_barrier(nonblocking);
     if (kind)
-        EXPECT(counter(kind) > 0);
+        EXPECT(read_counter(kind) > 0);
     if (mpitest_failures)
         MPI_Abort(MPI_COMM_WORLD, 3);
     if (mpitest_rank == mpitest_size - 1)

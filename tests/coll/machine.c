@@ -82,7 +82,7 @@ void machine_set(struct machine *m, int proc, enum sched_buf buf, int64_t at, in
     v->rank[0] = (uint8_t)rank;
 }
 
-static int process_of(const struct machine *m, int proc, int peer)
+static int process_of_peer(const struct machine *m, int proc, int peer)
 {
     bool second = proc >= m->size;
     if (PEER_IS_REMOTE(peer))
@@ -134,7 +134,7 @@ static bool operands_are_equal(const struct step *s, int a, int b)
     return s->buf[a] == s->buf[b] && s->at[a] == s->at[b];
 }
 
-static void do_copy(struct machine *m, int proc, const struct step *s)
+static void execute_copy(struct machine *m, int proc, const struct step *s)
 {
     struct process *p = &m->procs[proc];
     if (operands_overlap(s, 0, 1))
@@ -160,7 +160,7 @@ static struct value combine_values(struct machine *m, int proc, const struct val
     return v;
 }
 
-static void do_reduce(struct machine *m, int proc, const struct step *s)
+static void execute_reduce(struct machine *m, int proc, const struct step *s)
 {
     struct process *p = &m->procs[proc];
     bool over_left = operands_are_equal(s, 2, 0), over_right = operands_are_equal(s, 2, 1);
@@ -188,7 +188,7 @@ static void start_message(struct machine *m, int proc, const struct step *s)
     }
     if (s->count > 0 && !check_range(m, proc, s->buf[0], s->at[0], s->count, !send))
         return;
-    int other = process_of(m, proc, s->peer),
+    int other = process_of_peer(m, proc, s->peer),
         index = send ? proc * m->nprocs + other : other * m->nprocs + proc;
     struct channel *c = &m->channels[index];
     struct message message = {.buf = s->buf[0], .at = s->at[0], .count = s->count};
@@ -244,9 +244,9 @@ static bool advance_process(struct machine *m, int proc)
                 break;
             p->nflights = 0;
         } else if (s->kind == STEP_COPY) {
-            do_copy(m, proc, s);
+            execute_copy(m, proc, s);
         } else if (s->kind == STEP_REDUCE) {
-            do_reduce(m, proc, s);
+            execute_reduce(m, proc, s);
         } else {
             start_message(m, proc, s);
         }

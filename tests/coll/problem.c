@@ -18,11 +18,11 @@ struct setup {
     struct describe_neighborhood hood[RANKS_MAX];
 };
 
-static int group_of(const struct setup *s, int proc)
+static int group_of_process(const struct setup *s, int proc)
 {
     return proc >= s->m.size;
 }
-static int rank_of(const struct setup *s, int proc)
+static int rank_of_process(const struct setup *s, int proc)
 {
     return proc >= s->m.size ? proc - s->m.size : proc;
 }
@@ -96,7 +96,7 @@ static void set_buffers(struct setup *s, const struct problem *p, int proc, int6
 /* In rooted operations only the root can be in place. */
 static void set_rooted_buffers(struct setup *s, const struct problem *p, int proc, struct coll_shape *shape)
 {
-    const bool root = proc == p->root, leaf = p->remote_size ? group_of(s, proc) == 1 : true;
+    const bool root = proc == p->root, leaf = p->remote_size ? group_of_process(s, proc) == 1 : true;
     const int64_t many = p->remote_size ? p->remote_size : p->size;
     shape->in_place = p->in_place && root;
     if (p->algorithm->kind == COLL_GATHER) {
@@ -116,7 +116,7 @@ static void set_rooted_buffers(struct setup *s, const struct problem *p, int pro
 
 static void set_reduce_buffers(struct setup *s, const struct problem *p, int proc, struct coll_shape *shape)
 {
-    const bool root = proc == p->root, leaf = p->remote_size ? group_of(s, proc) == 1 : true;
+    const bool root = proc == p->root, leaf = p->remote_size ? group_of_process(s, proc) == 1 : true;
     struct problem here = *p;
     here.in_place = shape->in_place = p->in_place && root;
     set_buffers(s, &here, proc, leaf ? p->count : 0, root ? p->count : 0, 0);
@@ -125,7 +125,8 @@ static void set_reduce_buffers(struct setup *s, const struct problem *p, int pro
 static void prepare_process(struct setup *s, const struct problem *p, int proc)
 {
     struct coll_shape *shape = &s->m.procs[proc].shape;
-    const int g = group_of(s, proc), rank = rank_of(s, proc), size = g ? p->remote_size : p->size;
+    const int g = group_of_process(s, proc), rank = rank_of_process(s, proc),
+              size = g ? p->remote_size : p->size;
     const int peers = !p->remote_size ? size : g ? p->size : p->remote_size;
     *shape = (struct coll_shape){.kind = p->algorithm->kind,
                                  .rank = rank,
@@ -237,7 +238,8 @@ static int edge_block(const struct setup *s, const struct problem *p, int proc, 
 
 static void verify_process(struct setup *s, const struct problem *p, int proc)
 {
-    const int g = group_of(s, proc), rank = rank_of(s, proc), size = g ? p->remote_size : p->size;
+    const int g = group_of_process(s, proc), rank = rank_of_process(s, proc),
+              size = g ? p->remote_size : p->size;
     const int peers = !p->remote_size ? size : g ? p->size : p->remote_size;
     /* The processes whose data this process gets: those of its own group, or of the other group. */
     const int first = p->remote_size && g == 0 ? p->size : 0, last = first + peers;

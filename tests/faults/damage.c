@@ -37,7 +37,7 @@ int damage_round(void)
     return get_setting("FAULTS_ROUND");
 }
 
-static pid_t parent_of(pid_t pid)
+static pid_t find_parent(pid_t pid)
 {
     char path[64], name[64], state;
     int parent = 0;
@@ -89,7 +89,7 @@ void damage_now(void)
     else if (strcmp(what, "stop") == 0)
         kill(getpid(), SIGSTOP);
     else if (strcmp(what, "front") == 0)
-        kill_process(parent_of(parent_of(getppid()))); /* the parent of the worker and of the reaper */
+        kill_process(find_parent(find_parent(getppid()))); /* the parent of the worker and of the reaper */
     else if (strcmp(what, "worker") == 0)
         kill_process(getppid());
     else if (strcmp(what, "port-down") == 0)

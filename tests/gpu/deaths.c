@@ -21,7 +21,7 @@ static void hold_copies(bool held)
 static void wait_for_copy_start(MPI_T_pvar_handle started, unsigned long long before)
 {
     int flag;
-    while (counter(started) == before)
+    while (read_counter(started) == before)
         MPI_Iprobe(MPI_ANY_SOURCE, 99, now, &flag, MPI_STATUS_IGNORE);
 }
 
@@ -56,14 +56,14 @@ static void test_sender_dies(void)
         die();
     }
     if (rank == 0) {
-        const unsigned long long before = counter(mapgets);
+        const unsigned long long before = read_counter(mapgets);
         hold_copies(true);
         MPI_Irecv(a.at, BYTES, MPI_BYTE, victim, 2, now, &request);
         wait_for_copy_start(mapgets, before);
         MPI_Send(&go, 1, MPI_INT, victim, 3, now);
         EXPECT_DEATH(MPI_Recv(&go, 1, MPI_INT, victim, 4, now, MPI_STATUS_IGNORE));
         hold_copies(false);
-        const int rc = class_of(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        const int rc = error_class_of(MPI_Wait(&request, MPI_STATUS_IGNORE));
         EXPECT(rc == MPI_SUCCESS || rc == MPIX_ERR_PROC_FAILED);
     }
     exchange_in_ring();
@@ -76,7 +76,7 @@ static void test_receiver_dies(void)
     struct area a = area_alloc(AREA_DEVICE, BYTES);
     if (rank == victim) {
         MPI_Request request;
-        const unsigned long long before = counter(mapgets);
+        const unsigned long long before = read_counter(mapgets);
         hold_copies(true);
         MPI_Irecv(a.at, BYTES, MPI_BYTE, 0, 2, now, &request);
         wait_for_copy_start(mapgets, before);
@@ -94,7 +94,7 @@ static void test_writer_dies(void)
     struct area device = area_alloc(AREA_DEVICE, BYTES), host = area_alloc(AREA_HOST, BYTES);
     if (rank == victim) {
         MPI_Request request;
-        const unsigned long long before = counter(mapputs);
+        const unsigned long long before = read_counter(mapputs);
         hold_copies(true);
         MPI_Isend(host.at, BYTES, MPI_BYTE, 0, 2, now, &request);
         wait_for_copy_start(mapputs, before);

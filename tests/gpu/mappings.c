@@ -17,7 +17,7 @@
 #define PENDING 300 /* messages in flight at the same time */
 #define MANY    300 /* messages, one after the other */
 
-static cuda_pointer reserve(size_t size)
+static cuda_pointer reserve_addresses(size_t size)
 {
     cuda_pointer address = 0;
     EXPECT_EQ(cu.reserve(&address, size, PROGRAM_UNIT, 0, 0), CUDA_OK);
@@ -51,7 +51,7 @@ static void expect_pattern(const struct area *a, size_t size, unsigned seed)
 static void test_new_allocation_at_address(int side, enum area_kind other)
 {
     const size_t size = 2 * PROGRAM_UNIT;
-    const cuda_pointer address = reserve(size);
+    const cuda_pointer address = reserve_addresses(size);
     struct area there = area_alloc(other, BYTES), mapped = {(char *)address, BYTES, AREA_VMM};
     const struct area *mine = mpitest_rank == side ? &mapped : &there;
     for (unsigned turn = 0; turn < TURNS; turn++) {
@@ -73,7 +73,7 @@ static void test_new_allocation_at_address(int side, enum area_kind other)
 /* The buffer of rank `side` extends beyond its last mapping. */
 static void test_partly_mapped_buffer(int side)
 {
-    const cuda_pointer address = reserve(4 * PROGRAM_UNIT);
+    const cuda_pointer address = reserve_addresses(4 * PROGRAM_UNIT);
     const int count = (int)(3 * PROGRAM_UNIT);
     struct area whole = area_alloc(AREA_DEVICE, (size_t)count);
     char *const at = mpitest_rank == side ? (char *)address : whole.at;

@@ -266,7 +266,7 @@ static void test_destroyed_context(void)
 }
 
 /* The library continues with new buffers after the program has reset its context. */
-static void copies_after_a_reset(void)
+static void test_copies_after_reset(void)
 {
     static char bytes[100000], back[sizeof(bytes)];
     for (int turn = 0; turn < 3; turn++) {
@@ -290,7 +290,7 @@ static void copies_after_a_reset(void)
 }
 
 /* Buffers of a burst of messages are freed, down to a limit. */
-static void idle_buffers_are_bounded(void)
+static void test_idle_buffers_are_bounded(void)
 {
     enum { BUFFERS = 1000, KEPT = 512 };
     void *buffers[BUFFERS];
@@ -333,7 +333,7 @@ static bool fake_find(uintptr_t address, struct gpu_range *out)
 
 /* A process that has ended, and a later one with the same pid that exports memory with the same id and
  * address. */
-static void pid_is_used_again(void)
+static void test_reused_pid(void)
 {
     static const struct gpu_ops ops = {
         .map_export = fake_map, .unmap_export = fake_unmap, .find_range = fake_find};
@@ -413,13 +413,13 @@ int main(int argc, char **argv)
     if (strcmp(what, "fails") == 0) {
         TEST_RUN(test_failures_are_errors);
     } else if (strcmp(what, "reset") == 0) {
-        TEST_RUN(copies_after_a_reset);
+        TEST_RUN(test_copies_after_reset);
         TEST_RUN(test_destroyed_context);
     } else {
         TEST_RUN(test_kinds_of_memory);
         TEST_RUN(test_copies);
-        TEST_RUN(idle_buffers_are_bounded);
-        TEST_RUN(pid_is_used_again);
+        TEST_RUN(test_idle_buffers_are_bounded);
+        TEST_RUN(test_reused_pid);
         TEST_RUN(test_descriptors_for_adapters);
         test_memory_of_another_process(down[1], up[0]);
         TEST_RUN(test_unmapped_host_memory);

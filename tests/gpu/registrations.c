@@ -23,7 +23,7 @@ int main(int argc, char **argv)
     }
     MPI_T_pvar_handle registered = counter_open("reg_misses"), dropped = counter_open("reg_invalidations"),
                       dmabufs = counter_open("reg_gpu_dmabuf"), peers = counter_open("reg_gpu_peermem");
-    const unsigned long long before = counter(registered) - counter(dropped);
+    const unsigned long long before = read_counter(registered) - read_counter(dropped);
     for (int i = 0; i < ALLOCATIONS; i++)
         areas[i] = area_alloc(AREA_DEVICE, BYTES);
     for (int i = 0; i < TURNS * ALLOCATIONS; i++)
@@ -31,14 +31,14 @@ int main(int argc, char **argv)
             MPI_Send(areas[i % ALLOCATIONS].at, BYTES, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
         else
             MPI_Recv(areas[i % ALLOCATIONS].at, BYTES, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    EXPECT_EQ(counter(registered) - counter(dropped), before + ALLOCATIONS);
-    EXPECT(counter(dmabufs) + counter(peers) <= 2 * ALLOCATIONS); /* neighbours share pages */
+    EXPECT_EQ(read_counter(registered) - read_counter(dropped), before + ALLOCATIONS);
+    EXPECT(read_counter(dmabufs) + read_counter(peers) <= 2 * ALLOCATIONS); /* neighbours share pages */
     MPI_Barrier(MPI_COMM_WORLD);
     for (int i = 0; i < ALLOCATIONS; i++)
         area_free(&areas[i]);
-    for (int i = 0; i < POLLS && counter(registered) - counter(dropped) > before; i++)
+    for (int i = 0; i < POLLS && read_counter(registered) - read_counter(dropped) > before; i++)
         MPI_Iprobe(MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &arrived, MPI_STATUS_IGNORE);
-    EXPECT_EQ(counter(registered) - counter(dropped), before);
+    EXPECT_EQ(read_counter(registered) - read_counter(dropped), before);
     MPI_Barrier(MPI_COMM_WORLD);
     const int rc = mpitest_end();
     counters_end();

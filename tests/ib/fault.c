@@ -204,13 +204,13 @@ static void test_port_away(void)
         exchange_messages(round);
         int n = start_exchange(round + 1, requests);
         if (mpitest_rank == 0) {
-            unsigned long long before = counter(hellos);
+            unsigned long long before = read_counter(hellos);
             MPI_Request more[2];
             int got, done = 0, sent = round;
             set_port_state("down");
             MPI_Irecv(&got, 1, MPI_INT, 1, 99, MPI_COMM_WORLD, &more[0]);
             MPI_Isend(&sent, 1, MPI_INT, 1, 99, MPI_COMM_WORLD, &more[1]);
-            while (counter(hellos) == before && !done)
+            while (read_counter(hellos) == before && !done)
                 MPI_Testall(2, more, &done, MPI_STATUSES_IGNORE);
             EXPECT(!done);
             set_port_state("up");
@@ -248,12 +248,12 @@ static void test_all_to_all(void)
             }
         if (mpitest_rank == 0 && round % 2)
             set_port_state("down");
-        unsigned long long before = counter(hellos);
+        unsigned long long before = read_counter(hellos);
         for (int r = 0; r < mpitest_size; r++)
             for (int k = 0; k < LENGTHS; k++)
                 MPI_Isend(to[r][k], sizes[k], MPI_BYTE, r, k, MPI_COMM_WORLD, &requests[n++]);
         if (mpitest_rank == 0 && round % 2) {
-            for (int done = 0; counter(hellos) == before && !done;)
+            for (int done = 0; read_counter(hellos) == before && !done;)
                 MPI_Testall(n, requests, &done, MPI_STATUSES_IGNORE);
             set_port_state("up");
         }
@@ -261,7 +261,7 @@ static void test_all_to_all(void)
         for (int r = 0; r < mpitest_size; r++)
             for (int k = 0; k < LENGTHS; k++)
                 check_message(from[r][k], sizes[k], 100 * round + 10 * r + k);
-        moved = counter(moves);
+        moved = read_counter(moves);
         MPI_Allreduce(MPI_IN_PLACE, &moved, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
     }
     EXPECT(moved > 0);
@@ -279,7 +279,7 @@ static void test_window_puts(void)
     MPI_Win_allocate(sizeof(out_words), sizeof(long long), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &w);
     MPI_Win_lock_all(0, w);
     for (int round = 1; round <= 3 && mpitest_rank == 0; round++) {
-        unsigned long long before = counter(hellos);
+        unsigned long long before = read_counter(hellos);
         for (int i = 0; i < WORDS; i++) {
             out_words[i] = round * 1000 + i;
             in_words[i] = -1;
@@ -289,7 +289,7 @@ static void test_window_puts(void)
         set_port_state("down");
         for (int i = 0; i < WORDS; i++)
             MPI_Put(&out_words[i], 1, MPI_LONG_LONG, 1, i, 1, MPI_LONG_LONG, w);
-        for (int flag; counter(hellos) == before;)
+        for (int flag; read_counter(hellos) == before;)
             MPI_Iprobe(1, 99, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
         set_port_state("up");
         MPI_Win_flush(1, w);

@@ -77,7 +77,7 @@ static void exchange_messages(int round, const char *state, const char *name)
 /* The sum of a counter over all ranks since the start. */
 static long long sum_counter(MPI_T_pvar_handle handle)
 {
-    long long value = (long long)counter(handle), sum = 0;
+    long long value = (long long)read_counter(handle), sum = 0;
     MPI_Allreduce(&value, &sum, 1, MPI_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
     return sum;
 }
@@ -94,13 +94,13 @@ static void exchange_until_counted(MPI_T_pvar_handle handle, long long before, i
 /* Takes the port down and polls until this rank has detected the loss. */
 static void take_port_down(const char *name, MPI_T_pvar_handle losses)
 {
-    const unsigned long long before = counter(losses);
+    const unsigned long long before = read_counter(losses);
     const double end = MPI_Wtime() + 60;
     int flag;
     set_port_state("down", name);
-    while (counter(losses) == before && MPI_Wtime() < end)
+    while (read_counter(losses) == before && MPI_Wtime() < end)
         MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
-    EXPECT(counter(losses) > before);
+    EXPECT(read_counter(losses) > before);
 }
 
 /* The adapter of rank 0 has acknowledged the frames, so rank 0 keeps no copies of them. If rank 0 loses a
@@ -138,7 +138,7 @@ static void test_freed(const char *name, MPI_T_pvar_handle moved)
 {
     MPI_Comm other;
     int flag;
-    const unsigned long long before = counter(moved);
+    const unsigned long long before = read_counter(moved);
     const double end = MPI_Wtime() + 60;
     MPI_Comm_dup(MPI_COMM_WORLD, &other);
     for (int i = 0; i < 3; i++)
@@ -146,9 +146,9 @@ static void test_freed(const char *name, MPI_T_pvar_handle moved)
     MPI_Comm_free(&other);
     if (mpitest_rank == 0)
         set_port_state("down", name);
-    while (counter(moved) == before && MPI_Wtime() < end)
+    while (read_counter(moved) == before && MPI_Wtime() < end)
         MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
-    EXPECT(counter(moved) > before);
+    EXPECT(read_counter(moved) > before);
 }
 
 static void ping(int other)
@@ -171,14 +171,14 @@ static void test_closed(const char *name)
     MPI_T_pvar_handle closes = counter_open("ib_connections_closed");
     ping(1);
     if (mpitest_rank == 1) {
-        const unsigned long long before = counter(closes);
+        const unsigned long long before = read_counter(closes);
         const double end = MPI_Wtime() + 60;
         int flag;
         sleep(1);
         set_port_state("down", name);
-        while (counter(closes) == before && MPI_Wtime() < end)
+        while (read_counter(closes) == before && MPI_Wtime() < end)
             MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
-        EXPECT(counter(closes) > before);
+        EXPECT(read_counter(closes) > before);
         set_port_state("up", name);
     }
     ping(2);

@@ -20,7 +20,7 @@ enum { TAG_GROUP = 5, TAG_NEVER, TAG_INTER };
 
 static int rank;
 
-static int class_of(int rc)
+static int error_class_of(int rc)
 {
     int class = rc;
     MPI_Error_class(rc, &class);
@@ -29,14 +29,14 @@ static int class_of(int rc)
 
 static const char *class_name(int rc)
 {
-    const int class = class_of(rc);
+    const int class = error_class_of(rc);
     return class == MPI_SUCCESS            ? "success"
            : class == MPIX_ERR_PROC_FAILED ? "failed process"
            : class == MPIX_ERR_REVOKED     ? "revoked"
                                            : "another error";
 }
 
-static void report(const char *what, int rc)
+static void report_result(const char *what, int rc)
 {
     printf("rank %d: %s: %s\n", rank, what, class_name(rc));
 }
@@ -64,7 +64,7 @@ static MPI_Comm join_jobs(const char *name, int accepts)
 static void wait_for_death(MPI_Comm both, int victim)
 {
     int nothing;
-    report("receive", MPI_Recv(&nothing, 1, MPI_INT, victim, TAG_NEVER, both, MPI_STATUS_IGNORE));
+    report_result("receive", MPI_Recv(&nothing, 1, MPI_INT, victim, TAG_NEVER, both, MPI_STATUS_IGNORE));
 }
 
 /* The victim is a leaf whose parent in the tree of five is neither the root nor dead. */
@@ -73,7 +73,7 @@ static void create_group(MPI_Comm both)
     MPI_Group all;
     MPI_Comm made;
     MPI_Comm_group(both, &all);
-    report("group", MPI_Comm_create_group(both, all, TAG_GROUP, &made));
+    report_result("group", MPI_Comm_create_group(both, all, TAG_GROUP, &made));
     MPI_Group_free(&all);
 }
 
@@ -86,14 +86,14 @@ static void test_window(MPI_Win win, int victim)
         MPI_Put(&one, 1, MPI_INT, victim, 0, 1, MPI_INT, win);
         rc = MPI_Win_unlock(victim, win);
     }
-    report("lock", rc);
+    report_result("lock", rc);
     MPI_Win_get_group(win, &all);
     MPI_Group_incl(all, 1, &victim, &partner);
     rc = MPI_Win_start(partner, 0, win);
-    report("start", rc ? rc : MPI_Win_complete(win));
+    report_result("start", rc ? rc : MPI_Win_complete(win));
     MPI_Group_free(&partner);
     MPI_Group_free(&all);
-    report("fence", MPI_Win_fence(0, win));
+    report_result("fence", MPI_Win_fence(0, win));
 }
 
 static void revoke_joined(MPI_Comm both)
@@ -104,7 +104,7 @@ static void revoke_joined(MPI_Comm both)
         MPIX_Comm_revoke(both);
     else
         MPI_Recv(&nothing, 1, MPI_INT, 0, TAG_NEVER, both, MPI_STATUS_IGNORE);
-    report("revoked", MPI_Send(&place, 1, MPI_INT, 0, TAG_NEVER, both));
+    report_result("revoked", MPI_Send(&place, 1, MPI_INT, 0, TAG_NEVER, both));
 }
 
 static void join_two(const char *name, int is_first)
@@ -129,7 +129,7 @@ static void join_two(const char *name, int is_first)
     wait_for_death(both, victim);
     create_group(both);
     test_window(win, victim);
-    report("free", MPI_Win_free(&win));
+    report_result("free", MPI_Win_free(&win));
     revoke_joined(both);
     MPI_Comm_free(&both);
 }
@@ -161,7 +161,7 @@ static void join_three(const char *name, const char *role)
     MPI_Intercomm_create(both, 0, third, 0, TAG_INTER, &all);
     MPI_Comm_set_errhandler(all, MPI_ERRORS_RETURN);
     MPI_Barrier(all);
-    report("third", MPI_Recv(&nothing, 1, MPI_INT, 1, TAG_NEVER, all, MPI_STATUS_IGNORE));
+    report_result("third", MPI_Recv(&nothing, 1, MPI_INT, 1, TAG_NEVER, all, MPI_STATUS_IGNORE));
     MPI_Comm_free(&all);
 }
 

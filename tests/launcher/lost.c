@@ -15,7 +15,7 @@
 
 static const char *up, *go;
 
-static int class_of(int rc)
+static int error_class_of(int rc)
 {
     int errclass = rc;
     MPI_Error_class(rc, &errclass);
@@ -65,7 +65,7 @@ static MPI_Comm shrink_twice(int size)
     int n;
     for (MPI_Comm_size(left, &n); n > size; MPI_Comm_size(left, &n)) {
         MPI_Comm next;
-        while (class_of(MPI_Barrier(left)) == MPI_SUCCESS) {
+        while (error_class_of(MPI_Barrier(left)) == MPI_SUCCESS) {
         }
         EXPECT_EQ(MPIX_Comm_shrink(left, &next), MPI_SUCCESS);
         left = next;
@@ -88,7 +88,7 @@ int main(int argc, char **argv)
     write_line(line);
     while ((rc = MPI_Barrier(MPI_COMM_WORLD)) == MPI_SUCCESS) {
     }
-    EXPECT_EQ(class_of(rc), MPIX_ERR_PROC_FAILED);
+    EXPECT_EQ(error_class_of(rc), MPIX_ERR_PROC_FAILED);
     MPI_Comm left = shrink_twice(mpitest_size - (argc - 3));
     expect_failed(argc, argv);
     MPI_Comm_rank(left, &rank);

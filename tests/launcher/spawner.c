@@ -121,7 +121,7 @@ static int read_arguments(int pid, char *text, size_t size)
     return f != NULL;
 }
 
-static int parent_of(int pid)
+static int find_parent(int pid)
 {
     char path[64], line[256];
     int parent = 0;
@@ -140,7 +140,7 @@ static void check_ancestors(void)
     char text[65536];
     const char *secret = getenv("SPAWNER_SECRET");
     int leaks = 0, launchers = 0;
-    for (int pid = (int)getpid(); pid > 1; pid = parent_of(pid)) {
+    for (int pid = (int)getpid(); pid > 1; pid = find_parent(pid)) {
         if (!read_arguments(pid, text, sizeof(text)))
             continue;
         launchers += strstr(text, "mpiexec") != NULL;

@@ -26,7 +26,7 @@ static inline MPI_T_pvar_handle counter_open(const char *name)
     return handle;
 }
 
-static inline unsigned long long counter(MPI_T_pvar_handle handle)
+static inline unsigned long long read_counter(MPI_T_pvar_handle handle)
 {
     unsigned long long value = 0;
     EXPECT_EQ(MPI_T_pvar_read(counters_session, handle, &value), MPI_SUCCESS);

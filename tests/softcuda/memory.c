@@ -309,7 +309,7 @@ static bool is_device_memory(const struct allocation *it)
     return it->kind != MEMORY_HOST && it->kind != MEMORY_REGISTERED;
 }
 
-static cuda_context context_of(const struct allocation *it)
+static cuda_context allocation_context(const struct allocation *it)
 {
     cuda_context context = NULL;
     if (it->kind == MEMORY_POOL || it->kind == MEMORY_VMM || it->kind == MEMORY_REGISTERED)
@@ -339,7 +339,7 @@ EXPORT cuda_result cuPointerGetAttributes(unsigned n, enum cuda_pointer_attribut
     for (unsigned i = 0; i < n; i++)
         switch (attributes[i]) {
         case CUDA_POINTER_CONTEXT:
-            *(cuda_context *)values[i] = found ? context_of(&it) : NULL;
+            *(cuda_context *)values[i] = found ? allocation_context(&it) : NULL;
             break;
         case CUDA_POINTER_MEMORY_TYPE:
             *(unsigned *)values[i] = !found                  ? CUDA_MEMORY_UNKNOWN

@@ -34,7 +34,7 @@ static void expect_event(struct vt *t, struct vt_qp *q, enum ibv_event_type want
     }
 }
 
-static enum ibv_mig_state mig_state(struct vt_qp *q)
+static enum ibv_mig_state query_mig_state(struct vt_qp *q)
 {
     struct ibv_qp_attr a;
     struct ibv_qp_init_attr init;
@@ -50,7 +50,7 @@ static void load_alternate_path(struct vt_qp *q, uint8_t port, uint16_t lid, uin
                             .alt_timeout = 10,
                             .alt_ah_attr = {.dlid = lid, .port_num = port, .src_path_bits = bits}};
     CHECK(!ibv_modify_qp(q->qp, &a, IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE));
-    CHECK(mig_state(q) == IBV_MIG_REARM);
+    CHECK(query_mig_state(q) == IBV_MIG_REARM);
 }
 
 static void test_refusals(struct vt *t, struct vt_qp *q)
@@ -58,7 +58,7 @@ static void test_refusals(struct vt *t, struct vt_qp *q)
     struct ibv_device_attr d;
     struct ibv_qp_attr a = {.path_mig_state = IBV_MIG_REARM};
     CHECK(!ibv_query_device(t->ctx, &d) && d.device_cap_flags & IBV_DEVICE_AUTO_PATH_MIG);
-    CHECK(mig_state(q) == IBV_MIG_MIGRATED);
+    CHECK(query_mig_state(q) == IBV_MIG_MIGRATED);
     CHECK(ibv_modify_qp(q->qp, &a, IBV_QP_PATH_MIG_STATE) == EINVAL, "no alternate path is loaded");
     a.alt_port_num = 9;
     a.alt_ah_attr.dlid = q->peer.lid;
@@ -110,7 +110,7 @@ static void test_by_port(struct vt *t, int away)
     load_alternate_path(&q, 2, theirs, 0);
     vt_sync(t);
     send_and_check_messages(t, &q, 1);
-    CHECK(mig_state(&q) == IBV_MIG_ARMED, "state %d", mig_state(&q));
+    CHECK(query_mig_state(&q) == IBV_MIG_ARMED, "state %d", query_mig_state(&q));
     vt_sync(t);
     if (t->side == away) {
         set_port_state("down", away);
@@ -121,7 +121,7 @@ static void test_by_port(struct vt *t, int away)
     vt_sync(t);
     send_and_check_messages(t, &q, 50);
     expect_event(t, &q, IBV_EVENT_PATH_MIG);
-    CHECK(mig_state(&q) == IBV_MIG_MIGRATED);
+    CHECK(query_mig_state(&q) == IBV_MIG_MIGRATED);
     vt_sync(t);
     if (t->side == away)
         set_port_state("up", away);
@@ -129,7 +129,7 @@ static void test_by_port(struct vt *t, int away)
     load_alternate_path(&q, 1, q.peer.lid, 0); /* the alternate path is the first path again */
     vt_sync(t);
     send_and_check_messages(t, &q, 100);
-    CHECK(mig_state(&q) == IBV_MIG_ARMED);
+    CHECK(query_mig_state(&q) == IBV_MIG_ARMED);
     vt_sync(t);
     if (t->side == 0) { /* the other side has not sent anything yet; it migrates now */
         struct ibv_qp_attr a = {.path_mig_state = IBV_MIG_MIGRATED};
@@ -155,7 +155,7 @@ static void test_by_path_bits(struct vt *t)
     load_alternate_path(&q, 1, (uint16_t)(q.peer.lid + 1), 1);
     vt_sync(t);
     send_and_check_messages(t, &q, 20);
-    CHECK(mig_state(&q) == IBV_MIG_ARMED);
+    CHECK(query_mig_state(&q) == IBV_MIG_ARMED);
     vt_sync(t);
     if (t->side == 1) {
         struct ibv_qp_attr a = {.path_mig_state = IBV_MIG_MIGRATED};

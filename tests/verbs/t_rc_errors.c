@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static enum ibv_qp_state state_of(struct vt_qp *q)
+static enum ibv_qp_state query_state(struct vt_qp *q)
 {
     struct ibv_qp_attr a;
     struct ibv_qp_init_attr i;
@@ -19,7 +19,7 @@ static enum ibv_qp_state state_of(struct vt_qp *q)
 
 static void expect_flush(struct vt *t, struct vt_qp *q)
 {
-    CHECK(state_of(q) == IBV_QPS_ERR);
+    CHECK(query_state(q) == IBV_QPS_ERR);
     CHECK(!vt_post_request(q, t, IBV_WR_SEND, 77, 0, 8, 0, 0));
     CHECK(vt_expect_completion(t->cq, IBV_WC_WR_FLUSH_ERR).wr_id == 77,
           "unsignalled requests are flushed too");

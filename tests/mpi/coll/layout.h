@@ -81,7 +81,7 @@ static int space_is_equal(const struct space *a, const struct space *b)
 }
 
 /* Element i of the data that rank `from` has for rank `to`. */
-static int element_of(int from, int to, long i)
+static int block_element(int from, int to, long i)
 {
     return (int)(from * 1000003 + to * 10007 + i * 31 + 7);
 }
@@ -89,7 +89,7 @@ static int element_of(int from, int to, long i)
 static void space_fill(struct space *s, long first, long ints, int from, int to)
 {
     for (long i = 0; i < ints; i++)
-        space_set(s, first, i, element_of(from, to, i));
+        space_set(s, first, i, block_element(from, to, i));
 }
 
 #endif

@@ -6,14 +6,14 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "mpitest.h"
 
-static int class_of(int code)
+static int error_class_of(int code)
 {
     int errclass;
     MPI_Error_class(code, &errclass);
     return errclass;
 }
 
-#define EXPECT_CLASS(call, wanted) EXPECT_EQ(class_of(call), wanted)
+#define EXPECT_CLASS(call, wanted) EXPECT_EQ(error_class_of(call), wanted)
 
 static void test_types(void)
 {

@@ -11,7 +11,7 @@
 
 #define ROUNDS 200
 
-static int class_of(int rc)
+static int error_class_of(int rc)
 {
     int class;
     MPI_Error_class(rc, &class);
@@ -30,7 +30,7 @@ static void publish_and_unpublish(void)
         strcpy(found, "");
         failed += MPI_Lookup_name(service, MPI_INFO_NULL, found) != MPI_SUCCESS || strcmp(found, port) != 0;
         failed += MPI_Unpublish_name(service, MPI_INFO_NULL, port) != MPI_SUCCESS;
-        failed += class_of(MPI_Lookup_name(service, MPI_INFO_NULL, found)) != MPI_ERR_NAME;
+        failed += error_class_of(MPI_Lookup_name(service, MPI_INFO_NULL, found)) != MPI_ERR_NAME;
     }
     EXPECT_EQ(failed, 0);
     MPI_Close_port(port);

@@ -62,7 +62,7 @@ static void test_lock(void)
 
 /* Rank 0's lock, which the dead rank holds, is requested by the first operation on rank 0 and by the next
  * one. */
-static void lock_all_first_access(void)
+static void test_lock_all_first_access(void)
 {
     int x = 0;
     create_window();
@@ -163,7 +163,7 @@ static void count_win_error(MPI_Win *w, int *code, ...)
 
 /* The victim is stopped, and killed when every rank has a request to it: the wait fails, as an error of
  * the window. */
-static void pending_request(void)
+static void test_pending_request(void)
 {
     long pid = getpid();
     MPI_Request r = MPI_REQUEST_NULL;
@@ -229,9 +229,9 @@ static void test_new_window(void)
 
 int main(int argc, char **argv)
 {
-    static void (*const phases[])(void) = {test_fence,      test_lock,    lock_all_first_access,
-                                           test_flush,      test_start,   test_wait,
-                                           pending_request, test_request, test_new_window};
+    static void (*const phases[])(void) = {test_fence,           test_lock,    test_lock_all_first_access,
+                                           test_flush,           test_start,   test_wait,
+                                           test_pending_request, test_request, test_new_window};
     mpitest_begin(&argc, &argv);
     mine = calloc(WORDS, sizeof(int));
     run_phases(phases, sizeof(phases) / sizeof(phases[0]));

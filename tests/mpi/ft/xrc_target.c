@@ -66,7 +66,7 @@ static void make_creator(MPI_T_pvar_handle targets)
             MPI_Recv(&x, 1, MPI_INT, r, 0, now, MPI_STATUS_IGNORE);
             MPI_Send(&x, 1, MPI_INT, r, 0, now);
         }
-        EXPECT_EQ(counter(targets), HALF);
+        EXPECT_EQ(read_counter(targets), HALF);
         for (int r = HALF; r < victim; r++)
             MPI_Send(&x, 1, MPI_INT, r, 0, now);
     } else if (rank < HALF) {
@@ -98,14 +98,14 @@ int main(int argc, char **argv)
     }
     for (int round = 0; round < ROUNDS; round++) {
         if (round == DEATH)
-            EXPECT_EQ(rank < HALF || counter(targets) == 0, 1);
+            EXPECT_EQ(rank < HALF || read_counter(targets) == 0, 1);
         exchange_messages(round);
     }
     EXPECT_DEATH(MPI_Recv(&x, 1, MPI_INT, victim, 1, now, MPI_STATUS_IGNORE));
     for (int round = ROUNDS; round < ROUNDS + 5; round++)
         exchange_messages(round);
     shrink();
-    const int created = rank >= HALF ? (int)counter(targets) : 0;
+    const int created = rank >= HALF ? (int)read_counter(targets) : 0;
     int sum = 0;
     EXPECT_CLASS(MPI_Allreduce(&created, &sum, 1, MPI_INT, MPI_SUM, now), MPI_SUCCESS);
     EXPECT(sum >= HALF);

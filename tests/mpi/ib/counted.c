@@ -43,7 +43,7 @@ static long long counter_value(const char *name)
 {
     for (int i = 0; i < NAMES; i++)
         if (strcmp(names[i], name) == 0)
-            return (long long)counter(handles[i]);
+            return (long long)read_counter(handles[i]);
     return -1;
 }
 

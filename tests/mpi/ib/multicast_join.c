@@ -39,7 +39,7 @@ int main(int argc, char **argv)
                 broadcast_and_count_wrong(comm, call % mpitest_size, call % 2 ? BYTES_MAX : 64, i + call), 0);
         MPI_Comm_free(&comm);
     }
-    EXPECT_EQ(counter(done), joined ? COMMS * CALLS : 0);
+    EXPECT_EQ(read_counter(done), joined ? COMMS * CALLS : 0);
     counters_end();
     return mpitest_end();
 }

@@ -54,7 +54,7 @@ int main(int argc, char **argv)
             test_broadcast(root, bytes);
     for (int root = 0; root < (argc > 1 ? mpitest_size : 1); root++, calls++)
         test_broadcast(root, argc > 1 ? LENGTH_MAX : LENGTH_BY_DEFAULT);
-    EXPECT_EQ(counter(done), calls);
+    EXPECT_EQ(read_counter(done), calls);
     free(data);
     counters_end();
     return mpitest_end();

@@ -81,7 +81,7 @@ int main(int argc, char **argv)
         pthread_join(threads[t], NULL);
         EXPECT_EQ(jobs[t].wrong, 0);
     }
-    EXPECT_EQ(counter(done), THREADS * (2 * ROUNDS + 1));
+    EXPECT_EQ(read_counter(done), THREADS * (2 * ROUNDS + 1));
     for (int t = 0; t < THREADS; t++)
         for (int k = 0; k < 2; k++)
             MPI_Comm_free(&jobs[t].comm[k]);

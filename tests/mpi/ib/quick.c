@@ -53,12 +53,12 @@ int main(int argc, char **argv)
     unsigned random_seed = 7u + (unsigned)mpitest_rank;
     for (int i = 0; i < 4; i++)
         run_block(&random_seed, 3);
-    const long before = (long)counter(written);
+    const long before = (long)read_counter(written);
     run_block(&random_seed, 3);
-    EXPECT_EQ((long)counter(written) - before, BLOCK + BLOCK / 3);
-    const long short_before = (long)counter(quick);
+    EXPECT_EQ((long)read_counter(written) - before, BLOCK + BLOCK / 3);
+    const long short_before = (long)read_counter(quick);
     run_block(&random_seed, 0);
-    const long went = (long)counter(quick) - short_before;
+    const long went = (long)read_counter(quick) - short_before;
     if (went != 0 || count_processors() >= 2)
         EXPECT_EQ(went, BLOCK);
     counters_end();

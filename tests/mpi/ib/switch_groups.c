@@ -28,21 +28,21 @@ int main(int argc, char **argv)
         MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
         run_two_barriers(comms[i]);
     }
-    EXPECT_EQ(counter(switched), GROUPS);
-    EXPECT_EQ(counter(written), MORE);
-    EXPECT_EQ(counter(full), mpitest_rank == 0 ? MORE : 0);
+    EXPECT_EQ(read_counter(switched), GROUPS);
+    EXPECT_EQ(read_counter(written), MORE);
+    EXPECT_EQ(read_counter(full), mpitest_rank == 0 ? MORE : 0);
     for (int i = 0; i < GROUPS + MORE; i++)
         MPI_Barrier(comms[i]);
     for (int i = 0; i < GROUPS + MORE; i++)
         MPI_Comm_free(&comms[i]);
     run_two_barriers(MPI_COMM_WORLD); /* afterwards both ranks have left the groups */
-    const unsigned long long before = counter(switched);
+    const unsigned long long before = read_counter(switched);
     for (int i = 0; i < MORE; i++) {
         MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
         run_two_barriers(comms[i]);
         MPI_Comm_free(&comms[i]);
     }
-    EXPECT_EQ(counter(switched), before + MORE);
+    EXPECT_EQ(read_counter(switched), before + MORE);
     counters_end();
     return mpitest_end();
 }

@@ -49,9 +49,9 @@ int main(int argc, char **argv)
             EXPECT_EQ(in[i], 1000 * round + 10 * i + (n + me - i) % n);
     }
 
-    EXPECT_EQ(counter(rc), 0);
-    EXPECT_EQ(counter(initiators), NODES - 1);
-    EXPECT_EQ(sum_over_ranks((unsigned)counter(targets), node), (unsigned)(n - local));
+    EXPECT_EQ(read_counter(rc), 0);
+    EXPECT_EQ(read_counter(initiators), NODES - 1);
+    EXPECT_EQ(sum_over_ranks((unsigned)read_counter(targets), node), (unsigned)(n - local));
     free(requests);
     free(in);
     free(out);

@@ -30,7 +30,7 @@ static inline int iotest_end(void)
     return mpitest_end();
 }
 
-static inline int class_of(int code)
+static inline int error_class_of(int code)
 {
     int errclass = code;
     MPI_Error_class(code, &errclass);

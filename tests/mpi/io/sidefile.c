@@ -87,10 +87,12 @@ static void check_replaced(int with_link)
     }
     MPI_Barrier(MPI_COMM_WORLD);
     if (mpitest_rank != 0)
-        EXPECT_EQ(class_of(MPI_File_write_shared(f, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE)), MPI_ERR_IO);
+        EXPECT_EQ(error_class_of(MPI_File_write_shared(f, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE)),
+                  MPI_ERR_IO);
     MPI_File_set_view(f, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL);
     if (mpitest_rank != 0)
-        EXPECT_EQ(class_of(MPI_File_write_shared(f, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE)), MPI_ERR_IO);
+        EXPECT_EQ(error_class_of(MPI_File_write_shared(f, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE)),
+                  MPI_ERR_IO);
     MPI_Barrier(MPI_COMM_WORLD);
     if (mpitest_rank == 0)
         expect_precious(with_link ? kept : side);

@@ -169,9 +169,10 @@ static void check_create(void)
     expect_stripes(f, 4, 131072);
     EXPECT_EQ(MPI_File_close(&f), 0);
     /* With MPI_MODE_EXCL an existing file is an error. */
-    EXPECT_EQ(class_of(MPI_File_open(MPI_COMM_WORLD, iotest_name,
+    EXPECT_EQ(
+        error_class_of(MPI_File_open(MPI_COMM_WORLD, iotest_name,
                                      MPI_MODE_RDWR | MPI_MODE_CREATE | MPI_MODE_EXCL, MPI_INFO_NULL, &f)),
-              MPI_ERR_FILE_EXISTS);
+        MPI_ERR_FILE_EXISTS);
 }
 
 /* Tests a file system that refuses a layout: the file gets that of the folder. */

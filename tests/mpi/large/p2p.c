@@ -63,61 +63,61 @@ static void detach_buffer(void)
 
 /* Functions for each kind of send. A ready send needs a posted receive: the other side sends a message
  * when the receive is posted. */
-static void by_send(void)
+static void send_by_send(void)
 {
     MPI_Send_c(out.at, n, MPI_BYTE, 1, 0, WORLD);
 }
-static void by_ssend(void)
+static void send_by_ssend(void)
 {
     MPI_Ssend_c(out.at, n, MPI_BYTE, 1, 0, WORLD);
 }
-static void by_rsend(void)
+static void send_by_rsend(void)
 {
     MPI_Rsend_c(out.at, n, MPI_BYTE, 1, 0, WORLD);
 }
-static void by_isend(void)
+static void send_by_isend(void)
 {
     MPI_Request r;
     MPI_Isend_c(out.at, n, MPI_BYTE, 1, 0, WORLD, &r);
     wait_and_check(&r);
 }
-static void by_issend(void)
+static void send_by_issend(void)
 {
     MPI_Request r;
     MPI_Issend_c(out.at, n, MPI_BYTE, 1, 0, WORLD, &r);
     wait_and_check(&r);
 }
-static void by_irsend(void)
+static void send_by_irsend(void)
 {
     MPI_Request r;
     MPI_Irsend_c(out.at, n, MPI_BYTE, 1, 0, WORLD, &r);
     wait_and_check(&r);
 }
-static void by_send_init(void)
+static void send_by_send_init(void)
 {
     MPI_Request r;
     MPI_Send_init_c(out.at, n, MPI_BYTE, 1, 0, WORLD, &r);
     start_persistent(&r);
 }
-static void by_ssend_init(void)
+static void send_by_ssend_init(void)
 {
     MPI_Request r;
     MPI_Ssend_init_c(out.at, n, MPI_BYTE, 1, 0, WORLD, &r);
     start_persistent(&r);
 }
-static void by_rsend_init(void)
+static void send_by_rsend_init(void)
 {
     MPI_Request r;
     MPI_Rsend_init_c(out.at, n, MPI_BYTE, 1, 0, WORLD, &r);
     start_persistent(&r);
 }
-static void by_bsend(void)
+static void send_by_bsend(void)
 {
     attach_buffer();
     MPI_Bsend_c(out.at, n, MPI_BYTE, 1, 0, WORLD);
     detach_buffer();
 }
-static void by_ibsend(void)
+static void send_by_ibsend(void)
 {
     MPI_Request r;
     void *at = NULL;
@@ -129,7 +129,7 @@ static void by_ibsend(void)
     EXPECT(at == room.at);
     EXPECT_EQ(size, n + MPI_BSEND_OVERHEAD);
 }
-static void by_bsend_init(void)
+static void send_by_bsend_init(void)
 {
     MPI_Request r;
     attach_buffer();
@@ -137,7 +137,7 @@ static void by_bsend_init(void)
     start_persistent(&r);
     detach_buffer();
 }
-static void by_psend(void)
+static void send_by_psend(void)
 {
     MPI_Request r;
     MPI_Psend_init(out.at, 1, n, MPI_BYTE, 1, 0, WORLD, MPI_INFO_NULL, &r);
@@ -147,7 +147,7 @@ static void by_psend(void)
     MPI_Request_free(&r);
 }
 /* One byte is received, so that both counts are checked. */
-static void by_sendrecv(void)
+static void send_by_sendrecv(void)
 {
     unsigned char x = 0;
     MPI_Sendrecv_c(out.at, n, MPI_BYTE, 1, 0, &x, 1, MPI_BYTE, 1, 0, WORLD, MPI_STATUS_IGNORE);
@@ -162,13 +162,13 @@ static void expect_replaced(const MPI_Status *s)
     EXPECT_EQ(out.at[1], big_value(1));
     out.at[0] = big_value(0);
 }
-static void by_sendrecv_replace(void)
+static void send_by_sendrecv_replace(void)
 {
     MPI_Status s;
     MPI_Sendrecv_replace_c(out.at, n, MPI_BYTE, 1, 0, 1, 0, WORLD, &s);
     expect_replaced(&s);
 }
-static void by_isendrecv_replace(void)
+static void send_by_isendrecv_replace(void)
 {
     MPI_Status s;
     MPI_Request r;
@@ -176,7 +176,7 @@ static void by_isendrecv_replace(void)
     MPI_Wait(&r, &s);
     expect_replaced(&s);
 }
-static void by_isendrecv(void)
+static void send_by_isendrecv(void)
 {
     unsigned char x = 0;
     MPI_Request r;
@@ -186,20 +186,20 @@ static void by_isendrecv(void)
 }
 
 /* Functions for each kind of receive. */
-static void to_recv(void)
+static void receive_by_recv(void)
 {
     MPI_Status s;
     MPI_Recv_c(in.at, n, MPI_BYTE, 0, 0, WORLD, &s);
     check_status(&s);
 }
-static void to_irecv(void)
+static void receive_by_irecv(void)
 {
     MPI_Request r;
     MPI_Irecv_c(in.at, n, MPI_BYTE, 0, 0, WORLD, &r);
     MPI_Send(NULL, 0, MPI_BYTE, 0, 1, WORLD);
     wait_and_check(&r);
 }
-static void to_recv_init(void)
+static void receive_by_recv_init(void)
 {
     MPI_Request r;
     MPI_Recv_init_c(in.at, n, MPI_BYTE, 0, 0, WORLD, &r);
@@ -208,7 +208,7 @@ static void to_recv_init(void)
     wait_and_check(&r);
     MPI_Request_free(&r);
 }
-static void to_mrecv(void)
+static void receive_by_mrecv(void)
 {
     MPI_Message m;
     MPI_Status s;
@@ -217,7 +217,7 @@ static void to_mrecv(void)
     MPI_Mrecv_c(in.at, n, MPI_BYTE, &m, &s);
     check_status(&s);
 }
-static void to_imrecv(void)
+static void receive_by_imrecv(void)
 {
     MPI_Message m;
     MPI_Request r;
@@ -227,7 +227,7 @@ static void to_imrecv(void)
     MPI_Imrecv_c(in.at, n, MPI_BYTE, &m, &r);
     wait_and_check(&r);
 }
-static void to_precv(void)
+static void receive_by_precv(void)
 {
     MPI_Request r;
     MPI_Precv_init(in.at, 1, n, MPI_BYTE, 0, 0, WORLD, MPI_INFO_NULL, &r);
@@ -235,14 +235,14 @@ static void to_precv(void)
     wait_and_check(&r);
     MPI_Request_free(&r);
 }
-static void to_sendrecv(void)
+static void receive_by_sendrecv(void)
 {
     unsigned char x = 77;
     MPI_Status s;
     MPI_Sendrecv_c(&x, 1, MPI_BYTE, 0, 0, in.at, n, MPI_BYTE, 0, 0, WORLD, &s);
     check_status(&s);
 }
-static void to_isendrecv(void)
+static void receive_by_isendrecv(void)
 {
     unsigned char x = 77;
     MPI_Request r;
@@ -254,23 +254,23 @@ static const struct {
     void (*send)(void), (*receive)(void);
     int ready; /* the receiver first sends a message that its receive is posted */
 } calls[] = {
-    {by_send, to_recv, 0},
-    {by_ssend, to_mrecv, 0},
-    {by_rsend, to_irecv, 1},
-    {by_isend, to_imrecv, 0},
-    {by_issend, to_recv, 0},
-    {by_irsend, to_recv_init, 1},
-    {by_send_init, to_recv, 0},
-    {by_ssend_init, to_recv, 0},
-    {by_rsend_init, to_recv_init, 1},
-    {by_bsend, to_recv, 0},
-    {by_ibsend, to_recv, 0},
-    {by_bsend_init, to_recv, 0},
-    {by_sendrecv, to_sendrecv, 0},
-    {by_isendrecv, to_isendrecv, 0},
-    {by_psend, to_precv, 0},
-    {by_sendrecv_replace, to_isendrecv, 0},
-    {by_isendrecv_replace, to_sendrecv, 0},
+    {send_by_send, receive_by_recv, 0},
+    {send_by_ssend, receive_by_mrecv, 0},
+    {send_by_rsend, receive_by_irecv, 1},
+    {send_by_isend, receive_by_imrecv, 0},
+    {send_by_issend, receive_by_recv, 0},
+    {send_by_irsend, receive_by_recv_init, 1},
+    {send_by_send_init, receive_by_recv, 0},
+    {send_by_ssend_init, receive_by_recv, 0},
+    {send_by_rsend_init, receive_by_recv_init, 1},
+    {send_by_bsend, receive_by_recv, 0},
+    {send_by_ibsend, receive_by_recv, 0},
+    {send_by_bsend_init, receive_by_recv, 0},
+    {send_by_sendrecv, receive_by_sendrecv, 0},
+    {send_by_isendrecv, receive_by_isendrecv, 0},
+    {send_by_psend, receive_by_precv, 0},
+    {send_by_sendrecv_replace, receive_by_isendrecv, 0},
+    {send_by_isendrecv_replace, receive_by_sendrecv, 0},
 };
 
 int main(int argc, char **argv)

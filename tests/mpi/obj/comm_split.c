@@ -143,7 +143,7 @@ static void test_resource_types(void)
     MPI_Info_free(&types);
 }
 
-static MPI_Group lower_part(int n)
+static MPI_Group create_lower_group(int n)
 {
     MPI_Group all, some;
     int range[1][3] = {{0, n - 1, 1}};
@@ -157,7 +157,7 @@ static void test_create_from_groups(void)
 {
     MPI_Comm c;
     for (int n = 1; n <= mpitest_size; n++) {
-        MPI_Group g = lower_part(n);
+        MPI_Group g = create_lower_group(n);
         MPI_Comm_create(MPI_COMM_WORLD, g, &c);
         EXPECT_EQ(c != MPI_COMM_NULL, mpitest_rank < n);
         if (c != MPI_COMM_NULL) {

@@ -166,7 +166,7 @@ static void test_adjacent(void)
 }
 
 /* Missing lists are an error at every rank. */
-static void dist_graph_errors(void)
+static void test_dist_graph_errors(void)
 {
     int *const empty = MPI_WEIGHTS_EMPTY, *const unweighted = MPI_UNWEIGHTED, zero = 0, one = 1, wrong = -1;
     MPI_Comm c;
@@ -193,6 +193,6 @@ int main(int argc, char **argv)
     test_edges_from_one_rank();
     test_edges_from_neighbours();
     test_adjacent();
-    dist_graph_errors();
+    test_dist_graph_errors();
     return mpitest_end();
 }

@@ -124,7 +124,7 @@ static void test_queued_sends(void)
 
 /* Collectives, one-sided operations and partitioned messages cannot be cancelled: an error, also when they
  * are complete. */
-static void not_cancellable(void)
+static void test_not_cancellable(void)
 {
     enum { KINDS = 5 };
     static int in[2], out[2];
@@ -165,6 +165,6 @@ int main(int argc, char **argv)
         test_matched_send(starts[i], LARGE);
     }
     test_queued_sends();
-    not_cancellable();
+    test_not_cancellable();
     return mpitest_end();
 }

@@ -9,7 +9,7 @@
 
 #include "mpitest.h"
 
-static double seconds(clockid_t clock)
+static double clock_seconds(clockid_t clock)
 {
     struct timespec t;
     clock_gettime(clock, &t);
@@ -19,8 +19,8 @@ static double seconds(clockid_t clock)
 /* Computes until this process has used half a second of processor time, on a machine with any load. */
 static void use_processor(void)
 {
-    double end = seconds(CLOCK_PROCESS_CPUTIME_ID) + 0.5;
-    while (seconds(CLOCK_PROCESS_CPUTIME_ID) < end)
+    double end = clock_seconds(CLOCK_PROCESS_CPUTIME_ID) + 0.5;
+    while (clock_seconds(CLOCK_PROCESS_CPUTIME_ID) < end)
         continue;
 }
 
@@ -29,7 +29,7 @@ int main(int argc, char **argv)
     int x = 0;
     mpitest_begin(&argc, &argv);
     MPI_Barrier(MPI_COMM_WORLD); /* opens all connections */
-    double cpu = seconds(CLOCK_PROCESS_CPUTIME_ID), wall = seconds(CLOCK_MONOTONIC);
+    double cpu = clock_seconds(CLOCK_PROCESS_CPUTIME_ID), wall = clock_seconds(CLOCK_MONOTONIC);
     MPI_Barrier(MPI_COMM_WORLD); /* all ranks read the clock before the work begins */
     if (mpitest_rank == 0) {
         use_processor();
@@ -37,8 +37,8 @@ int main(int argc, char **argv)
             MPI_Send(&x, 1, MPI_INT, i, 0, MPI_COMM_WORLD);
     } else {
         MPI_Recv(&x, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        cpu = seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
-        wall = seconds(CLOCK_MONOTONIC) - wall;
+        cpu = clock_seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+        wall = clock_seconds(CLOCK_MONOTONIC) - wall;
         EXPECT(wall > 0.1);
         EXPECT(cpu < 0.3 * wall);
     }

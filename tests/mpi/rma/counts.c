@@ -43,8 +43,8 @@ static void test_post_and_complete(struct window *w, int by_test)
     for (int k = 0; k < WARM + ROUNDS; k++) {
         if (k == WARM) {
             MPI_Barrier(w->comm);
-            frames_before = counter(frames);
-            counts_before = counter(counts);
+            frames_before = read_counter(frames);
+            counts_before = read_counter(counts);
         }
         fill_data(out, 1000 * w->rank + k);
         MPI_Win_post(from, 0, w->win);
@@ -57,8 +57,8 @@ static void test_post_and_complete(struct window *w, int by_test)
             MPI_Win_wait(w->win);
         expect_filled((const int *)w->memory, 1000 * left + k);
     }
-    EXPECT_EQ(counter(frames), frames_before);
-    EXPECT_EQ(counter(counts), counts_before + 2 * ROUNDS);
+    EXPECT_EQ(read_counter(frames), frames_before);
+    EXPECT_EQ(read_counter(counts), counts_before + 2 * ROUNDS);
     MPI_Group_free(&all);
     MPI_Group_free(&to);
     MPI_Group_free(&from);
@@ -91,7 +91,7 @@ static void test_complete_after_accumulate(struct window *w)
 /* Returns the number of barriers between nodes that used no messages. */
 static unsigned long long count_counter_barriers(void)
 {
-    return counter(barriers[0]) + counter(barriers[1]) + counter(barriers[2]);
+    return read_counter(barriers[0]) + read_counter(barriers[1]) + read_counter(barriers[2]);
 }
 
 static void test_fences(struct window *w)
@@ -101,7 +101,7 @@ static void test_fences(struct window *w)
     int out[WORDS];
     for (int k = 0; k < WARM + ROUNDS; k++) {
         if (k == WARM) {
-            before = counter(frames);
+            before = read_counter(frames);
             met = count_counter_barriers();
         }
         fill_data(out, 500 * w->rank + k);
@@ -110,7 +110,7 @@ static void test_fences(struct window *w)
         MPI_Win_fence(0, w->win);
         expect_filled((const int *)w->memory, 500 * left + k);
     }
-    EXPECT_EQ(counter(frames), before);
+    EXPECT_EQ(read_counter(frames), before);
     EXPECT(count_counter_barriers() >= met + ROUNDS); /* the library tries other methods from time to time */
     MPI_Win_fence(MPI_MODE_NOSUCCEED, w->win);
 }

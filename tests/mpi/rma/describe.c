@@ -180,7 +180,7 @@ static void test_shared_query_of_proc_null(void)
 }
 
 /* The sizes of all ranks together are 2^64 bytes: every rank gets an error. */
-static void shared_too_large(void)
+static void test_shared_too_large(void)
 {
     MPI_Comm node;
     MPI_Win win = MPI_WIN_NULL;
@@ -213,7 +213,7 @@ int main(int argc, char **argv)
     test_hints();
     test_large_counts();
     test_shared_query_of_proc_null();
-    shared_too_large();
+    test_shared_too_large();
     test_many();
     return mpitest_end();
 }

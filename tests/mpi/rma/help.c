@@ -159,9 +159,9 @@ static void test_help_is_given(struct window *w, MPI_T_pvar_handle helped)
                 MPI_Test(&request, &done, MPI_STATUS_IGNORE);
         }
         if (w->rank == 1) {
-            const unsigned long long enough = counter(helped) + (unsigned)(2 * tries[k].pieces);
+            const unsigned long long enough = read_counter(helped) + (unsigned)(2 * tries[k].pieces);
             MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, w->win);
-            for (int n = 0; counter(helped) < enough && (tries[k].step < SHORT || n < LONG_ROUNDS); n++)
+            for (int n = 0; read_counter(helped) < enough && (tries[k].step < SHORT || n < LONG_ROUNDS); n++)
                 test_round_trips(w, tries[k].pieces, tries[k].step);
             MPI_Win_unlock(0, w->win);
             MPI_Send(NULL, 0, MPI_INT, 0, 0, w->comm);

@@ -52,12 +52,12 @@ static unsigned long long run_mixed_accumulates(const char *ordering)
         MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win);
         MPI_Accumulate(one, 1, MPI_LONG_LONG, 1, 0, 1, MPI_LONG_LONG, MPI_SUM, win);
         MPI_Win_flush(1, win);
-        before = counter(frames);
+        before = read_counter(frames);
         for (int k = 0; k < TIMES; k++) {
             MPI_Accumulate(one, 8, MPI_LONG_LONG, 1, 0, 8, MPI_LONG_LONG, MPI_SUM, win);
             MPI_Accumulate(one, 1, MPI_LONG_LONG, 1, 0, 1, MPI_LONG_LONG, MPI_SUM, win);
         }
-        sent = counter(frames) - before;
+        sent = read_counter(frames) - before;
         MPI_Win_unlock(1, win);
     }
     MPI_Barrier(MPI_COMM_WORLD);
@@ -86,11 +86,11 @@ static unsigned long long count_locked_pieces(const char *granularity)
     EXPECT(has_hint(win, "mpi_accumulate_granularity", granularity));
     for (int i = 0; i < WORDS; i++)
         one[i] = 1;
-    const unsigned long long before = counter(pieces);
+    const unsigned long long before = read_counter(pieces);
     MPI_Win_fence(0, win);
     MPI_Accumulate(one, WORDS, MPI_DOUBLE, !rank, 0, WORDS, MPI_DOUBLE, MPI_SUM, win);
     MPI_Win_fence(0, win);
-    const unsigned long long taken = counter(pieces) - before;
+    const unsigned long long taken = read_counter(pieces) - before;
     EXPECT(memory[0] == 1 && memory[WORDS - 1] == 1);
     MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
     MPI_Win_free(&win);

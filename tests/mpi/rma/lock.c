@@ -102,7 +102,7 @@ int main(int argc, char **argv)
             test_target_computes(&w);
         window_close(&w);
     }
-    unsigned long long mine = counter(far_locks), all = 0;
+    unsigned long long mine = read_counter(far_locks), all = 0;
     MPI_Allreduce(&mine, &all, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
     EXPECT(one_node ? all == 0 : all > 0);
     counters_end();

@@ -56,19 +56,19 @@ static struct transfer transfer_of_step(int step)
     return job.steps[(step - 1) / job.call % job.nsteps];
 }
 
-static bool writes(struct transfer p, int me)
+static bool is_writer(struct transfer p, int me)
 {
     return p.writer == EVERYONE ? p.reader != me : p.writer == me;
 }
 
-static bool reads(struct transfer p, int me, int source)
+static bool is_reader(struct transfer p, int me, int source)
 {
-    return source != me && (p.reader == EVERYONE || p.reader == me) && writes(p, source);
+    return source != me && (p.reader == EVERYONE || p.reader == me) && is_writer(p, source);
 }
 
 static int next_source(struct transfer p, int me, int from)
 {
-    while (from < job.ranks && !reads(p, me, from))
+    while (from < job.ranks && !is_reader(p, me, from))
         from++;
     return from;
 }
@@ -161,7 +161,7 @@ static bool begin_step(struct state *s, int me)
     struct rank_state *it = &s->rank[me];
     const struct transfer p = transfer_of_step(it->step);
     const int slot = it->step % job.depth;
-    if (!writes(p, me)) {
+    if (!is_writer(p, me)) {
         start_reading(s, me);
         return true;
     }
@@ -283,7 +283,7 @@ static const struct {
     int n;
 } jobs[] = {{bcasts, 1}, {turns, 2}, {gathers, 1}, {all_to_alls, 1}, {mix, 3}, {gathers_elsewhere, 2}};
 
-static void job_set(size_t which, int ranks, int depth, int lag, enum broken broken)
+static void set_job(size_t which, int ranks, int depth, int lag, enum broken broken)
 {
     job.call = 1;
     job.steps = jobs[which].steps;
@@ -299,7 +299,7 @@ static void test_all_orders(void)
     for (size_t i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++)
         for (int ranks = 2; ranks <= RANKS; ranks++)
             for (int depth = 2; depth <= DEPTH_MAX; depth++) {
-                job_set(i, ranks, depth, depth, NOTHING);
+                set_job(i, ranks, depth, depth, NOTHING);
                 for (job.call = 1; job.call <= STEPS / 2; job.call++) {
                     const uint32_t states = explore_job();
                     EXPECT(!job.wrong);
@@ -313,7 +313,7 @@ static void test_search_finds_defects(void)
     for (enum broken b = REUSE_AT_ONCE; b <= REPORT_EARLY; b++) {
         int found = 0;
         for (size_t i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++) {
-            job_set(i, 2, 2, 1, b);
+            set_job(i, 2, 2, 1, b);
             explore_job();
             found += job.wrong != NULL;
         }
@@ -324,7 +324,7 @@ static void test_search_finds_defects(void)
 /* If ranks may have more unreported steps than there are slots, writer and reader wait for each other. */
 static void test_lag_longer_than_ring_deadlocks(void)
 {
-    job_set(0, 2, 2, 3, NOTHING);
+    set_job(0, 2, 2, 3, NOTHING);
     explore_job();
     EXPECT(job.wrong != NULL);
 }

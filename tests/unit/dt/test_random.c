@@ -20,7 +20,7 @@ struct exact_buffer {
     char *buffer; /* the address that a user would pass */
 };
 
-static struct exact_buffer exact_buffer_for(const struct model *m, int64_t count)
+static struct exact_buffer make_exact_buffer(const struct model *m, int64_t count)
 {
     int64_t low, high, extent = model_extent(m), reach = (count - 1) * extent;
     model_true_bounds(m, &low, &high);
@@ -57,7 +57,7 @@ static void check_span(const struct type_pair *m, int64_t count)
 static void check_pack(const struct type_pair *m, int64_t count)
 {
     size_t bytes = (size_t)(m->type->size * count);
-    struct exact_buffer a = exact_buffer_for(&m->model, count);
+    struct exact_buffer a = make_exact_buffer(&m->model, count);
     char *wanted = malloc(bytes + 1), *got = malloc(bytes + 1);
     model_pack(&m->model, count, a.buffer, wanted);
 
@@ -90,7 +90,8 @@ static void check_pack(const struct type_pair *m, int64_t count)
 static void check_unpack(const struct type_pair *m, int64_t count)
 {
     size_t bytes = (size_t)(m->type->size * count), len = bytes ? random_bits() % (bytes + 1) : 0;
-    struct exact_buffer wanted = exact_buffer_for(&m->model, count), got = exact_buffer_for(&m->model, count);
+    struct exact_buffer wanted = make_exact_buffer(&m->model, count),
+                        got = make_exact_buffer(&m->model, count);
     char *in = malloc(bytes + 1);
     random_fill(in, bytes);
     memcpy(got.memory, wanted.memory, got.size);
@@ -112,7 +113,7 @@ static void check_unpack(const struct type_pair *m, int64_t count)
 static void check_pieces(const struct type_pair *m, int64_t count)
 {
     size_t bytes = (size_t)(m->type->size * count), at = 0, n;
-    struct exact_buffer a = exact_buffer_for(&m->model, count);
+    struct exact_buffer a = make_exact_buffer(&m->model, count);
     char *wanted = malloc(bytes + 1), *got = malloc(bytes + 1);
     void *piece;
     model_pack(&m->model, count, a.buffer, wanted);
@@ -162,8 +163,8 @@ static void check_external(const struct type_pair *m)
 static void check_copy(const struct type_pair *from, const struct type_pair *to)
 {
     MPI_Count n = random_in(0, 3), k = random_in(0, 3);
-    struct exact_buffer a = exact_buffer_for(&from->model, n), wanted = exact_buffer_for(&to->model, k),
-                        got = exact_buffer_for(&to->model, k);
+    struct exact_buffer a = make_exact_buffer(&from->model, n), wanted = make_exact_buffer(&to->model, k),
+                        got = make_exact_buffer(&to->model, k);
     size_t bytes = (size_t)(from->type->size * n), room = (size_t)(to->type->size * k);
     char *packed = malloc(bytes + 1);
     memcpy(got.memory, wanted.memory, got.size);

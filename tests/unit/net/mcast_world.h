@@ -111,14 +111,14 @@ static inline bool is_coroot(uint32_t member)
     return member == 1 && mcast_tree_children(&setting->tree, 1) > 0;
 }
 
-static inline uint32_t relay_room(const struct world *w, uint32_t member)
+static inline uint32_t room_of_relay(const struct world *w, uint32_t member)
 {
     return is_coroot(member) ? setting->rules.window - (w->sender[1].next - w->sender[1].base) : UINT32_MAX;
 }
 
 static inline void send_ack(struct world *w, uint32_t member)
 {
-    const uint32_t relay = relay_room(w, member);
+    const uint32_t relay = room_of_relay(w, member);
     const struct mcast_ack a =
         mcast_stream_ack(&w->stream[member], &setting->rules, setting->room - w->buffers_used[member], relay);
     const struct flight f = {.kind = ACK,
@@ -133,7 +133,7 @@ static inline void send_ack(struct world *w, uint32_t member)
         send_packet(w, f);
 }
 
-static inline void resend(struct world *w, uint32_t member, const struct mcast_resend *r, uint32_t n)
+static inline void resend_packets(struct world *w, uint32_t member, const struct mcast_resend *r, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t c = 0; c < w->sender[member].children; c++)
@@ -159,7 +159,7 @@ static inline void take_next_packet(struct world *w, uint32_t m)
     w->from_connection[m][s->taken % setting->rules.ring] = 0;
     w->wants_packet[m] = 0;
     mcast_stream_packet_taken(s);
-    mcast_stream_offer_window(s, &setting->rules, relay_room(w, m));
+    mcast_stream_offer_window(s, &setting->rules, room_of_relay(w, m));
 }
 
 /* Adds all packets that the co-root received in order to the window towards its children. */
@@ -181,7 +181,7 @@ static inline void receive_data(struct world *w, const struct flight *f, bool su
                                     .wanted = w->wants_packet[f->to],
                                     .ask = f->requests_ack,
                                     .room = sure ? 1 : setting->room - w->buffers_used[f->to],
-                                    .relay = relay_room(w, f->to)};
+                                    .relay = room_of_relay(w, f->to)};
     const uint32_t skew = mcast_tree_index(&setting->tree, f->to);
     const enum mcast_verdict v = mcast_stream_classify_packet(s, &setting->rules, skew, &a);
     if (v == MCAST_TAKE) {
@@ -200,13 +200,13 @@ static inline void receive_data(struct world *w, const struct flight *f, bool su
     }
     if (f->to == 1)
         forward_to_window(w);
-    mcast_stream_offer_window(s, &setting->rules, relay_room(w, f->to));
+    mcast_stream_offer_window(s, &setting->rules, room_of_relay(w, f->to));
 }
 
 /* Announces the room in the co-root's window after a packet has left it. */
 static inline void offer_window(struct world *w, uint32_t m)
 {
-    mcast_stream_offer_window(&w->stream[m], &setting->rules, relay_room(w, m));
+    mcast_stream_offer_window(&w->stream[m], &setting->rules, room_of_relay(w, m));
     if (w->stream[m].owe && !w->departed[m])
         send_ack(w, m);
 }
@@ -219,7 +219,7 @@ static inline void receive_packet(struct world *w, struct flight f)
         const uint32_t c = mcast_tree_index(&setting->tree, f.from);
         const struct mcast_ack a = {.next = f.seq, .limit = f.limit, .early = f.early};
         mcast_sender_apply_ack(s, c, &a, 0);
-        resend(w, f.to, out, mcast_sender_list_resends(s, c, 0, out, COUNT_OF(out)));
+        resend_packets(w, f.to, out, mcast_sender_list_resends(s, c, 0, out, COUNT_OF(out)));
         if (f.to == 1)
             offer_window(w, 1);
         return;
@@ -242,7 +242,7 @@ static inline bool can_pass_to_connection(const struct world *w)
     return setting->tree.deliver && mcast_sender_next_undelivered(&w->sender[0], w->sender[0].acking, &seq);
 }
 
-static inline void deliver(struct world *w)
+static inline void pass_to_connection(struct world *w)
 {
     mcast_sender_delivered(&w->sender[0], w->sender[0].acking, 0);
 }
@@ -291,7 +291,7 @@ static inline void send_new_packet(struct world *w)
 static inline void expire_timer(struct world *w, uint32_t member)
 {
     struct mcast_resend out[4];
-    resend(w, member, out, mcast_sender_timeout(&w->sender[member], TIME_DUE, out, COUNT_OF(out)));
+    resend_packets(w, member, out, mcast_sender_timeout(&w->sender[member], TIME_DUE, out, COUNT_OF(out)));
 }
 
 static inline void request_packet(struct world *w, uint32_t m)

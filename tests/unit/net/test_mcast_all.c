@@ -40,7 +40,7 @@ static bool completes_on_reliable_network(const struct world *from)
                 request_packet(&w, m);
         }
         while (can_pass_to_connection(&w))
-            deliver(&w);
+            pass_to_connection(&w);
         while (can_receive_from_connection(&w))
             receive_from_connection(&w);
         if (can_send_new_packet(&w))
@@ -81,7 +81,7 @@ static bool expand_state(struct explore *e, const void *state)
     else if (from->sender[0].next < setting->messages)
         TRY("starve", mcast_sender_window_full(&w.sender[0], 0));
     if (can_pass_to_connection(&bound))
-        TRY("deliver", deliver(&w));
+        TRY("deliver", pass_to_connection(&w));
     if (can_receive_from_connection(&bound))
         TRY("connection brings", receive_from_connection(&w));
     for (int i = 0; i < FLIGHT_MAX; i++) {

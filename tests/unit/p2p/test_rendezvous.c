@@ -41,11 +41,11 @@ static unsigned char message_byte(int message, size_t i, size_t size)
     return (unsigned char)((unsigned)message * 37 + i * 11 + (i >> 8) * 5);
 }
 
-static struct fake_rank *sender(const struct stream *s)
+static struct fake_rank *sender_of(const struct stream *s)
 {
     return &fake_ranks[s - streams];
 }
-static struct fake_rank *receiver(const struct stream *s)
+static struct fake_rank *receiver_of(const struct stream *s)
 {
     return &fake_ranks[RANKS - 1 - (s - streams)];
 }
@@ -66,9 +66,9 @@ static void start_random_send(struct stream *s)
     *o = (struct op){.env = envelope_for(s), .size = sizes[random_below(COUNT_OF(sizes))], .started = true};
     for (size_t i = 0; i < o->size; i++)
         o->buf[i] = message_byte(n, i, o->size);
-    struct fake_rank *me = sender(s);
+    struct fake_rank *me = sender_of(s);
     EXPECT_EQ(p2p_isend(me->p2p, o->buf, (MPI_Count)o->size, dtype_from(MPI_BYTE),
-                        &me->peers[receiver(s)->net.rank], o->env,
+                        &me->peers[receiver_of(s)->net.rank], o->env,
                         random_below(8) ? SEND_STANDARD : SEND_SYNCHRONOUS, &o->r),
               0);
 }
@@ -80,7 +80,7 @@ static void start_receive(struct stream *s, struct envelope env, size_t room)
     struct op *o = &s->receives[s->nreceives++];
     *o = (struct op){.env = env, .size = room, .started = true, .partner = -1};
     memset(o->buf, 0xdd, sizeof(o->buf));
-    EXPECT_EQ(p2p_irecv(receiver(s)->p2p, o->buf, (MPI_Count)room, dtype_from(MPI_BYTE), env, &o->r), 0);
+    EXPECT_EQ(p2p_irecv(receiver_of(s)->p2p, o->buf, (MPI_Count)room, dtype_from(MPI_BYTE), env, &o->r), 0);
 }
 
 static void start_random_receive(struct stream *s)
@@ -150,7 +150,7 @@ static void cancel_receive(struct stream *s, int i)
     if (o->over || o->cancel_requested || o->r->complete)
         return;
     o->cancel_requested = true;
-    EXPECT_EQ(p2p_cancel(receiver(s)->p2p, o->r), 0);
+    EXPECT_EQ(p2p_cancel(receiver_of(s)->p2p, o->r), 0);
 }
 
 static void run_step(void)
@@ -192,7 +192,7 @@ static void complete_everything(void)
             if (all_complete(streams[i].receives, streams[i].nreceives) &&
                 !all_complete(streams[i].sends, streams[i].nsends))
                 for (uint64_t context = 2; context <= 4; context += 2)
-                    if (p2p_iprobe(receiver(&streams[i])->p2p,
+                    if (p2p_iprobe(receiver_of(&streams[i])->p2p,
                                    (struct envelope){context, MPI_ANY_SOURCE, MPI_ANY_TAG},
                                    MPI_STATUS_IGNORE))
                         start_receive(&streams[i], (struct envelope){context, MPI_ANY_SOURCE, MPI_ANY_TAG},
