@@ -120,22 +120,28 @@ static void mg_interpolate(struct multigrid *m, int fine)
     int first[3];
     for (int d = 0; d < 3; d++)
         first[d] = parts ? f->first[d] / 2 : 0;
-    for (int z = 0; z < f->n[2]; z++)
-        for (int y = 0; y < f->n[1]; y++) {
+    /* The layers of the neighbours, -1 and n, follow from the coarse layers without an exchange. */
+    for (int z = -1; z <= f->n[2]; z++)
+        for (int y = -1; y <= f->n[1]; y++) {
             /* an even line lies between two coarse lines; an odd line coincides with one, which is used
              * twice */
-            const double *in = &m->u[fine - 1][mg_index(c, first[0], first[1] + y / 2, first[2] + z / 2)];
+            const int cy = first[1] + (y + 1) / 2 - (y % 2 != 0), cz = first[2] + (z + 1) / 2 - (z % 2 != 0);
+            const double *in = &m->u[fine - 1][mg_index(c, first[0], cy, cz)];
             ptrdiff_t row = y % 2 ? 0 : -(ptrdiff_t)c->row, plane = z % 2 ? 0 : -(ptrdiff_t)c->plane;
             double *out = &m->u[fine][mg_index(f, 0, y, z)];
             double before = 0.25 * (in[-1] + in[-1 + row] + in[-1 + plane] + in[-1 + row + plane]);
-            for (int x = 0; x < f->n[0] / 2; x++) {
+            const int half = f->n[0] / 2;
+            out[-1] += before;
+            for (int x = 0; x < half; x++) {
                 double here = 0.25 * (in[x] + in[x + row] + in[x + plane] + in[x + row + plane]);
                 out[2 * x] += 0.5 * (before + here);
                 out[2 * x + 1] += here;
                 before = here;
             }
+            out[f->n[0]] +=
+                0.5 *
+                (before + 0.25 * (in[half] + in[half + row] + in[half + plane] + in[half + row + plane]));
         }
-    mg_exchange(f, m->u[fine]);
 }
 
 static void mg_clear(struct multigrid *m, int level)
