@@ -110,7 +110,7 @@ def _recvtag(f, p):
 
 
 def _ptr(f, p):
-    return _fail(f"!{p.name}", f'bad_null("{p.name}", MPI_ERR_ARG)')
+    return _fail(f"!{p.name}", "MPI_T_ERR_INVALID" if f.is_tool else f'bad_null("{p.name}", MPI_ERR_ARG)')
 
 
 def _key(f, p):

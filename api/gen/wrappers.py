@@ -16,6 +16,7 @@ from .text import banner, wrap_call, wrap_prototype
 WHEN = {
     "-": (True, True),
     "any": (False, True),
+    "tool": (False, True),
     "free": (False, False),
     "bare": (True, False),
 }
@@ -94,6 +95,8 @@ def _body(f):
         lines += ["if (unlikely(!proc))", f'    return api_error_outside_mpi("{f.name}");']
     if locks:
         lines.append("api_enter(proc);" if must_run else "api_enter_any(proc);")
+    if f.when == "tool":
+        lines += ["rc = api_enter_tool();", "if (unlikely(rc))", "    goto outside;"]
     steps = _checks(f, handles)
     lines += steps
     lines += [f"{p.name}_ = *{p.name};" for p in outputs if p.kind == "inout"]
@@ -103,6 +106,8 @@ def _body(f):
         lines += ["if (likely(!rc))", f"    *{p.name} = {narrow}({p.name}_);"]
     if any("goto leave" in line for line in steps):
         lines.append("leave:")
+    if f.when == "tool":
+        lines += ["api_leave_tool();", "outside:"]
     if locks:
         lines.append("api_leave(proc);" if must_run else "api_leave_any(proc);")
     lines += _ending(f)

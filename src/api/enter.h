@@ -32,6 +32,11 @@ static inline void api_leave_any(struct proc *p)
         proc_unlock(p);
 }
 
+/* Enclose every MPI_T call (tool_life.c): take and release the lock of MPI_T. MPI_T_ERR_NOT_INITIALIZED, without the lock,
+ * outside MPI_T_init_thread and MPI_T_finalize. */
+int api_enter_tool(void);
+void api_leave_tool(void);
+
 static inline bool api_checks(const struct proc *p)
 {
     return !p || p->check_args;

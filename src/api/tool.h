@@ -30,13 +30,6 @@ struct tool_enum {
     const char *items; /* "off|on" */
 };
 
-/* Enclose every MPI_T call: MPI_T_ERR_NOT_INITIALIZED outside MPI_T_init_thread and MPI_T_finalize. */
-int tool_enter(void);
-int tool_leave(int rc);
-/* Take and release only the lock. */
-void tool_lock(void);
-void tool_unlock(void);
-
 /* True if the handle points to an object of this kind. */
 bool tool_has_magic(const void *handle, enum tool_magic magic);
 

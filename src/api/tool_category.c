@@ -90,7 +90,7 @@ static bool has_children(int layer)
 /* The layer of a category: categories are the layers in use; -1 if there is no such category. */
 static int category_layer(int category)
 {
-    for (int i = 0; i < LAYERS; i++)
+    for (int i = 0; i < LAYERS && category >= 0; i++)
         if (is_used(i) && category-- == 0)
             return i;
     return -1;
@@ -117,71 +117,53 @@ static int category_children(int layer, int len, int indices[])
     return n;
 }
 
-/* Enters and finds the layer behind a category. */
-static int enter_category(int cat_index, int *layer)
-{
-    int rc = tool_enter();
-    if (rc)
-        return rc;
-    *layer = cat_index < 0 ? -1 : category_layer(cat_index);
-    return *layer < 0 ? tool_leave(MPI_T_ERR_INVALID_INDEX) : 0;
-}
-
 int impl_T_category_get_num(int *num_cat)
 {
-    int rc = tool_enter();
-    if (rc)
-        return rc;
     TOOL_OUT(num_cat, layer_category(LAYERS));
-    return tool_leave(0);
+    return 0;
 }
 
 int impl_T_category_get_info(int cat_index, char *name, int *name_len, char *desc, int *desc_len,
                              int *num_cvars, int *num_pvars, int *num_categories)
 {
-    int layer, rc = enter_category(cat_index, &layer);
-    if (rc)
-        return rc;
+    int layer = category_layer(cat_index);
+    if (layer < 0)
+        return MPI_T_ERR_INVALID_INDEX;
     tool_string(layers[layer].name, name, name_len);
     tool_string(layers[layer].doc, desc, desc_len);
     TOOL_OUT(num_cvars, category_members(layer, MEMBER_CVAR, 0, NULL));
     TOOL_OUT(num_pvars, category_members(layer, MEMBER_PVAR, 0, NULL));
     TOOL_OUT(num_categories, category_children(layer, 0, NULL));
-    return tool_leave(0);
+    return 0;
 }
 
 int impl_T_category_get_num_events(int cat_index, int *num_events)
 {
-    int layer, rc = enter_category(cat_index, &layer);
-    if (rc)
-        return rc;
+    int layer = category_layer(cat_index);
+    if (layer < 0)
+        return MPI_T_ERR_INVALID_INDEX;
     TOOL_OUT(num_events, category_members(layer, MEMBER_EVENT, 0, NULL));
-    return tool_leave(0);
+    return 0;
 }
 
 int impl_T_category_get_index(const char *name, int *cat_index)
 {
-    int rc = tool_enter();
-    if (rc)
-        return rc;
-    if (!name || !cat_index)
-        return tool_leave(MPI_T_ERR_INVALID);
     int layer = layer_find(name);
     if (strcmp(layers[layer].name, name) != 0 || !is_used(layer))
-        return tool_leave(MPI_T_ERR_INVALID_NAME);
+        return MPI_T_ERR_INVALID_NAME;
     *cat_index = layer_category(layer);
-    return tool_leave(0);
+    return 0;
 }
 
 static int list_members(int cat_index, enum member kind, int len, int indices[])
 {
-    int layer, rc = enter_category(cat_index, &layer);
-    if (rc)
-        return rc;
+    int layer = category_layer(cat_index);
+    if (layer < 0)
+        return MPI_T_ERR_INVALID_INDEX;
     if (len < 0)
-        return tool_leave(MPI_T_ERR_INVALID);
+        return MPI_T_ERR_INVALID;
     category_members(layer, kind, len, indices);
-    return tool_leave(0);
+    return 0;
 }
 
 int impl_T_category_get_cvars(int cat_index, int len, int indices[])
@@ -201,20 +183,17 @@ int impl_T_category_get_events(int cat_index, int len, int indices[])
 
 int impl_T_category_get_categories(int cat_index, int len, int indices[])
 {
-    int layer, rc = enter_category(cat_index, &layer);
-    if (rc)
-        return rc;
+    int layer = category_layer(cat_index);
+    if (layer < 0)
+        return MPI_T_ERR_INVALID_INDEX;
     if (len < 0)
-        return tool_leave(MPI_T_ERR_INVALID);
+        return MPI_T_ERR_INVALID;
     category_children(layer, len, indices);
-    return tool_leave(0);
+    return 0;
 }
 
 int impl_T_category_changed(int *update_number)
 {
-    int rc = tool_enter();
-    if (rc)
-        return rc;
     TOOL_OUT(update_number, 0);
-    return tool_leave(0);
+    return 0;
 }

@@ -110,22 +110,16 @@ static int cvar_verbosity(int index)
 
 int impl_T_cvar_get_num(int *num_cvar)
 {
-    int rc = tool_enter();
-    if (rc)
-        return rc;
     TOOL_OUT(num_cvar, tool_cvar_count());
-    return tool_leave(0);
+    return 0;
 }
 
 int impl_T_cvar_get_info(int cvar_index, char *name, int *name_len, int *verbosity, MPI_Datatype *datatype,
                          MPI_T_enum *enumtype, char *desc, int *desc_len, int *bind, int *scope)
 {
-    int rc = tool_enter();
-    if (rc)
-        return rc;
     const struct tunable *t = cvar_at(cvar_index);
     if (!t)
-        return tool_leave(MPI_T_ERR_INVALID_INDEX);
+        return MPI_T_ERR_INVALID_INDEX;
     tool_string(t->name, name, name_len);
     tool_string(t->doc, desc, desc_len);
     TOOL_OUT(verbosity, cvar_verbosity(cvar_index));
@@ -133,69 +127,49 @@ int impl_T_cvar_get_info(int cvar_index, char *name, int *name_len, int *verbosi
     TOOL_OUT(enumtype, cvar_enum(cvar_index));
     TOOL_OUT(bind, MPI_T_BIND_NO_OBJECT);
     TOOL_OUT(scope, find_live_tunable(t) ? MPI_T_SCOPE_LOCAL : MPI_T_SCOPE_ALL_EQ);
-    return tool_leave(0);
+    return 0;
 }
 
 int impl_T_cvar_get_index(const char *name, int *cvar_index)
 {
-    int rc = tool_enter();
-    if (rc)
-        return rc;
-    if (!name || !cvar_index)
-        return tool_leave(MPI_T_ERR_INVALID);
-    rc = MPI_T_ERR_INVALID_NAME;
     for (int i = 0; i < tool_cvar_count(); i++)
         if (strcmp(cvar_at(i)->name, name) == 0) {
             *cvar_index = i;
-            rc = 0;
+            return 0;
         }
-    return tool_leave(rc);
+    return MPI_T_ERR_INVALID_NAME;
 }
 
 int impl_T_cvar_handle_alloc(int cvar_index, void *obj_handle, MPI_T_cvar_handle *handle, int *count)
 {
-    (void)obj_handle; /* none is bound to an object */
-    int rc = tool_enter();
-    if (rc)
-        return rc;
     struct tunable *t = cvar_at(cvar_index);
     if (!t)
-        return tool_leave(MPI_T_ERR_INVALID_INDEX);
-    if (!handle)
-        return tool_leave(MPI_T_ERR_INVALID);
+        return MPI_T_ERR_INVALID_INDEX;
     struct cvar_handle *h = malloc(sizeof(*h));
     if (!h)
-        return tool_leave(MPI_T_ERR_MEMORY);
+        return MPI_T_ERR_MEMORY;
     *h = (struct cvar_handle){.magic = TOOL_CVAR, .tunable = t};
     *handle = (MPI_T_cvar_handle)h;
     TOOL_OUT(count, t->type == TUNABLE_IS_STRING ? TEXT_MAX : 1);
-    return tool_leave(0);
+    return 0;
 }
 
 int impl_T_cvar_handle_free(MPI_T_cvar_handle *handle)
 {
-    int rc = tool_enter();
-    if (rc)
-        return rc;
     if (!handle || !tool_has_magic(*handle, TOOL_CVAR))
-        return tool_leave(MPI_T_ERR_INVALID_HANDLE);
+        return MPI_T_ERR_INVALID_HANDLE;
     struct cvar_handle *h = (struct cvar_handle *)*handle;
     h->magic = 0;
     free(h);
     *handle = MPI_T_CVAR_HANDLE_NULL;
-    return tool_leave(0);
+    return 0;
 }
 
 int impl_T_cvar_read(MPI_T_cvar_handle handle, void *buf)
 {
-    int rc = tool_enter();
-    if (rc)
-        return rc;
     if (!tool_has_magic(handle, TOOL_CVAR))
-        return tool_leave(MPI_T_ERR_INVALID_HANDLE);
+        return MPI_T_ERR_INVALID_HANDLE;
     const struct tunable *t = ((const struct cvar_handle *)handle)->tunable;
-    if (!buf)
-        return tool_leave(MPI_T_ERR_INVALID);
     if (t->type == TUNABLE_IS_STRING) {
         size_t n = MIN(strlen(t->text), (size_t)TEXT_MAX - 1);
         memcpy(buf, t->text, n);
@@ -207,7 +181,7 @@ int impl_T_cvar_read(MPI_T_cvar_handle handle, void *buf)
         int value = (int)t->value;
         memcpy(buf, &value, sizeof(value));
     }
-    return tool_leave(0);
+    return 0;
 }
 
 /* True if the variable can have this value. */
@@ -243,19 +217,14 @@ static int cvar_set(struct tunable *t, const void *buf)
 
 int impl_T_cvar_write(MPI_T_cvar_handle handle, const void *buf)
 {
-    int rc = tool_enter();
-    if (rc)
-        return rc;
     if (!tool_has_magic(handle, TOOL_CVAR))
-        return tool_leave(MPI_T_ERR_INVALID_HANDLE);
+        return MPI_T_ERR_INVALID_HANDLE;
     struct tunable *t = ((struct cvar_handle *)handle)->tunable;
     const struct live *l = find_live_tunable(t);
-    if (!buf)
-        return tool_leave(MPI_T_ERR_INVALID);
     if (!l && tool_layers_opened())
-        return tool_leave(MPI_T_ERR_CVAR_SET_NEVER);
-    rc = cvar_set(t, buf);
+        return MPI_T_ERR_CVAR_SET_NEVER;
+    int rc = cvar_set(t, buf);
     if (rc == 0 && l && l->apply)
         l->apply(t);
-    return tool_leave(rc);
+    return rc;
 }

@@ -79,11 +79,8 @@ void tool_event_chosen(struct envelope env, uint64_t length, enum p2p_protocol p
 
 int impl_T_event_get_num(int *num_events)
 {
-    int rc = tool_enter();
-    if (rc)
-        return rc;
     TOOL_OUT(num_events, EVENT_TYPES);
-    return tool_leave(0);
+    return 0;
 }
 
 /* Fills the arrays as far as they reach; *num_elements becomes the number of elements. */
@@ -106,133 +103,103 @@ int impl_T_event_get_info(int event_index, char *name, int *name_len, int *verbo
                           int *num_elements, MPI_T_enum *enumtype, MPI_Info *info, char *desc, int *desc_len,
                           int *bind)
 {
-    int rc = tool_enter();
+    if (event_index < 0 || event_index >= EVENT_TYPES)
+        return MPI_T_ERR_INVALID_INDEX;
+    const struct tool_event_type *t = &tool_events[event_index];
+    int rc = tool_info_new(info);
     if (rc)
         return rc;
-    if (event_index < 0 || event_index >= EVENT_TYPES)
-        return tool_leave(MPI_T_ERR_INVALID_INDEX);
-    const struct tool_event_type *t = &tool_events[event_index];
-    rc = tool_info_new(info);
-    if (rc)
-        return tool_leave(rc);
     tool_string(t->name, name, name_len);
     tool_string(t->doc, desc, desc_len);
     TOOL_OUT(verbosity, MPI_T_VERBOSITY_USER_DETAIL);
     return_elements(t, array_of_datatypes, array_of_displacements, num_elements);
     TOOL_OUT(enumtype, (MPI_T_enum)(uintptr_t)&t->elements);
     TOOL_OUT(bind, MPI_T_BIND_NO_OBJECT);
-    return tool_leave(0);
+    return 0;
 }
 
 int impl_T_event_get_index(const char *name, int *event_index)
 {
-    int rc = tool_enter();
-    if (rc)
-        return rc;
-    if (!name || !event_index)
-        return tool_leave(MPI_T_ERR_INVALID);
-    rc = MPI_T_ERR_INVALID_NAME;
     for (int i = 0; i < EVENT_TYPES; i++)
         if (strcmp(tool_events[i].name, name) == 0) {
             *event_index = i;
-            rc = 0;
+            return 0;
         }
-    return tool_leave(rc);
+    return MPI_T_ERR_INVALID_NAME;
 }
 
-/* Enters with an instance that is valid: during its callback only. */
-static int enter_instance(MPI_T_event_instance event_instance, const struct tool_event_instance **out)
+/* The instance behind a handle, which is valid only during its callback; else NULL. */
+static const struct tool_event_instance *instance_from(MPI_T_event_instance handle)
 {
-    int rc = tool_enter();
-    if (rc)
-        return rc;
-    *out = (const struct tool_event_instance *)event_instance;
-    return tool_has_magic(*out, TOOL_INSTANCE) ? 0 : tool_leave(MPI_T_ERR_INVALID_HANDLE);
+    return tool_has_magic(handle, TOOL_INSTANCE) ? (const struct tool_event_instance *)handle : NULL;
 }
 
 int impl_T_event_read(MPI_T_event_instance event_instance, int element_index, void *buffer)
 {
-    const struct tool_event_instance *e;
-    int rc = enter_instance(event_instance, &e);
-    if (rc)
-        return rc;
+    const struct tool_event_instance *e = instance_from(event_instance);
+    if (!e)
+        return MPI_T_ERR_INVALID_HANDLE;
     if (element_index < 0 || element_index >= e->type->nelements)
-        return tool_leave(MPI_T_ERR_INVALID_INDEX);
-    if (!buffer)
-        return tool_leave(MPI_T_ERR_INVALID);
+        return MPI_T_ERR_INVALID_INDEX;
     memcpy(buffer, (const char *)e->data + e->type->displacements[element_index],
            e->type->sizes[element_index]);
-    return tool_leave(0);
+    return 0;
 }
 
 int impl_T_event_copy(MPI_T_event_instance event_instance, void *buffer)
 {
-    const struct tool_event_instance *e;
-    int rc = enter_instance(event_instance, &e);
-    if (rc)
-        return rc;
-    if (!buffer)
-        return tool_leave(MPI_T_ERR_INVALID);
+    const struct tool_event_instance *e = instance_from(event_instance);
+    if (!e)
+        return MPI_T_ERR_INVALID_HANDLE;
     memcpy(buffer, e->data, e->type->size);
-    return tool_leave(0);
+    return 0;
 }
 
 int impl_T_event_get_timestamp(MPI_T_event_instance event_instance, MPI_Count *event_timestamp)
 {
-    const struct tool_event_instance *e;
-    int rc = enter_instance(event_instance, &e);
-    if (rc)
-        return rc;
+    const struct tool_event_instance *e = instance_from(event_instance);
+    if (!e)
+        return MPI_T_ERR_INVALID_HANDLE;
     TOOL_OUT(event_timestamp, (MPI_Count)e->timestamp);
-    return tool_leave(0);
+    return 0;
 }
 
 int impl_T_event_get_source(MPI_T_event_instance event_instance, int *source_index)
 {
-    const struct tool_event_instance *e;
-    int rc = enter_instance(event_instance, &e);
-    if (rc)
-        return rc;
+    const struct tool_event_instance *e = instance_from(event_instance);
+    if (!e)
+        return MPI_T_ERR_INVALID_HANDLE;
     TOOL_OUT(source_index, 0);
-    return tool_leave(0);
+    return 0;
 }
 
 int impl_T_source_get_num(int *num_sources)
 {
-    int rc = tool_enter();
-    if (rc)
-        return rc;
     TOOL_OUT(num_sources, 1);
-    return tool_leave(0);
+    return 0;
 }
 
 int impl_T_source_get_info(int source_index, char *name, int *name_len, char *desc, int *desc_len,
                            MPI_T_source_order *ordering, MPI_Count *ticks_per_second, MPI_Count *max_ticks,
                            MPI_Info *info)
 {
-    int rc = tool_enter();
+    if (source_index != 0)
+        return MPI_T_ERR_INVALID_INDEX;
+    int rc = tool_info_new(info);
     if (rc)
         return rc;
-    if (source_index != 0)
-        return tool_leave(MPI_T_ERR_INVALID_INDEX);
-    rc = tool_info_new(info);
-    if (rc)
-        return tool_leave(rc);
     tool_string("process", name, name_len);
     tool_string("This process, in the order in which things happen, by its monotonic clock.", desc, desc_len);
     TOOL_OUT(ordering, MPI_T_SOURCE_ORDERED);
     TOOL_OUT(ticks_per_second, 1000000000);
     TOOL_OUT(max_ticks, INT64_MAX);
-    return tool_leave(0);
+    return 0;
 }
 
 int impl_T_source_get_timestamp(int source_index, MPI_Count *timestamp)
 {
-    int rc = tool_enter();
-    if (rc)
-        return rc;
     if (source_index != 0)
-        return tool_leave(MPI_T_ERR_INVALID_INDEX);
+        return MPI_T_ERR_INVALID_INDEX;
     TOOL_OUT(timestamp, (MPI_Count)clock_ns());
-    return tool_leave(0);
+    return 0;
 }

@@ -99,44 +99,31 @@ void tool_event_raise(int type, const void *data)
 int impl_T_event_handle_alloc(int event_index, void *obj_handle, struct info *info,
                               MPI_T_event_registration *event_registration)
 {
-    (void)obj_handle; /* none is bound to an object */
-    (void)info;       /* no key is known */
-    int rc = tool_enter();
-    if (rc)
-        return rc;
     if (event_index < 0 || event_index >= EVENT_TYPES)
-        return tool_leave(MPI_T_ERR_INVALID_INDEX);
-    if (!event_registration)
-        return tool_leave(MPI_T_ERR_INVALID);
+        return MPI_T_ERR_INVALID_INDEX;
     struct registration *r = calloc(1, sizeof(*r));
     if (!r)
-        return tool_leave(MPI_T_ERR_OUT_OF_HANDLES);
+        return MPI_T_ERR_OUT_OF_HANDLES;
     r->magic = TOOL_REGISTRATION;
     r->type = event_index;
     list_append(&registrations, &r->link);
     *event_registration = (MPI_T_event_registration)r;
-    return tool_leave(0);
+    return 0;
 }
 
-/* Enters with a registration that is valid. */
-static int enter_registration(MPI_T_event_registration handle, struct registration **out)
+/* The registration behind a handle; NULL if the handle is invalid. */
+static struct registration *registration_from(MPI_T_event_registration handle)
 {
-    int rc = tool_enter();
-    if (rc)
-        return rc;
-    *out = (struct registration *)handle;
-    if (!tool_has_magic(handle, TOOL_REGISTRATION) || (*out)->gone)
-        return tool_leave(MPI_T_ERR_INVALID_HANDLE);
-    return 0;
+    struct registration *r = (struct registration *)handle;
+    return tool_has_magic(r, TOOL_REGISTRATION) && !r->gone ? r : NULL;
 }
 
 int impl_T_event_handle_free(MPI_T_event_registration event_registration, void *user_data,
                              MPI_T_event_free_cb_function free_cb_function)
 {
-    struct registration *r;
-    int rc = enter_registration(event_registration, &r);
-    if (rc)
-        return rc;
+    struct registration *r = registration_from(event_registration);
+    if (!r)
+        return MPI_T_ERR_INVALID_HANDLE;
     /* Events are never stored: no further one reaches this registration. */
     r->gone = true;
     if (free_cb_function)
@@ -144,67 +131,56 @@ int impl_T_event_handle_free(MPI_T_event_registration event_registration, void *
     if (raising == 0)
         registration_drop(r);
     tool_watch_update();
-    return tool_leave(0);
+    return 0;
 }
 
 int impl_T_event_handle_set_info(MPI_T_event_registration event_registration, struct info *info)
 {
-    struct registration *r;
-    (void)info;
-    int rc = enter_registration(event_registration, &r);
-    return rc ? rc : tool_leave(0);
+    return registration_from(event_registration) ? 0 : MPI_T_ERR_INVALID_HANDLE;
 }
 
 int impl_T_event_handle_get_info(MPI_T_event_registration event_registration, MPI_Info *info_used)
 {
-    struct registration *r;
-    int rc = enter_registration(event_registration, &r);
-    return rc ? rc : tool_leave(tool_info_new(info_used));
+    return registration_from(event_registration) ? tool_info_new(info_used) : MPI_T_ERR_INVALID_HANDLE;
 }
 
 int impl_T_event_register_callback(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety,
                                    struct info *info, void *user_data,
                                    MPI_T_event_cb_function event_cb_function)
 {
-    struct registration *r;
-    (void)info;
-    int rc = enter_registration(event_registration, &r);
-    if (rc)
-        return rc;
+    struct registration *r = registration_from(event_registration);
+    if (!r)
+        return MPI_T_ERR_INVALID_HANDLE;
     int level = safety_level(cb_safety);
     if (level < 0)
-        return tool_leave(MPI_T_ERR_INVALID);
+        return MPI_T_ERR_INVALID;
     r->callbacks[level] = (struct callback){.call = event_cb_function, .user = user_data};
     tool_watch_update();
-    return tool_leave(0);
+    return 0;
 }
 
 int impl_T_event_callback_set_info(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety,
                                    struct info *info)
 {
-    struct registration *r;
-    (void)info;
-    int rc = enter_registration(event_registration, &r);
-    return rc ? rc : tool_leave(safety_level(cb_safety) < 0 ? MPI_T_ERR_INVALID : 0);
+    if (!registration_from(event_registration))
+        return MPI_T_ERR_INVALID_HANDLE;
+    return safety_level(cb_safety) < 0 ? MPI_T_ERR_INVALID : 0;
 }
 
 int impl_T_event_callback_get_info(MPI_T_event_registration event_registration, MPI_T_cb_safety cb_safety,
                                    MPI_Info *info_used)
 {
-    struct registration *r;
-    int rc = enter_registration(event_registration, &r);
-    if (rc)
-        return rc;
-    return tool_leave(safety_level(cb_safety) < 0 ? MPI_T_ERR_INVALID : tool_info_new(info_used));
+    if (!registration_from(event_registration))
+        return MPI_T_ERR_INVALID_HANDLE;
+    return safety_level(cb_safety) < 0 ? MPI_T_ERR_INVALID : tool_info_new(info_used);
 }
 
 int impl_T_event_set_dropped_handler(MPI_T_event_registration event_registration,
                                      MPI_T_event_dropped_cb_function dropped_cb_function)
 {
-    struct registration *r;
-    int rc = enter_registration(event_registration, &r);
-    if (rc)
-        return rc;
+    struct registration *r = registration_from(event_registration);
+    if (!r)
+        return MPI_T_ERR_INVALID_HANDLE;
     r->dropped = dropped_cb_function;
-    return tool_leave(0);
+    return 0;
 }

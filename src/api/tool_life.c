@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "api/enter.h"
 #include "api/init.h"
 #include "api/tool.h"
 #include "impl.h"
@@ -15,52 +16,39 @@ static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static int users;
 static bool layers_opened;
 
-void tool_lock(void)
+int api_enter_tool(void)
 {
     pthread_mutex_lock(&lock);
+    if (users > 0)
+        return 0;
+    pthread_mutex_unlock(&lock);
+    return MPI_T_ERR_NOT_INITIALIZED;
 }
 
-void tool_unlock(void)
+void api_leave_tool(void)
 {
     pthread_mutex_unlock(&lock);
 }
 
-int tool_enter(void)
-{
-    tool_lock();
-    if (users > 0)
-        return 0;
-    tool_unlock();
-    return MPI_T_ERR_NOT_INITIALIZED;
-}
-
-int tool_leave(int rc)
-{
-    tool_unlock();
-    return rc;
-}
-
 int impl_T_init_thread(int required, int *provided)
 {
-    tool_lock();
+    pthread_mutex_lock(&lock);
     /* Control variables show the environment's values, also before MPI_Init. */
     if (users++ == 0 && !layers_opened)
         tunables_load();
     TOOL_OUT(provided, api_thread_level(required));
-    return tool_leave(0);
+    pthread_mutex_unlock(&lock);
+    return 0;
 }
 
 int impl_T_finalize(void)
 {
-    int rc = tool_enter();
-    if (rc)
-        return rc;
     if (--users == 0) {
         tool_pvars_close();
         tool_events_close();
         tool_watch_update();
     }
-    return tool_leave(0);
+    return 0;
 }
 
 bool tool_has_magic(const void *handle, enum tool_magic magic)
@@ -98,58 +86,50 @@ static const char *get_enum_item(const char *items, int item, char *out, size_t 
 int impl_T_enum_get_info(MPI_T_enum enumtype, int *num, char *name, int *name_len)
 {
     const struct tool_enum *e = (const struct tool_enum *)enumtype;
-    int rc = tool_enter();
-    if (rc)
-        return rc;
     if (!tool_has_magic(e, TOOL_ENUM))
-        return tool_leave(MPI_T_ERR_INVALID_HANDLE);
+        return MPI_T_ERR_INVALID_HANDLE;
     int n = 1;
     for (const char *p = e->items; (p = strchr(p, '|')); p++)
         n++;
     TOOL_OUT(num, n);
     tool_string(e->name, name, name_len);
-    return tool_leave(0);
+    return 0;
 }
 
 int impl_T_enum_get_item(MPI_T_enum enumtype, int indx, int *value, char *name, int *name_len)
 {
     const struct tool_enum *e = (const struct tool_enum *)enumtype;
     char word[64];
-    int rc = tool_enter();
-    if (rc)
-        return rc;
     if (!tool_has_magic(e, TOOL_ENUM))
-        return tool_leave(MPI_T_ERR_INVALID_HANDLE);
+        return MPI_T_ERR_INVALID_HANDLE;
     if (indx < 0 || !get_enum_item(e->items, indx, word, sizeof(word)))
-        return tool_leave(MPI_T_ERR_INVALID_ITEM);
+        return MPI_T_ERR_INVALID_ITEM;
     TOOL_OUT(value, indx);
     tool_string(word, name, name_len);
-    return tool_leave(0);
+    return 0;
 }
 
 static void tool_message_arrived(struct p2p *p, const struct p2p_arrival *a)
 {
-    (void)p;
-    tool_lock();
+    pthread_mutex_lock(&lock);
     tool_pvars_arrived(a);
     tool_event_arrived(a);
-    tool_unlock();
+    pthread_mutex_unlock(&lock);
 }
 
 static void tool_message_delivered(struct p2p *p)
 {
-    tool_lock();
+    pthread_mutex_lock(&lock);
     tool_pvars_delivered(p);
-    tool_unlock();
+    pthread_mutex_unlock(&lock);
 }
 
 static void tool_protocol_chosen(struct p2p *p, struct envelope env, uint64_t length,
                                  enum p2p_protocol protocol)
 {
-    (void)p;
-    tool_lock();
+    pthread_mutex_lock(&lock);
     tool_event_chosen(env, length, protocol);
-    tool_unlock();
+    pthread_mutex_unlock(&lock);
 }
 
 void tool_watch_update(void)
@@ -162,11 +142,10 @@ void tool_watch_update(void)
 
 void tool_attach(struct proc *p)
 {
-    (void)p;
-    tool_lock();
+    pthread_mutex_lock(&lock);
     layers_opened = true;
     tool_watch_update();
-    tool_unlock();
+    pthread_mutex_unlock(&lock);
 }
 
 bool tool_layers_opened(void)

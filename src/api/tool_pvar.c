@@ -194,11 +194,8 @@ void tool_pvar_layer(int index, char *out, size_t size)
 
 int impl_T_pvar_get_num(int *num_pvar)
 {
-    int rc = tool_enter();
-    if (rc)
-        return rc;
     TOOL_OUT(num_pvar, tool_pvar_count());
-    return tool_leave(0);
+    return 0;
 }
 
 int impl_T_pvar_get_info(int pvar_index, char *name, int *name_len, int *verbosity, int *var_class,
@@ -206,11 +203,8 @@ int impl_T_pvar_get_info(int pvar_index, char *name, int *name_len, int *verbosi
                          int *readonly, int *continuous, int *atomic)
 {
     struct tool_pvar v;
-    int rc = tool_enter();
-    if (rc)
-        return rc;
     if (!tool_pvar_get(pvar_index, &v))
-        return tool_leave(MPI_T_ERR_INVALID_INDEX);
+        return MPI_T_ERR_INVALID_INDEX;
     tool_string(v.name, name, name_len);
     tool_string(v.doc, desc, desc_len);
     TOOL_OUT(verbosity, v.counter ? MPI_T_VERBOSITY_TUNER_BASIC : MPI_T_VERBOSITY_USER_DETAIL);
@@ -221,23 +215,17 @@ int impl_T_pvar_get_info(int pvar_index, char *name, int *name_len, int *verbosi
     TOOL_OUT(readonly, v.readonly);
     TOOL_OUT(continuous, v.continuous);
     TOOL_OUT(atomic, !v.readonly);
-    return tool_leave(0);
+    return 0;
 }
 
 int impl_T_pvar_get_index(const char *name, int var_class, int *pvar_index)
 {
     struct tool_pvar v;
-    int rc = tool_enter();
-    if (rc)
-        return rc;
-    if (!name || !pvar_index)
-        return tool_leave(MPI_T_ERR_INVALID);
-    rc = MPI_T_ERR_INVALID_NAME;
     name = counter_present_name(name);
-    for (int i = 0; rc != 0 && tool_pvar_get(i, &v); i++)
+    for (int i = 0; tool_pvar_get(i, &v); i++)
         if (v.class == var_class && strcmp(v.name, name) == 0) {
             *pvar_index = i;
-            rc = 0;
+            return 0;
         }
-    return tool_leave(rc);
+    return MPI_T_ERR_INVALID_NAME;
 }

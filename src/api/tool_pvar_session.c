@@ -54,28 +54,33 @@ static void value_set(struct tool_pvar_handle *h, uint64_t value)
         h->base = *h->var.counter;
 }
 
-static void value_reset(struct tool_pvar_handle *h)
+static int handle_reset(struct tool_pvar_handle *h)
 {
+    if (h->var.readonly)
+        return MPI_T_ERR_PVAR_NO_WRITE;
     value_set(h, is_peak(h) ? read_raw_value(h) : 0);
+    return 0;
 }
 
-static void handle_start(struct tool_pvar_handle *h)
-{
-    if (h->started || h->var.continuous)
-        return;
-    h->started = true;
-    if (h->var.counter)
-        h->base = *h->var.counter;
-    else if (is_peak(h))
-        h->value = MAX(h->value, read_raw_value(h));
-}
-
-static void handle_stop(struct tool_pvar_handle *h)
+static int handle_start(struct tool_pvar_handle *h)
 {
     if (h->var.continuous)
-        return;
+        return MPI_T_ERR_PVAR_NO_STARTSTOP;
+    if (!h->started && h->var.counter)
+        h->base = *h->var.counter;
+    else if (!h->started && is_peak(h))
+        h->value = MAX(h->value, read_raw_value(h));
+    h->started = true;
+    return 0;
+}
+
+static int handle_stop(struct tool_pvar_handle *h)
+{
+    if (h->var.continuous)
+        return MPI_T_ERR_PVAR_NO_STARTSTOP;
     h->value = read_session_value(h);
     h->started = false;
+    return 0;
 }
 
 bool tool_pvars_watch(void)
@@ -128,32 +133,24 @@ void tool_pvars_close(void)
 
 int impl_T_pvar_session_create(MPI_T_pvar_session *session)
 {
-    int rc = tool_enter();
-    if (rc)
-        return rc;
-    if (!session)
-        return tool_leave(MPI_T_ERR_INVALID);
     struct tool_session *s = malloc(sizeof(*s));
     if (!s)
-        return tool_leave(MPI_T_ERR_OUT_OF_SESSIONS);
+        return MPI_T_ERR_OUT_OF_SESSIONS;
     s->magic = TOOL_SESSION;
     list_init(&s->handles);
     list_append(&sessions, &s->link);
     *session = (MPI_T_pvar_session)s;
-    return tool_leave(0);
+    return 0;
 }
 
 int impl_T_pvar_session_free(MPI_T_pvar_session *session)
 {
-    int rc = tool_enter();
-    if (rc)
-        return rc;
     if (!session || !tool_has_magic(*session, TOOL_SESSION))
-        return tool_leave(MPI_T_ERR_INVALID_SESSION);
+        return MPI_T_ERR_INVALID_SESSION;
     session_drop((struct tool_session *)*session);
     *session = MPI_T_PVAR_SESSION_NULL;
     tool_watch_update();
-    return tool_leave(0);
+    return 0;
 }
 
 /* The communicator whose handle is at this address. */
@@ -192,95 +189,81 @@ int impl_T_pvar_handle_alloc(MPI_T_pvar_session session, int pvar_index, void *o
 {
     struct tool_pvar v;
     struct tool_pvar_handle *h;
-    int rc = tool_enter();
-    if (rc)
-        return rc;
     if (!tool_has_magic(session, TOOL_SESSION))
-        return tool_leave(MPI_T_ERR_INVALID_SESSION);
+        return MPI_T_ERR_INVALID_SESSION;
     if (!tool_pvar_get(pvar_index, &v))
-        return tool_leave(MPI_T_ERR_INVALID_INDEX);
-    if (!handle)
-        return tool_leave(MPI_T_ERR_INVALID);
-    rc = handle_new((struct tool_session *)session, &v, obj_handle, &h);
+        return MPI_T_ERR_INVALID_INDEX;
+    int rc = handle_new((struct tool_session *)session, &v, obj_handle, &h);
     if (rc == 0) {
         *handle = (MPI_T_pvar_handle)h;
         TOOL_OUT(count, (int)h->count);
     }
-    return tool_leave(rc);
+    return rc;
 }
 
-/* Enters, and checks a session and one of its handles. */
-static int enter_handle(MPI_T_pvar_session session, MPI_T_pvar_handle handle, struct tool_pvar_handle **out)
+/* Finds one of a session's handles; NULL for MPI_T_PVAR_ALL_HANDLES. */
+static int find_handle(MPI_T_pvar_session session, MPI_T_pvar_handle handle, struct tool_pvar_handle **out)
 {
-    int rc = tool_enter();
-    if (rc)
-        return rc;
     *out = NULL;
     if (!tool_has_magic(session, TOOL_SESSION))
-        return tool_leave(MPI_T_ERR_INVALID_SESSION);
+        return MPI_T_ERR_INVALID_SESSION;
     if (handle == MPI_T_PVAR_ALL_HANDLES)
         return 0;
     *out = (struct tool_pvar_handle *)handle;
     if (!tool_has_magic(handle, TOOL_PVAR) || (*out)->session != (struct tool_session *)session)
-        return tool_leave(MPI_T_ERR_INVALID_HANDLE);
+        return MPI_T_ERR_INVALID_HANDLE;
     return 0;
 }
 
-/* The same for calls that take one handle only. */
-static int enter_single_handle(MPI_T_pvar_session session, MPI_T_pvar_handle handle,
-                               struct tool_pvar_handle **out)
+/* As find_handle, for calls that take one handle only. */
+static int find_single_handle(MPI_T_pvar_session session, MPI_T_pvar_handle handle,
+                              struct tool_pvar_handle **out)
 {
-    int rc = enter_handle(session, handle, out);
-    return rc == 0 && !*out ? tool_leave(MPI_T_ERR_INVALID_HANDLE) : rc;
+    int rc = find_handle(session, handle, out);
+    return rc == 0 && !*out ? MPI_T_ERR_INVALID_HANDLE : rc;
+}
+
+/* Changes one handle, or all handles of the session except those that do not allow it. */
+static int change_handles(MPI_T_pvar_session session, MPI_T_pvar_handle handle,
+                          int (*change)(struct tool_pvar_handle *h))
+{
+    struct tool_pvar_handle *h;
+    int rc = find_handle(session, handle, &h);
+    if (rc)
+        return rc;
+    if (h)
+        rc = change(h);
+    else
+        list_foreach(pos, &((struct tool_session *)session)->handles) change(handle_at(pos));
+    tool_watch_update();
+    return rc;
 }
 
 int impl_T_pvar_handle_free(MPI_T_pvar_session session, MPI_T_pvar_handle *handle)
 {
     struct tool_pvar_handle *h;
-    int rc = enter_single_handle(session, handle ? *handle : MPI_T_PVAR_HANDLE_NULL, &h);
+    int rc = find_single_handle(session, handle ? *handle : MPI_T_PVAR_HANDLE_NULL, &h);
     if (rc)
         return rc;
     handle_drop(h);
     *handle = MPI_T_PVAR_HANDLE_NULL;
     tool_watch_update();
-    return tool_leave(0);
-}
-
-static void for_each_handle(MPI_T_pvar_session session, void (*act)(struct tool_pvar_handle *h))
-{
-    list_foreach(pos, &((struct tool_session *)session)->handles) act(handle_at(pos));
+    return 0;
 }
 
 int impl_T_pvar_start(MPI_T_pvar_session session, MPI_T_pvar_handle handle)
 {
-    struct tool_pvar_handle *h;
-    int rc = enter_handle(session, handle, &h);
-    if (rc)
-        return rc;
-    if (!h)
-        for_each_handle(session, handle_start);
-    else if (h->var.continuous)
-        rc = MPI_T_ERR_PVAR_NO_STARTSTOP;
-    else
-        handle_start(h);
-    tool_watch_update();
-    return tool_leave(rc);
+    return change_handles(session, handle, handle_start);
 }
 
 int impl_T_pvar_stop(MPI_T_pvar_session session, MPI_T_pvar_handle handle)
 {
-    struct tool_pvar_handle *h;
-    int rc = enter_handle(session, handle, &h);
-    if (rc)
-        return rc;
-    if (!h)
-        for_each_handle(session, handle_stop);
-    else if (h->var.continuous)
-        rc = MPI_T_ERR_PVAR_NO_STARTSTOP;
-    else
-        handle_stop(h);
-    tool_watch_update();
-    return tool_leave(rc);
+    return change_handles(session, handle, handle_stop);
+}
+
+int impl_T_pvar_reset(MPI_T_pvar_session session, MPI_T_pvar_handle handle)
+{
+    return change_handles(session, handle, handle_reset);
 }
 
 static void put_value(const struct tool_pvar_handle *h, void *buf)
@@ -305,63 +288,35 @@ static void put_value(const struct tool_pvar_handle *h, void *buf)
 int impl_T_pvar_read(MPI_T_pvar_session session, MPI_T_pvar_handle handle, void *buf)
 {
     struct tool_pvar_handle *h;
-    int rc = enter_single_handle(session, handle, &h);
+    int rc = find_single_handle(session, handle, &h);
     if (rc)
         return rc;
-    if (!buf)
-        return tool_leave(MPI_T_ERR_INVALID);
     put_value(h, buf);
-    return tool_leave(0);
+    return 0;
 }
 
 int impl_T_pvar_write(MPI_T_pvar_session session, MPI_T_pvar_handle handle, const void *buf)
 {
     struct tool_pvar_handle *h;
-    int rc = enter_single_handle(session, handle, &h);
+    int rc = find_single_handle(session, handle, &h);
     if (rc)
         return rc;
     if (h->var.readonly)
-        return tool_leave(MPI_T_ERR_PVAR_NO_WRITE);
-    if (!buf)
-        return tool_leave(MPI_T_ERR_INVALID);
+        return MPI_T_ERR_PVAR_NO_WRITE;
     unsigned long long value;
     memcpy(&value, buf, sizeof(value));
     value_set(h, value);
-    return tool_leave(0);
-}
-
-static void reset_if_allowed(struct tool_pvar_handle *h)
-{
-    if (!h->var.readonly)
-        value_reset(h);
-}
-
-int impl_T_pvar_reset(MPI_T_pvar_session session, MPI_T_pvar_handle handle)
-{
-    struct tool_pvar_handle *h;
-    int rc = enter_handle(session, handle, &h);
-    if (rc)
-        return rc;
-    if (!h)
-        for_each_handle(session, reset_if_allowed);
-    else if (h->var.readonly)
-        rc = MPI_T_ERR_PVAR_NO_WRITE;
-    else
-        value_reset(h);
-    return tool_leave(rc);
+    return 0;
 }
 
 int impl_T_pvar_readreset(MPI_T_pvar_session session, MPI_T_pvar_handle handle, void *buf)
 {
     struct tool_pvar_handle *h;
-    int rc = enter_single_handle(session, handle, &h);
+    int rc = find_single_handle(session, handle, &h);
     if (rc)
         return rc;
     if (h->var.readonly)
-        return tool_leave(MPI_T_ERR_PVAR_NO_ATOMIC);
-    if (!buf)
-        return tool_leave(MPI_T_ERR_INVALID);
+        return MPI_T_ERR_PVAR_NO_ATOMIC;
     put_value(h, buf);
-    value_reset(h);
-    return tool_leave(0);
+    return handle_reset(h);
 }
