@@ -1,4 +1,5 @@
-# Writes bodies.c: the implementations that differ only in the form of the call. A collective operation is described by one
+# Writes bodies.c: the implementations that differ only in the form of the call, and those that only forward their
+# arguments (FORWARDS). A collective operation is described by one
 # function (src/api/coll.h: args_*) and has a blocking, a nonblocking and a persistent form, each of them also for
 # neighbours. A read or write of a file (src/api/file.h: file_read_call, file_write_call) is individual or collective, blocking or
 # nonblocking, at an explicit offset, at the individual or at the shared file pointer; a collective one can also be split into a begin and
@@ -9,12 +10,42 @@
 import re
 
 from .impl import declare, owners, prototype
+from .model import HANDLES
 from .text import banner, wrap_call, wrap_prototype
 
 REDUCTIONS = ("reduce", "allreduce", "scan", "exscan")
 MOVES = ("barrier", "bcast", "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv", "alltoall", "alltoallv",
          "alltoallw", "reduce_scatter", "reduce_scatter_block")
 PLACES = {"": "AT_POINTER", "at": "AT_OFFSET", "shared": "AT_SHARED", "ordered": "AT_ORDERED"}
+
+# (pattern of the function's name, call): the function returns the result of the call. (pattern, struct, call, result):
+# the call makes an object in `made`, and the function returns the result. {1} is the first group of the pattern, {1u} in
+# capitals, {0} the name; {handle} the function that gives the handle of the first parameter. $name is a parameter, $0 the
+# first one, $* all that the call does not name, without the output that a new object's handle goes to.
+FORWARDS = [(re.compile(row[0]), *row[1:]) for row in (
+    ("(Comm|Type|Win)_create_keyval",
+     "attr_keyval_create(the_proc, ATTR_{1u}, (void (*)(void))$0, (void (*)(void))$1, $extra_state, $2)"),
+    ("(Comm|Type|Win)_free_keyval", "attr_keyval_free(the_proc, ATTR_{1u}, $*)"),
+    ("(Comm|Type|Win)_(set|delete)_attr", "attr_{2}(the_proc, ATTR_{1u}, {handle}($0), &$0->attrs, $*)"),
+    ("(Comm|Win|File|Session)_create_errhandler", "errhandler_return_new(ERROR_ON_{1u}, (void (*)(void))$0, $*)"),
+    ("(Comm|Win|File|Session)_set_errhandler", "errhandler_attach(ERROR_ON_{1u}, $*)"),
+    ("(Comm|Win|File|Session)_get_errhandler", "errhandler_return_attached(ERROR_ON_{1u}, $*)"),
+    ("(Comm|Win|File|Session)_call_errhandler", 'errhandler_call_user(ERROR_ON_{1u}, $*, "MPI_{0}")'),
+    ("(Add|Remove)_error_(class|code|string)", "error_{1l}_{2}($*)"),
+    ("Buffer_(attach|detach|flush|iflush)", "buffer_{1}(&the_proc->bsend, $*)"),
+    ("(Comm|Session)_(attach|detach|flush|iflush)_buffer", "buffer_{2}(&$0->bsend, $*)"),
+    ("(Send|Ssend|Rsend|Bsend|Recv)_init", "persistent_new(P2P_{1u}, $*)"),
+    ("Win_(fence|post|start|complete|wait|lock|unlock|lock_all|unlock_all)", "win_{1}($win, $*)"),
+    ("File_(set_size|preallocate|sync|set_info|set_view)", "file_{1}($*)"),
+    ("Group_(union|intersection|difference|incl|excl|range_incl|range_excl)", "group", "group_{1}(the_proc->rank, $*, &made)",
+     "group_return_handle(rc, made, $0, $newgroup)"),
+    ("Type_(?:create_)?(contiguous|vector|hvector|hindexed_block|resized)", "dtype", "dtype_{1}($*, false, &made)",
+     "type_return_handle(rc, made, $newtype)"),
+    ("Type_(?:create_)?(contiguous|vector|hvector|hindexed_block|resized)_c", "dtype", "dtype_{1}($*, true, &made)",
+     "type_return_handle(rc, made, $newtype)"),
+    ("Type_(?:create_)?(indexed|hindexed|indexed_block|struct|subarray|f90_real|f90_complex|f90_integer)", "dtype",
+     "dtype_{1}($*, &made)", "type_return_handle(rc, made, $newtype)"),
+)]
 
 FILE_CALL = re.compile(r"File_(i?)(read|write)(?:_(at|shared|ordered))?(_all)?(?:_(begin|end))?")
 
@@ -34,7 +65,7 @@ def collective_of(f):
 
 def argument(f, p):
     """Displacements that are always wide travel as a vector, too."""
-    return f"ivec_wide({p.name})" if declare(f, p).startswith("const MPI_Aint") else p.name
+    return f"ivec_wide({p.name})" if declare(f, p).startswith(("const MPI_Aint ", "const MPI_Count ")) else p.name
 
 
 def collective_body(f, operation, form, neighbour):
@@ -67,9 +98,45 @@ def file_body(f, match):
             f"    return file_call_{finish};"]
 
 
+def forward_of(f):
+    """(match, templates) of the row that describes the function, or None."""
+    for pattern, *templates in FORWARDS:
+        match = pattern.fullmatch(f.short)
+        if match:
+            return match, templates
+    return None
+
+
+def is_new_object(p):
+    """True for the output that a new object's handle goes to."""
+    return p.is_pointer and p.base in HANDLES and p.name.startswith("new")
+
+
+def forward_call(f, match, template):
+    """The C text of a template."""
+    forms = {"": str, "u": str.upper, "l": str.lower}
+    text = template.replace("{handle}", f"{f.params[0].handle}_handle" if f.params else "")
+    text = re.sub(r"\{(\d)([ul]?)\}", lambda m: forms[m[2]](match[int(m[1])]), text)
+    named = {f.params[int(n)].name if n.isdigit() else n for n in re.findall(r"\$(\w+)", text)}
+    rest = "".join(", " + argument(f, p) for p in f.params if p.name not in named and not is_new_object(p))
+    text = text.replace(", $*", rest).replace("$*", rest.removeprefix(", "))
+    return re.sub(r"\$(\w+)", lambda m: f.params[int(m[1])].name if m[1].isdigit() else f.param(m[1]).name, text)
+
+
+def forward_body(f, match, templates):
+    calls = [forward_call(f, match, template) for template in templates if "(" in template]
+    if len(calls) == 1:
+        return [wrap_call(f"    return {calls[0]};")]
+    return [f"    struct {templates[0]} *made = NULL;", wrap_call(f"    int rc = {calls[0]};"), f"    return {calls[1]};"]
+
+
 def bodies(api):
     """(function, lines of its body)"""
     for f in owners(api):
+        forward = forward_of(f)
+        if forward:
+            yield f, forward_body(f, *forward)
+            continue
         collective, file_call = collective_of(f), FILE_CALL.fullmatch(f.short)
         if collective:
             yield f, collective_body(f, *collective)
@@ -82,8 +149,8 @@ def generated_names(api):
 
 
 def write_bodies(api):
-    parts = [banner("Implementations that differ only in the form of the call: collectives, reads and writes of files."),
-             '#include "api/coll.h"\n#include "api/file.h"\n#include "impl.h"\n']
+    parts = [banner("Implementations that differ only in the form of the call, or only forward their arguments."),
+             '#include "api/coll.h"\n#include "api/file.h"\n#include "api/forward.h"\n#include "impl.h"\n']
     for f, lines in bodies(api):
         parts.append("\n".join([wrap_prototype(prototype(f)), "{", *lines, "}\n"]))
     return "\n".join(parts)

@@ -9,8 +9,6 @@
 #include "obj/handle.h"
 #include "rma/win.h"
 
-typedef void (*any_function)(void);
-
 /* Returns an attribute through the user's pointer to a void pointer, which the prototype calls void *. */
 static int attr_get_value(enum attr_kind kind, struct attr_set *set, int keyval, void *attribute_val,
                           int *flag)
@@ -26,51 +24,9 @@ static int attr_get_value(enum attr_kind kind, struct attr_set *set, int keyval,
     return MPI_SUCCESS;
 }
 
-int impl_Comm_create_keyval(MPI_Comm_copy_attr_function *comm_copy_attr_fn,
-                            MPI_Comm_delete_attr_function *comm_delete_attr_fn, int *comm_keyval,
-                            void *extra_state)
-{
-    return attr_keyval_create(the_proc, ATTR_COMM, (any_function)comm_copy_attr_fn,
-                              (any_function)comm_delete_attr_fn, extra_state, comm_keyval);
-}
-
-int impl_Comm_free_keyval(int *comm_keyval)
-{
-    return attr_keyval_free(the_proc, ATTR_COMM, comm_keyval);
-}
-
-int impl_Comm_set_attr(struct comm *comm, int comm_keyval, void *attribute_val)
-{
-    return attr_set(the_proc, ATTR_COMM, comm_handle(comm), &comm->attrs, comm_keyval, attribute_val);
-}
-
 int impl_Comm_get_attr(struct comm *comm, int comm_keyval, void *attribute_val, int *flag)
 {
     return attr_get_value(ATTR_COMM, comm->attrs, comm_keyval, attribute_val, flag);
-}
-
-int impl_Comm_delete_attr(struct comm *comm, int comm_keyval)
-{
-    return attr_delete(the_proc, ATTR_COMM, comm_handle(comm), &comm->attrs, comm_keyval);
-}
-
-int impl_Type_create_keyval(MPI_Type_copy_attr_function *type_copy_attr_fn,
-                            MPI_Type_delete_attr_function *type_delete_attr_fn, int *type_keyval,
-                            void *extra_state)
-{
-    return attr_keyval_create(the_proc, ATTR_TYPE, (any_function)type_copy_attr_fn,
-                              (any_function)type_delete_attr_fn, extra_state, type_keyval);
-}
-
-int impl_Type_free_keyval(int *type_keyval)
-{
-    return attr_keyval_free(the_proc, ATTR_TYPE, type_keyval);
-}
-
-int impl_Type_set_attr(struct dtype *datatype, int type_keyval, void *attribute_val)
-{
-    return attr_set(the_proc, ATTR_TYPE, dtype_handle(datatype), &datatype->attrs, type_keyval,
-                    attribute_val);
 }
 
 int impl_Type_get_attr(struct dtype *datatype, int type_keyval, void *attribute_val, int *flag)
@@ -78,35 +34,8 @@ int impl_Type_get_attr(struct dtype *datatype, int type_keyval, void *attribute_
     return attr_get_value(ATTR_TYPE, datatype->attrs, type_keyval, attribute_val, flag);
 }
 
-int impl_Type_delete_attr(struct dtype *datatype, int type_keyval)
-{
-    return attr_delete(the_proc, ATTR_TYPE, dtype_handle(datatype), &datatype->attrs, type_keyval);
-}
-
-int impl_Win_create_keyval(MPI_Win_copy_attr_function *win_copy_attr_fn,
-                           MPI_Win_delete_attr_function *win_delete_attr_fn, int *win_keyval,
-                           void *extra_state)
-{
-    return attr_keyval_create(the_proc, ATTR_WIN, (any_function)win_copy_attr_fn,
-                              (any_function)win_delete_attr_fn, extra_state, win_keyval);
-}
-
-int impl_Win_free_keyval(int *win_keyval)
-{
-    return attr_keyval_free(the_proc, ATTR_WIN, win_keyval);
-}
-
-int impl_Win_set_attr(struct win *win, int win_keyval, void *attribute_val)
-{
-    return attr_set(the_proc, ATTR_WIN, win_handle(win), &win->attrs, win_keyval, attribute_val);
-}
-
-int impl_Win_delete_attr(struct win *win, int win_keyval)
-{
-    return attr_delete(the_proc, ATTR_WIN, win_handle(win), &win->attrs, win_keyval);
-}
-
-/* The window attributes that MPI predefines: WIN_BASE is the address itself, the others are pointers to values. */
+/* The window attributes that MPI predefines: WIN_BASE is the address itself, the others are pointers to
+ * values. */
 static void *win_predefined_value(struct win *win, int keyval)
 {
     switch (keyval) {

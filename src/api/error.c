@@ -32,33 +32,3 @@ int impl_Error_string(int errorcode, char *string, int *resultlen)
     *resultlen = MIN(*resultlen, MPI_MAX_ERROR_STRING - 1);
     return MPI_SUCCESS;
 }
-
-int impl_Add_error_class(int *errorclass)
-{
-    return error_add_class(errorclass);
-}
-
-int impl_Add_error_code(int errorclass, int *errorcode)
-{
-    return error_add_code(errorclass, errorcode);
-}
-
-int impl_Add_error_string(int errorcode, const char *string)
-{
-    return error_add_string(errorcode, string);
-}
-
-int impl_Remove_error_class(int errorclass)
-{
-    return error_remove_class(errorclass);
-}
-
-int impl_Remove_error_code(int errorcode)
-{
-    return error_remove_code(errorcode);
-}
-
-int impl_Remove_error_string(int errorcode)
-{
-    return error_remove_string(errorcode);
-}

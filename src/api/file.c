@@ -39,7 +39,6 @@ int impl_File_close(MPI_File *fh)
 
 int impl_File_delete(const char *filename, struct info *info)
 {
-    (void)info;
     return file_delete(filename);
 }
 
@@ -50,21 +49,6 @@ int impl_File_get_size(struct file *fh, MPI_Offset *size)
     if (!rc)
         *size = bytes;
     return rc;
-}
-
-int impl_File_set_size(struct file *fh, MPI_Offset size)
-{
-    return file_set_size(fh, size);
-}
-
-int impl_File_preallocate(struct file *fh, MPI_Offset size)
-{
-    return file_preallocate(fh, size);
-}
-
-int impl_File_sync(struct file *fh)
-{
-    return file_sync(fh);
 }
 
 int impl_File_set_atomicity(struct file *fh, int flag)
@@ -90,11 +74,6 @@ int impl_File_get_group(struct file *fh, MPI_Group *group)
     return 0;
 }
 
-int impl_File_set_info(struct file *fh, struct info *info)
-{
-    return file_set_info(fh, info);
-}
-
 int impl_File_get_info(struct file *fh, MPI_Info *info_used)
 {
     struct info *made;
@@ -102,12 +81,6 @@ int impl_File_get_info(struct file *fh, MPI_Info *info_used)
     if (!rc)
         *info_used = info_handle(made);
     return rc;
-}
-
-int impl_File_set_view(struct file *fh, MPI_Offset disp, struct dtype *etype, struct dtype *filetype,
-                       const char *datarep, struct info *info)
-{
-    return file_set_view(fh, disp, etype, filetype, datarep, info);
 }
 
 /* Returns a new handle of a derived type, which the user must free. */

@@ -1,12 +1,12 @@
 /* group.c: the group functions: thin over src/obj, which does the work. An empty result is MPI_GROUP_EMPTY.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "api/forward.h"
 #include "impl.h"
 #include "obj/handle.h"
 #include "obj/session.h"
 
-/* Returns a new group's handle. `from` is the group that it was made of; the session is inherited. */
-static int group_return_handle(int rc, struct group *made, const struct group *from, MPI_Group *newgroup)
+int group_return_handle(int rc, struct group *made, const struct group *from, MPI_Group *newgroup)
 {
     if (rc)
         return rc;
@@ -41,55 +41,6 @@ int impl_Group_translate_ranks(struct group *group1, int n, const int ranks1[], 
                                int ranks2[])
 {
     return n > 0 ? group_translate(group1, n, ranks1, group2, ranks2) : MPI_SUCCESS;
-}
-
-int impl_Group_union(struct group *group1, struct group *group2, MPI_Group *newgroup)
-{
-    struct group *made = NULL;
-    int rc = group_union(the_proc->rank, group1, group2, &made);
-    return group_return_handle(rc, made, group1, newgroup);
-}
-
-int impl_Group_intersection(struct group *group1, struct group *group2, MPI_Group *newgroup)
-{
-    struct group *made = NULL;
-    int rc = group_intersection(the_proc->rank, group1, group2, &made);
-    return group_return_handle(rc, made, group1, newgroup);
-}
-
-int impl_Group_difference(struct group *group1, struct group *group2, MPI_Group *newgroup)
-{
-    struct group *made = NULL;
-    int rc = group_difference(the_proc->rank, group1, group2, &made);
-    return group_return_handle(rc, made, group1, newgroup);
-}
-
-int impl_Group_incl(struct group *group, int n, const int ranks[], MPI_Group *newgroup)
-{
-    struct group *made = NULL;
-    int rc = group_incl(the_proc->rank, group, n, ranks, &made);
-    return group_return_handle(rc, made, group, newgroup);
-}
-
-int impl_Group_excl(struct group *group, int n, const int ranks[], MPI_Group *newgroup)
-{
-    struct group *made = NULL;
-    int rc = group_excl(the_proc->rank, group, n, ranks, &made);
-    return group_return_handle(rc, made, group, newgroup);
-}
-
-int impl_Group_range_incl(struct group *group, int n, int ranges[][3], MPI_Group *newgroup)
-{
-    struct group *made = NULL;
-    int rc = group_range_incl(the_proc->rank, group, n, ranges, &made);
-    return group_return_handle(rc, made, group, newgroup);
-}
-
-int impl_Group_range_excl(struct group *group, int n, int ranges[][3], MPI_Group *newgroup)
-{
-    struct group *made = NULL;
-    int rc = group_range_excl(the_proc->rank, group, n, ranges, &made);
-    return group_return_handle(rc, made, group, newgroup);
 }
 
 int impl_Group_from_session_pset(struct session *session, const char *pset_name, MPI_Group *newgroup)

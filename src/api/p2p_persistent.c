@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
-#include "api/p2p.h"
+#include "api/forward.h"
 #include "api/report.h"
 #include "impl.h"
 #include "p2p/fault.h"
@@ -79,8 +79,8 @@ static const struct request_ops persistent_ops = {.name = "persistent send or re
                                                   .parts = persistent_get_parts,
                                                   .release = persistent_release};
 
-static int persistent_new(enum p2p_kind kind, const void *buf, MPI_Count count, struct dtype *type, int rank,
-                          int tag, struct comm *comm, MPI_Request *request)
+int persistent_new(enum p2p_kind kind, const void *buf, MPI_Count count, struct dtype *type, int rank,
+                   int tag, struct comm *comm, MPI_Request *request)
 {
     struct persistent_request *pr = objmem_new(sizeof(*pr));
     if (!pr)
@@ -93,36 +93,6 @@ static int persistent_new(enum p2p_kind kind, const void *buf, MPI_Count count, 
     request_bind(&pr->base, comm);
     *request = request_handle(&pr->base);
     return 0;
-}
-
-int impl_Send_init(const void *buf, MPI_Count count, struct dtype *datatype, int dest, int tag,
-                   struct comm *comm, MPI_Request *request)
-{
-    return persistent_new(P2P_SEND, buf, count, datatype, dest, tag, comm, request);
-}
-
-int impl_Ssend_init(const void *buf, MPI_Count count, struct dtype *datatype, int dest, int tag,
-                    struct comm *comm, MPI_Request *request)
-{
-    return persistent_new(P2P_SSEND, buf, count, datatype, dest, tag, comm, request);
-}
-
-int impl_Rsend_init(const void *buf, MPI_Count count, struct dtype *datatype, int dest, int tag,
-                    struct comm *comm, MPI_Request *request)
-{
-    return persistent_new(P2P_RSEND, buf, count, datatype, dest, tag, comm, request);
-}
-
-int impl_Bsend_init(const void *buf, MPI_Count count, struct dtype *datatype, int dest, int tag,
-                    struct comm *comm, MPI_Request *request)
-{
-    return persistent_new(P2P_BSEND, buf, count, datatype, dest, tag, comm, request);
-}
-
-int impl_Recv_init(void *buf, MPI_Count count, struct dtype *datatype, int source, int tag, struct comm *comm,
-                   MPI_Request *request)
-{
-    return persistent_new(P2P_RECV, buf, count, datatype, source, tag, comm, request);
 }
 
 int impl_Start(MPI_Request *request)

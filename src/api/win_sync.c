@@ -5,57 +5,12 @@
 #include "impl.h"
 #include "rma/win.h"
 
-int impl_Win_fence(int assert, struct win *win)
-{
-    return win_fence(win, assert);
-}
-
-int impl_Win_post(struct group *group, int assert, struct win *win)
-{
-    return win_post(win, group, assert);
-}
-
-int impl_Win_start(struct group *group, int assert, struct win *win)
-{
-    return win_start(win, group, assert);
-}
-
-int impl_Win_complete(struct win *win)
-{
-    return win_complete(win);
-}
-
-int impl_Win_wait(struct win *win)
-{
-    return win_wait(win);
-}
-
 int impl_Win_test(struct win *win, int *flag)
 {
     int rc = win_test(win, flag);
     if (!rc && !*flag)
         api_not_yet(the_proc);
     return rc;
-}
-
-int impl_Win_lock(int lock_type, int rank, int assert, struct win *win)
-{
-    return win_lock(win, lock_type, rank, assert);
-}
-
-int impl_Win_unlock(int rank, struct win *win)
-{
-    return win_unlock(win, rank);
-}
-
-int impl_Win_lock_all(int assert, struct win *win)
-{
-    return win_lock_all(win, assert);
-}
-
-int impl_Win_unlock_all(struct win *win)
-{
-    return win_unlock_all(win);
 }
 
 int impl_Win_flush(int rank, struct win *win)
