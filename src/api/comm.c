@@ -55,8 +55,8 @@ int impl_Comm_remote_group(struct comm *comm, MPI_Group *group)
     return rc;
 }
 
-/* Compares two communicators. Intercommunicators are as different as the more different one of their two pairs of
- * groups. */
+/* Compares two communicators. Intercommunicators are as different as the more different one of their two
+ * pairs of groups. */
 int impl_Comm_compare(struct comm *comm1, struct comm *comm2, int *result)
 {
     int local, remote = MPI_IDENT;
@@ -115,7 +115,7 @@ static int comm_check_freeable(const MPI_Comm *handle, struct comm **out)
 /* Calls the delete functions of the attributes; when one fails, the communicator is kept. */
 static int comm_delete_attributes(struct comm *c)
 {
-    int rc = attr_delete_all(c->proc, ATTR_COMM, comm_handle(c), &c->attrs);
+    int rc = attr_delete_all(c->proc, comm_handle(c), &c->attrs);
     if (!rc && c->bsend) {
         void *buffer;
         MPI_Count size;

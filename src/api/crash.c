@@ -37,14 +37,14 @@ static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 
 static struct {
     struct crash_who who;
-    struct sigaction before[COUNT_OF(signals)]; /* what is called afterwards */
-    bool ours[COUNT_OF(signals)];
+    struct sigaction before[COUNT_OF(signals)]; /* the former handlers, restored afterwards */
+    bool ours[COUNT_OF(signals)];               /* our handler is installed */
     void *stack;
     _Atomic pid_t busy; /* the thread that crashed first */
 } crash;
 
-/* Prints one line if memory is too damaged for the full report. The text was prepared at start; only async-signal-safe
- * calls. */
+/* Prints one line if memory is too damaged for the full report. The text was prepared at start; only
+ * async-signal-safe calls. */
 static void print_plain_line(int sig)
 {
     char line[512];
@@ -57,8 +57,8 @@ static void print_plain_line(int sig)
     (void)ignored;
 }
 
-/* Writes the report from a forked copy, which has the memory of this moment and one thread. It must not outlive this
- * process or call the program's handlers. */
+/* Writes the report from a forked copy, which has the memory of this moment and one thread. It must not
+ * outlive this process or call the program's handlers. */
 static bool report_from_forked_copy(int sig, const siginfo_t *info, const ucontext_t *context)
 {
     const pid_t child =
@@ -100,18 +100,19 @@ static void on_crash_signal(int sig, siginfo_t *info, void *context)
         if (!report_from_forked_copy(sig, info, context))
             print_plain_line(sig);
     } else if (nobody != me) {
-        for (;;) /* another thread is telling, and will end the process */
+        for (;;) /* another thread writes its report and ends the process */
             pause();
     }
-    /* What was there before has its turn: the same instruction fails again, or the same signal is sent again. */
+    /* The former handler is restored: the same instruction fails again, or the same signal is sent again. */
     sigaction(sig, &crash.before[signal_index(sig)], NULL);
     if (info->si_code <= 0)
         syscall(SYS_tgkill, getpid(), me, sig);
     errno = saved;
 }
 
-/* True if our handler may replace this one. Fortran's run-time library sets handlers before the program starts, which
- * print a call stack and end the process as ours do, so ours may run first; any other handler is the program's own. */
+/* True if our handler may replace this one. Fortran's run-time library sets handlers before the program
+ * starts, which print a call stack and end the process as ours do, so ours may run first; any other handler
+ * is the program's own. */
 static bool can_precede_handler(const struct sigaction *there)
 {
     Dl_info library;
@@ -154,8 +155,8 @@ void crash_open(const struct boot *boot)
     }
 }
 
-/* Restores the handlers, since the library may be unloaded after MPI_Finalize. A handler that the program has set
- * since is kept. */
+/* Restores the handlers, since the library may be unloaded after MPI_Finalize. A handler that the program
+ * has set since is kept. */
 void crash_close(void)
 {
     for (size_t i = 0; i < COUNT_OF(signals); i++) {

@@ -1,4 +1,5 @@
-/* debug.c: turns FISHPLATE_DEBUG=leaks and match on, and tells of messages that are received as something else.
+/* debug.c: turns FISHPLATE_DEBUG=leaks and match on, and reports messages that are received as other types
+ * than they were sent.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "api/debug.h"
@@ -11,7 +12,7 @@
 #include "obj/comm.h"
 #include "obj/context.h"
 
-enum { REPORTED_MOST = 32 }; /* pairs of places that were reported */
+enum { REPORTED_MOST = 32 }; /* at most so many pairs of a send and a receive are reported */
 
 static struct {
     struct p2p_debug hooks;
@@ -60,7 +61,6 @@ static void debug_report_match(struct p2p *p, uint32_t from, struct envelope env
 {
     char there[128], here[128], sent_types[320], received_types[320];
     const struct comm *c = the_proc ? comm_of_context(the_proc, env.context) : NULL;
-    (void)p;
     if (!is_first_report(sent, received))
         return;
     place_text(&sent->place, there, sizeof(there));

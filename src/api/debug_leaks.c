@@ -1,8 +1,10 @@
-/* debug_leaks.c: FISHPLATE_DEBUG=leaks: remembers where every object was made, and at MPI_Finalize tells which the program has
- * not freed: communicators, datatypes, windows, files, groups, infos, operators, requests that were not completed, matched
- * messages that were not received, and messages that nobody received.
+/* debug_leaks.c: FISHPLATE_DEBUG=leaks: records where every object was made, and reports at MPI_Finalize
+ * those that the program has not freed: communicators, datatypes, windows, files, groups, infos, operators,
+ * requests that were not completed, matched messages that were not received, and messages that nobody
+ * received.
  *
- * Memory of objects tells of itself (objmem_watch); requests of messages come from a pool and are noted by p2p.
+ * objmem_watch reports allocations of objects; requests of messages come from a pool and are reported by
+ * p2p.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
@@ -195,8 +197,8 @@ static int leaks_gather_lines(struct line *lines, int *lost)
     return n;
 }
 
-/* Merges lines with equal text, since the compiler may have inlined several calls of one source line. Returns the
- * total number of their objects; 0 if they were reported before. */
+/* Merges lines with equal text, since the compiler may have inlined several calls of one source line.
+ * Returns the total number of their objects; 0 if they were reported before. */
 static int merge_equal_lines(struct line *lines, int n, int first)
 {
     int count = 0;
@@ -214,7 +216,6 @@ static void leaks_report_message(void *arg, struct envelope env, const void *pay
 {
     const struct proc *p = arg;
     const struct comm *c = comm_of_context(p, env.context);
-    (void)payload;
     if (env.context & 1)
         return;
     log_warn("Not received at MPI_Finalize (FISHPLATE_DEBUG=leaks): a message of %llu byte%s from rank %d "

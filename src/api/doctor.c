@@ -83,7 +83,6 @@ static void doctor_wait_begins(struct net *net, struct net_waiter *w)
     struct page *page = own.page;
     const bool anew = w->record_id == 0;
     struct page_wait *out = anew ? find_free_wait(page) : find_wait_record(page, w);
-    (void)net;
     if (!the_proc) /* at exit: nothing is known any more */
         return;
     if (anew)
@@ -107,7 +106,6 @@ static void doctor_wait_begins(struct net *net, struct net_waiter *w)
 static void doctor_wait_updates(struct net *net, struct net_waiter *w)
 {
     struct page_wait *record = find_wait_record(own.page, w);
-    (void)net;
     if (record)
         record->stirs++;
 }
@@ -116,7 +114,6 @@ static void doctor_wait_ends(struct net *net, struct net_waiter *w)
 {
     struct page *page = own.page;
     struct page_wait *record = find_wait_record(page, w);
-    (void)net;
     if (!record)
         return;
     page_begin_change(page);
@@ -167,10 +164,10 @@ static void doctor_update_page(struct net *net, uint64_t now)
     page_end_change(page);
 }
 
-static const struct net_doctor hears = {.waits = doctor_wait_begins,
-                                        .stirs = doctor_wait_updates,
-                                        .ends = doctor_wait_ends,
-                                        .tick = doctor_update_page};
+static const struct net_doctor doctor_hooks = {.waits = doctor_wait_begins,
+                                               .stirs = doctor_wait_updates,
+                                               .ends = doctor_wait_ends,
+                                               .tick = doctor_update_page};
 
 void doctor_open(struct proc *p)
 {
@@ -193,7 +190,7 @@ void doctor_open(struct proc *p)
     atomic_thread_fence(memory_order_release);
     page->magic = PAGE_MAGIC;
     p->page = page;
-    p->net->doctor = &hears;
+    p->net->doctor = &doctor_hooks;
 }
 
 /* Called after the communicators, and with them their entries of the page, are freed. */

@@ -33,7 +33,6 @@ static int dynamic_return_handle(int rc, const struct comm *made, MPI_Comm *out)
 
 int impl_Open_port(struct info *info, char *port_name)
 {
-    (void)info;
     return port_open(the_proc, PORT_NETWORK, port_name);
 }
 
@@ -45,7 +44,6 @@ int impl_Close_port(const char *port_name)
 int impl_Comm_accept(const char *port_name, struct info *info, int root, struct comm *comm, MPI_Comm *newcomm)
 {
     struct comm *made = NULL;
-    (void)info;
     int rc = need_intra(comm);
     rc = rc ? rc : meet_accept_connection(comm, root, port_name, &made);
     return dynamic_return_handle(rc, made, newcomm);
@@ -69,7 +67,6 @@ int impl_Comm_join(int fd, MPI_Comm *intercomm)
 
 int impl_Publish_name(const char *service_name, struct info *info, const char *port_name)
 {
-    (void)info;
     int rc = need_text(service_name, "service_name", 1 << 16);
     rc = rc ? rc : need_text(port_name, "port_name", MPI_MAX_PORT_NAME);
     return rc ? rc : name_publish(the_proc, service_name, port_name);
@@ -77,14 +74,12 @@ int impl_Publish_name(const char *service_name, struct info *info, const char *p
 
 int impl_Unpublish_name(const char *service_name, struct info *info, const char *port_name)
 {
-    (void)info;
     int rc = need_text(service_name, "service_name", 1 << 16);
     return rc ? rc : name_unpublish(the_proc, service_name, port_name);
 }
 
 int impl_Lookup_name(const char *service_name, struct info *info, char *port_name)
 {
-    (void)info;
     int rc = need_text(service_name, "service_name", 1 << 16);
     return rc ? rc : name_lookup(the_proc, service_name, port_name);
 }

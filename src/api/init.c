@@ -40,9 +40,10 @@ bool api_is_forked_child(void)
     return forked;
 }
 
-/* In a forked child. Everything behind the_proc belongs to the parent: its connections, its name in the job, threads
- * that do not exist here. Without the_proc every call ends in api_error_outside_mpi, which costs the calls of the parent
- * nothing. MPI_Finalized says true, so that libraries which ask before they clean up leave MPI alone. */
+/* In a forked child. Everything behind the_proc belongs to the parent: its connections, its name in the
+ * job, threads that do not exist here. Without the_proc every call ends in api_error_outside_mpi, which
+ * costs the calls of the parent nothing. MPI_Finalized says true, so that libraries which ask before they
+ * clean up leave MPI alone. */
 static void after_fork_child(void)
 {
     forked = true;
@@ -162,15 +163,11 @@ static int world_open(const char *function, int thread_level, int *provided)
 int impl_Init(int *argc, char ***argv)
 {
     int provided;
-    (void)argc;
-    (void)argv;
     return world_open("MPI_Init", MPI_THREAD_SINGLE, &provided);
 }
 
 int impl_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
-    (void)argc;
-    (void)argv;
     return world_open("MPI_Init_thread", api_thread_level(required), provided);
 }
 

@@ -1,5 +1,5 @@
 /* interop.c: the table behind integer handles. It maps addresses, not objects: an object that was freed and
- * another made at the same address share an index. So the table need not be told when objects are freed, and
+ * another made at the same address share an index. So freed objects stay in the table, and
  * it grows only with the number of different addresses in use. Info objects exist before MPI_Init, so the
  * table does not belong to the process instance.
  *

@@ -7,8 +7,8 @@
 #include "impl.h"
 #include "p2p/partitioned.h"
 
-/* No memory is larger. A count that is garbage in its upper half comes from a program whose mpi.h declares it as int
- * (docs/install.md). */
+/* No memory is larger. A count that is garbage in its upper half comes from a program whose mpi.h declares
+ * it as int (docs/install.md). */
 #define BYTES_MAX ((MPI_Count)1 << 47)
 
 static int check_size(const struct p2p_call *call, int partitions)
@@ -63,7 +63,6 @@ int impl_Psend_init(const void *buf, int partitions, MPI_Count count, struct dty
 int impl_Precv_init(void *buf, int partitions, MPI_Count count, struct dtype *datatype, int source, int tag,
                     struct comm *comm, struct info *info, MPI_Request *request)
 {
-    (void)info;
     if (source == MPI_ANY_SOURCE)
         return err_set(MPI_ERR_RANK, "source is MPI_ANY_SOURCE; a partitioned receive names its sender");
     if (tag == MPI_ANY_TAG)

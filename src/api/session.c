@@ -84,18 +84,16 @@ int impl_Session_get_info(struct session *session, MPI_Info *info_used)
 
 int impl_Session_get_num_psets(struct session *session, struct info *info, int *npset_names)
 {
-    (void)info;
-    *npset_names = pset_count(session->proc);
+    *npset_names = pset_count();
     return MPI_SUCCESS;
 }
 
 int impl_Session_get_nth_pset(struct session *session, struct info *info, int n, int *pset_len,
                               char *pset_name_)
 {
-    (void)info;
-    const char *name = pset_name(session->proc, n);
+    const char *name = pset_name(n);
     if (!name)
-        return err_set(MPI_ERR_ARG, "n is %d; there are %d process sets", n, pset_count(session->proc));
+        return err_set(MPI_ERR_ARG, "n is %d; there are %d process sets", n, pset_count());
     if (*pset_len > 0 && !pset_name_)
         return err_set(MPI_ERR_ARG, "pset_name is a null pointer, but pset_len is %d", *pset_len);
     if (*pset_len > 0)

@@ -10,18 +10,18 @@
 
 struct proc;
 
-/* What one rank has sent to one other. */
+/* Messages that one rank has sent to one other rank. */
 struct stats_flow {
     uint64_t messages, bytes;
     uint32_t from, to;
     char transport[16];
-    char over[160]; /* the adapter and what it is; "" where there is none (memory) */
+    char over[160]; /* the adapter and its description; "" for shared memory */
     char made[24];  /* "memory", "hardware", "softib-tcp" ... */
 };
 
 struct stats_flows {
     struct stats_flow *list;  /* on rank 0 */
-    struct stats_flow *spare; /* room for as many again, behind the list */
+    struct stats_flow *spare; /* room for `count` more entries, in the same allocation */
     uint64_t count;
 };
 

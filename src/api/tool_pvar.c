@@ -68,7 +68,7 @@ static uint64_t read_link_word(const struct proc *p, uint32_t i)
     return pace_export_word(&copy, i / PACE_WORDS % PACE_CLASSES, i % PACE_WORDS);
 }
 
-static const struct tool_pvar others[] = {
+static const struct tool_pvar level_variables[] = {
     {.name = "net_links",
      .doc = "How fast large messages moved on each link, and for three ranges of sizes (from 32 KiB, from "
             "256 KiB, "
@@ -164,7 +164,7 @@ static const struct tool_pvar others[] = {
 
 int tool_pvar_count(void)
 {
-    return (int)(counters_count() + COUNT_OF(others));
+    return (int)(counters_count() + COUNT_OF(level_variables));
 }
 
 bool tool_pvar_get(int index, struct tool_pvar *out)
@@ -173,7 +173,7 @@ bool tool_pvar_get(int index, struct tool_pvar *out)
         return false;
     size_t i = (size_t)index;
     if (i >= counters_count()) {
-        *out = others[i - counters_count()];
+        *out = level_variables[i - counters_count()];
         return true;
     }
     const struct counter *c = counters_get(i);

@@ -1,6 +1,6 @@
 /* tool_pvar_session.c: sessions and handles of performance variables. A handle to a counter remembers where
- * the counter stood when it was started, so that the code that counts knows nothing of handles; what is bound
- * to a communicator, and the watermark, are kept by looking at messages while such a handle is started.
+ * the counter stood when it was started, so that the code that counts knows nothing of handles; variables
+ * of a communicator, and the watermark, are updated by callbacks of messages while such a handle is started.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>

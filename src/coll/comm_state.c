@@ -62,7 +62,7 @@ int coll_state_open(struct comm *c, struct coll_state **out)
 
 static void coll_state_close(struct comm *c)
 {
-    struct coll_state *state = c->coll ? c->coll : c->coll_kept;
+    struct coll_state *state = c->coll ? c->coll : c->coll_put_away;
     if (!state)
         return;
     if (c->coll)
@@ -74,7 +74,7 @@ static void coll_state_close(struct comm *c)
     free(state->sources);
     free(state->selected_barrier);
     free(state);
-    c->coll = c->coll_kept = NULL;
+    c->coll = c->coll_put_away = NULL;
 }
 
 int coll_open(struct proc *p)

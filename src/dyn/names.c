@@ -1,5 +1,5 @@
-/* names.c: see names.h. A file appears complete or not at all (link), and belongs to the process that it names:
- * when that process has ended without unpublishing it, the name is free again.
+/* names.c: see names.h. A file appears complete or not at all (link), and belongs to the process that it
+ * names: when that process has ended without unpublishing it, the name is free again.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -40,7 +40,8 @@ struct name {
 
 #define MACHINE_SIZE 64
 
-/* The process that published a name: its machine and process-id namespace, its number there, and when it was started. */
+/* The process that published a name: its machine and process-id namespace, its number there, and when it
+ * was started. */
 struct owner {
     char machine[MACHINE_SIZE];
     long pid;
@@ -55,9 +56,9 @@ static void folder_path(char *path, size_t size)
         snprintf(path, size, "/tmp/fishplate-names-%u", (unsigned)geteuid());
 }
 
-/* Opens the user's folder of published names; a descriptor, or -1 with errno. All other functions refer to files
- * relative to this descriptor, so that the folder that was checked is the one that is used, whatever other users
- * rename. */
+/* Opens the user's folder of published names; a descriptor, or -1 with errno. All other functions refer to
+ * files relative to this descriptor, so that the folder that was checked is the one that is used, whatever
+ * other users rename. */
 static int folder_open(bool create)
 {
     char path[PATH_MAX];
@@ -125,7 +126,8 @@ static unsigned long long process_start_time(long pid)
     return at ? strtoull(at, NULL, 10) : 0;
 }
 
-/* True if the publisher may still run. A process of another machine counts as running: only that machine can check. */
+/* True if the publisher may still run. A process of another machine counts as running: only that machine
+ * can check. */
 static bool is_owner_alive(const struct owner *o)
 {
     char machine[MACHINE_SIZE];
@@ -177,9 +179,9 @@ static bool is_same_file(int fd, int folder, const char *file)
            a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* Removes the file of a publisher that has ended. Returns false if it runs. Two processes may do this for the same
- * name: each takes the lock and checks again, so that the second does not remove a file that the first has created
- * since. */
+/* Removes the file of a publisher that has ended. Returns false if it runs. Two processes may do this for
+ * the same name: each takes the lock and checks again, so that the second does not remove a file that the
+ * first has created since. */
 static bool file_remove_stale(int folder, const char *file)
 {
     char port[MPI_MAX_PORT_NAME];
@@ -263,7 +265,6 @@ static void name_free(struct name *name)
 int name_unpublish(struct proc *p, const char *service, const char *port)
 {
     char file[HEX_SIZE];
-    (void)port;
     service_file_name(service, file);
     if (p->dyn)
         list_foreach(pos, &p->dyn->names)
@@ -295,7 +296,6 @@ static int lookup_in_folder(int folder, const char *file, char *port)
 int name_lookup(struct proc *p, const char *service, char *port)
 {
     char path[PATH_MAX], file[HEX_SIZE];
-    (void)p;
     const int folder = folder_open(false);
     int error = errno;
     if (folder < 0 && error != ENOENT)

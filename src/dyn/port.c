@@ -1,5 +1,5 @@
-/* port.c: see port.h. The handshakes of all callers advance at the same time, so that callers that send nothing delay nobody;
- * base/acceptor.h limits their number and their time.
+/* port.c: see port.h. The handshakes of all callers advance at the same time, so that callers that send
+ * nothing delay nobody; base/acceptor.h limits their number and their time.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -30,7 +30,8 @@
 
 enum { LISTENERS_MAX = 1 + PORT_ADDRESSES };
 
-/* A connection whose other end has not proved that it knows the key; then one that has, and waits for MPI_Comm_accept. */
+/* A connection whose other end has not proved that it knows the key; then one that has, and waits for
+ * MPI_Comm_accept. */
 struct caller {
     struct acceptor_caller in; /* first: the acceptor's list */
     struct list proved;
@@ -119,8 +120,8 @@ static uint16_t socket_port_number(int fd)
     return getsockname(fd, (struct sockaddr *)&address, &len) == 0 ? ntohs(address.sin_port) : 0;
 }
 
-/* Listens at all addresses with one port number, which the kernel chooses for the first. Addresses that no longer
- * exist are skipped. Returns false with EADDRINUSE if the number is in use at another address. */
+/* Listens at all addresses with one port number, which the kernel chooses for the first. Addresses that no
+ * longer exist are skipped. Returns false with EADDRINUSE if the number is in use at another address. */
 static bool listen_at_all(struct port *port, struct port_name *name, const struct in_addr *addresses, int n)
 {
     name->port = 0;
@@ -183,7 +184,6 @@ static void caller_free(struct caller *c)
 
 static void caller_reject(void *ctx, struct acceptor_caller *in)
 {
-    (void)ctx;
     caller_free((struct caller *)in);
 }
 

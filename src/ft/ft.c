@@ -355,9 +355,9 @@ static void ft_close_proc(struct proc *p)
     free(ft);
     p->ft = NULL;
     p->member_died = NULL;
-    p->comm_born = NULL;
-    p->comm_left = NULL;
-    p->meet_again = NULL;
+    p->comm_created = NULL;
+    p->agreed_comm_freed = NULL;
+    p->living_members_barrier = NULL;
 }
 
 int ft_open(struct proc *p)
@@ -368,10 +368,10 @@ int ft_open(struct proc *p)
     list_init(&ft->rounds);
     list_init(&ft->early);
     p->member_died = on_member_died;
-    p->comm_born = on_comm_created;
-    p->comm_left = ft_round_leave;
+    p->comm_created = on_comm_created;
+    p->agreed_comm_freed = ft_round_leave;
     p->ft_closing = ft_close_proc;
-    p->meet_again = ft_retry_creation;
+    p->living_members_barrier = ft_retry_creation;
     if (p->net->lost)
         p->quiesce = ft_quiesce;
     p2p_on_fault_frame(p->p2p, ft_frame_arrived, p);

@@ -322,7 +322,7 @@ int ft_round_begin(struct comm *c, const uint64_t *words, uint32_t nwords, uint3
     r->number = c->agreements++;
     r->over = over;
     r->arg = arg;
-    c->unquiet = true; /* messages of this agreement may arrive after the communicator is freed */
+    c->messages_may_follow = true; /* messages of this agreement may arrive after the communicator is freed */
     round_start(r, all);
     free(all);
     return MPI_SUCCESS;

@@ -22,8 +22,8 @@ static size_t words_byte_size(const struct assembly *a)
     return a->nwords * sizeof(uint64_t);
 }
 
-/* The size of a message's head: the number of members of the sender's side (of the other side, going down; 0 going up) or
- * HEAD_FAILED, then the words. */
+/* The size of a message's head: the number of members of the sender's side (of the other side, going down;
+ * 0 going up) or HEAD_FAILED, then the words. */
 static size_t head_byte_size(const struct assembly *a)
 {
     return sizeof(uint64_t) + words_byte_size(a);
@@ -121,7 +121,7 @@ static void combine_words(struct assembly *a, const char *from)
     for (unsigned i = 0; i < a->nwords; i++) {
         uint64_t w;
         memcpy(&w, from + i * sizeof(w), sizeof(w));
-        a->words[i] = i < a->nwords - a->nmost ? a->words[i] & w : MAX(a->words[i], w);
+        a->words[i] = i < a->nwords - a->max_words ? a->words[i] & w : MAX(a->words[i], w);
     }
 }
 
@@ -308,8 +308,9 @@ static void assembly_spread(struct assembly *a)
     send_result_head(a, a->record_size > 0);
 }
 
-/* In MPI_Comm_create_group a receive fails only if its own sender has died: the parent in the tree may live, and waits. It is
- * notified and answers as always, so that no message is left for a later call with the same tag. */
+/* In MPI_Comm_create_group a receive fails only if its own sender has died: the parent in the tree may
+ * live, and waits. It is notified and answers as always, so that no message is left for a later call with
+ * the same tag. */
 static bool parent_waits(const struct assembly *a)
 {
     return a->gang.numbers && a->up && a->place > 0 && a->state <= GATHERED;
@@ -326,12 +327,12 @@ static void give_up_to_parent(struct assembly *a)
     a->state = DOWN_HEAD;
 }
 
-/* Fails the exchange and notifies the processes that wait for this one: they are alive and would not learn of a death
- * on the other side. */
+/* Fails the exchange and notifies the processes that wait for this one: they are alive and would not learn
+ * of a death on the other side. */
 static void fail_exchange(struct assembly *a)
 {
     const bool other_side_waits =
-        a->gang.bridged && !a->gang.other_gone && a->place == 0 && a->state <= GATHERED;
+        a->gang.bridged && !a->gang.other_side_lost && a->place == 0 && a->state <= GATHERED;
     if (a->state >= FINISH || !a->head) {
         a->state = FINISH;
         return;
@@ -413,7 +414,7 @@ void assembly_start(struct assembly *a)
 
 void assembly_mark_other_lost(struct assembly *a)
 {
-    a->gang.other_gone = true;
+    a->gang.other_side_lost = true;
     p2p_recheck_faults(a->gang.proc->p2p);
 }
 
@@ -434,7 +435,7 @@ int assembly_check_message(const struct proc *p, uint32_t context, int tag)
         const struct gang *g = &a->gang;
         if ((g->context == context && g->tag == tag && has_lost_member(a)) ||
             (g->bridged && g->bridge_context == context && g->bridge_tag == tag &&
-             (g->other_gone || net_is_lost(p->net, g->other_leader))))
+             (g->other_side_lost || net_is_lost(p->net, g->other_leader))))
             return MPIX_ERR_PROC_FAILED;
     }
     return 0;

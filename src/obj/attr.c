@@ -316,8 +316,7 @@ static int copy_attribute(struct proc *p, void *handle, const struct attribute *
     return rc == MPI_SUCCESS && flag ? set_append(out, k, copy) : rc;
 }
 
-int attr_copy_all(struct proc *p, enum attr_kind kind, void *handle, struct attr_set *from,
-                  struct attr_set **out)
+int attr_copy_all(struct proc *p, void *handle, struct attr_set *from, struct attr_set **out)
 {
     struct attr_set *copies = NULL;
     int count = from ? from->count : 0, rc = MPI_SUCCESS;
@@ -338,16 +337,15 @@ int attr_copy_all(struct proc *p, enum attr_kind kind, void *handle, struct attr
         keyval_release(p, list[i].keyval);
     free(list);
     if (rc) {
-        attr_delete_all(p, kind, handle, &copies);
+        attr_delete_all(p, handle, &copies);
         return rc;
     }
     *out = copies;
     return MPI_SUCCESS;
 }
 
-int attr_delete_all(struct proc *p, enum attr_kind kind, void *handle, struct attr_set **set)
+int attr_delete_all(struct proc *p, void *handle, struct attr_set **set)
 {
-    (void)kind;
     while (*set && (*set)->count > 0) {
         int rc = remove_attribute(p, handle, set, &(*set)->list[(*set)->count - 1]);
         if (rc)

@@ -30,11 +30,10 @@ int attr_delete(struct proc *p, enum attr_kind kind, void *handle, struct attr_s
 
 /* For dup: runs the copy functions of `from` (whose owner is `handle`). On an error what was copied is
  * deleted again, *out stays NULL and the user function's code is returned. `from` may be NULL. */
-int attr_copy_all(struct proc *p, enum attr_kind kind, void *handle, struct attr_set *from,
-                  struct attr_set **out);
+int attr_copy_all(struct proc *p, void *handle, struct attr_set *from, struct attr_set **out);
 
 /* For free: runs the delete functions, latest attribute first (MPI-5.0, 11.2.4 wants it for MPI_COMM_SELF),
  * and frees the set. On an error the attributes not yet deleted stay and the object must stay too. */
-int attr_delete_all(struct proc *p, enum attr_kind kind, void *handle, struct attr_set **set);
+int attr_delete_all(struct proc *p, void *handle, struct attr_set **set);
 
 #endif

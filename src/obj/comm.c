@@ -105,12 +105,12 @@ void comm_release(struct comm *c)
     comm_release(c->local_comm);
     if (c->proc->comms[context_id_of(c->context)] == c)
         c->proc->comms[context_id_of(c->context)] = NULL;
-    if (c->owns_context && c->unquiet)
+    if (c->owns_context && c->messages_may_follow)
         context_retire(c->proc, c->context / 2);
     else if (c->owns_context)
         context_id_put(c->proc, c->context / 2);
-    if (c->owns_context && c->agreements > 0 && c->proc->comm_left)
-        c->proc->comm_left(c);
+    if (c->owns_context && c->agreements > 0 && c->proc->agreed_comm_freed)
+        c->proc->agreed_comm_freed(c);
     comm_fault_free(c);
     errhandler_release(c->errhandler);
     info_release(c->info);
@@ -145,8 +145,8 @@ int comm_peer_connect(struct comm *c, int rank, struct peer **out)
     return rc;
 }
 
-/* The sender of an envelope, or NULL. Contexts for creating communicators and for partitioned messages use numbers of
- * their own as sources, which are not ranks: NULL for them. */
+/* The sender of an envelope, or NULL. Contexts for creating communicators and for partitioned messages use
+ * numbers of their own as sources, which are not ranks: NULL for them. */
 struct peer *comm_find_sender(void *proc, struct envelope env)
 {
     struct proc *p = proc;

@@ -19,7 +19,7 @@ struct comm {
     struct object obj; /* MAGIC_COMM; first */
     struct proc *proc;
     uint32_t context; /* point-to-point; context + 1 is for collectives. Even numbers only. */
-    int rank;         /* mine in the local group */
+    int rank;         /* of this process in the local group */
     int size;         /* of the local group */
     struct group *group;
     struct group *remote; /* intercommunicator: the other side, else NULL */
@@ -27,31 +27,31 @@ struct comm {
         *peers;      /* by rank in the group that messages go to (remote if there is one); NULL until used */
     uint32_t handle; /* predefined value, or 0 */
     struct comm
-        *local_comm; /* intercommunicator: private intracommunicator of my side, for its collectives */
+        *local_comm; /* intercommunicator: intracommunicator of the local group, for its collectives */
     struct errhandler *errhandler;
     struct attr_set *attrs;
     struct info *info;
     struct topology *topology;
     struct coll_state *coll;
-    struct coll_state
-        *coll_kept; /* ... put away, because collectives fail: members have died, or it was revoked */
-    struct comm_fault *fault; /* NULL: all is well (obj/fault.h) */
-    int broken;               /* the error of its collectives; 0: they work */
-    uint32_t agreements;      /* numbers those on this communicator (src/ft) */
+    struct coll_state *coll_put_away; /* `coll` after a member died or the communicator was revoked */
+    struct comm_fault *fault;         /* NULL: no member has died and it was not revoked (obj/fault.h) */
+    int broken;                       /* the error class that collectives return; 0: none */
+    uint32_t agreements;              /* number of agreements on this communicator so far (src/ft) */
     uint32_t
         coll_sequence[3];    /* collectives so far: blocking, nonblocking, persistent ones (enum coll_form) */
-    struct session *session; /* it was made from a session's process set, else NULL */
+    struct session *session; /* whose process set the communicator is derived from, else NULL */
     struct bsend_pool *bsend;       /* buffer attached to this communicator */
     char name[MPI_MAX_OBJECT_NAME]; /* the user's; empty until set */
-    char label[64];           /* where it comes from ("dup of MPI_COMM_WORLD"), for messages to people */
-    uint32_t create_sequence; /* numbers the creations of communicators from this one: their tag */
-    bool owns_context;        /* its ids go back to the pool with it */
-    bool unquiet;             /* ... but words about it may still be under way then (epoch.h) */
-    bool guests;              /* processes of other worlds are in it (net/guest.h) */
+    char label[64];                 /* its origin in error messages: "dup of MPI_COMM_WORLD" */
+    uint32_t create_sequence;       /* communicators created from this one so far: the next tag */
+    bool owns_context;              /* its context id is released with the communicator */
+    bool messages_may_follow;       /* ... to be retired: messages on it may arrive later (epoch.h) */
+    bool guests;                    /* has members of other jobs (net/guest.h) */
 };
 
-/* True if the death of a member does not end the job: with mpiexec -enable-recovery, and in communicators of several jobs, where
- * each job may have been started with it or without. All members of a communicator get the same answer. */
+/* True if the death of a member does not end the job: with mpiexec -enable-recovery, and in communicators
+ * of several jobs, where each job may have been started with it or without. All members of a communicator
+ * get the same answer. */
 static inline bool comm_outlives_deaths(const struct comm *c)
 {
     return c->proc->net->lost || c->guests;
@@ -72,7 +72,7 @@ static inline struct comm *comm_retain(struct comm *c)
     c->obj.refs++;
     return c;
 }
-void comm_release(struct comm *c); /* goes away with its last user; NULL is allowed */
+void comm_release(struct comm *c); /* frees it with the last reference; NULL is allowed */
 
 /* The user's name of the communicator, or the call that created it. */
 static inline const char *comm_label(const struct comm *c)

@@ -11,9 +11,10 @@
 #include "obj/epoch.h"
 
 /* The first word of every round. */
-#define ALL_WELL 1u /* the sender can go on */
-#define CALM     2u /* no ids are claimed for the moment at the sender: what is missing is really in use */
-#define GOT_THEM 4u /* second round: the sender has claimed the ids */
+#define CAN_CONTINUE 1u /* the sender has not failed */
+#define NO_CLAIMS \
+    2u /* the sender has claimed no ids that it may give back: ids that are not free are in use */
+#define IDS_CLAIMED 4u /* in the second round: the sender has claimed the ids */
 
 _Static_assert(sizeof(((struct proc *)0)->context_mask) == CONTEXT_WORDS * sizeof(uint64_t),
                "one bit per context id");
@@ -77,8 +78,8 @@ bool context_pick_ids(const uint64_t *mask, int first_word, int last_word, uint3
     return found == wanted;
 }
 
-/* The bit from which to search for shared ids. Leaders draw it at random and the others accept any: concurrent
- * creations then seldom choose the same ids, and if they do, they differ in the next attempt. */
+/* The bit from which to search for shared ids. Leaders draw it at random and the others accept any:
+ * concurrent creations then seldom choose the same ids, and if they do, they differ in the next attempt. */
 static uint64_t context_choose_start(const struct agreement *g)
 {
     const struct gang *gang = &g->round.gang;
@@ -105,7 +106,7 @@ static void on_claim_agreed(struct assembly *a)
     struct agreement *g = container_of(a, struct agreement, round);
     struct proc *p = a->gang.proc;
     p->context_claims--;
-    if (!a->error && g->words[0] & GOT_THEM) {
+    if (!a->error && g->words[0] & IDS_CLAIMED) {
         agreement_conclude(g, MPI_SUCCESS);
         return;
     }
@@ -126,9 +127,9 @@ static void agreement_claim(struct agreement *g)
     for (int i = 0; i < g->wanted && g->claimed; i++)
         context_id_take(p, g->ids[i]);
     p->context_claims++;
-    g->words[0] = g->claimed ? GOT_THEM : 0;
+    g->words[0] = g->claimed ? IDS_CLAIMED : 0;
     g->round.nwords = 1;
-    g->round.nmost = 0;
+    g->round.max_words = 0;
     g->round.done = on_claim_agreed;
     assembly_start(&g->round);
 }
@@ -143,14 +144,14 @@ static void first_round_over(struct assembly *a)
     g->single = false;
     if (a->records) {
         g->records = a->records;
-        a->record_used = a->record_size;
+        a->received_record_size = a->record_size;
         g->others = a->others;
     }
     g->others = MAX(g->others, a->others);
     a->record_size = 0; /* once is enough */
     if (a->error || g->local_error) {
         agreement_conclude(g, g->local_error ? g->local_error : a->error);
-    } else if (!(g->words[0] & ALL_WELL)) {
+    } else if (!(g->words[0] & CAN_CONTINUE)) {
         agreement_conclude(
             g, err_set(MPI_ERR_OTHER, "another process of the communicator failed to create its part"));
     } else if (context_pick_ids(mask, 0, CONTEXT_SINGLE_WORDS, 0, g->wanted, g->ids)) {
@@ -162,11 +163,11 @@ static void first_round_over(struct assembly *a)
                                 g->ids)) {
         context_add_epoch(g->ids, g->wanted, epoch);
         agreement_claim(g);
-    } else if (g->words[0] & CALM && g->scraped) {
+    } else if (g->words[0] & NO_CLAIMS && g->offered_all) {
         agreement_conclude(g, err_set(MPI_ERR_OTHER, "more than %d communicators exist at once; free some",
                                       CONTEXT_IDS - 64));
     } else {
-        g->scraped = g->words[0] & CALM;
+        g->offered_all = g->words[0] & NO_CLAIMS;
         first_round(g);
     }
 }
@@ -174,8 +175,8 @@ static void first_round_over(struct assembly *a)
 static void first_round(struct agreement *g)
 {
     struct proc *p = g->round.gang.proc;
-    contexts_return(p, g->scraped);
-    g->words[0] = (g->local_error ? 0 : ALL_WELL) | (p->context_claims ? 0 : CALM);
+    contexts_return(p, g->offered_all);
+    g->words[0] = (g->local_error ? 0 : CAN_CONTINUE) | (p->context_claims ? 0 : NO_CLAIMS);
     g->words[1] = context_choose_start(g);
     memcpy(g->words + 2, p->context_mask, sizeof(p->context_mask));
     if (p->context_busy)
@@ -185,14 +186,14 @@ static void first_round(struct agreement *g)
     g->round.words = g->words;
     g->words[2 + CONTEXT_WORDS] = p->context_epoch;
     g->round.nwords = 3 + CONTEXT_WORDS;
-    g->round.nmost = 1;
+    g->round.max_words = 1;
     g->round.done = first_round_over;
     assembly_start(&g->round);
 }
 
 void agreement_start(struct agreement *g)
 {
-    g->single = g->claimed = g->scraped = false;
+    g->single = g->claimed = g->offered_all = false;
     g->records = NULL;
     g->others = 0;
     first_round(g);

@@ -2,11 +2,12 @@
  * Every process has a mask of free ids. Most ids are in the exclusive part of the mask, which only one
  * agreement at a time may use in a process: if every participant could offer it, the lowest id that is free
  * at all of them is taken after one round. The ids above are shared: agreements that run at the same time
- * choose one there, claim it in a second round, and try another when a participant could not. Nothing is held
- * while waiting for a participant to arrive, so creations by several threads, or nonblocking ones in
+ * choose one there, claim it in a second round, and try another when a participant could not. Nothing is
+ * held while waiting for a participant to arrive, so creations by several threads, or nonblocking ones in
  * different orders, cannot block each other.
  *
- * What a communicator gets is a number: an id, and an epoch, which separates it from earlier ones with this id (epoch.h).
+ * The agreed number of a communicator is an id and an epoch. The epoch separates the communicator from
+ * earlier ones with the same id (epoch.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_OBJ_CONTEXT_H
@@ -21,8 +22,8 @@
 /* Ids that are never agreed on. BOOTSTRAP carries creations that have no parent communicator. */
 enum { CONTEXT_ID_WORLD, CONTEXT_ID_SELF, CONTEXT_ID_BOOTSTRAP, CONTEXT_ID_PARENT, CONTEXT_IDS_RESERVED };
 
-/* A number is epoch * CONTEXT_IDS + id. A context on the wire is twice that, for point-to-point, or one more, for collectives;
- * its highest bit: it belongs to no communicator (p2p/partitioned.h). */
+/* A number is epoch * CONTEXT_IDS + id. A context on the wire is twice that, for point-to-point, or one
+ * more, for collectives; its highest bit: it belongs to no communicator (p2p/partitioned.h). */
 #define CONTEXT_EPOCHS (1u << 18)
 _Static_assert(2ull * CONTEXT_EPOCHS * CONTEXT_IDS == 1ull << 31, "a context has 31 bits");
 static inline uint32_t context_of_id(uint32_t number)
@@ -52,17 +53,18 @@ struct agreement {
     struct assembly
         round;       /* the caller fills gang, record and record_size; records come back with the result */
     int wanted;      /* 1 or 2 ids */
-    int local_error; /* in: this process cannot go on, so nobody shall */
+    int local_error; /* in: an error of this process, which ends the agreement at all processes */
     uint32_t ids[2]; /* out: numbers */
     int error;       /* out: an error class */
     void (*done)(struct agreement *g); /* runs once, possibly before agreement_start returns */
 
     /* Private. */
-    uint64_t words[3 + CONTEXT_WORDS]; /* flags, where to look for shared ids, mask, epoch */
-    bool single;                       /* holds the single part */
-    bool claimed;                      /* holds ids[] */
-    bool scraped;                      /* every id that could be had was offered in the last round */
-    char *records;                     /* of the first round */
+    uint64_t
+        words[3 + CONTEXT_WORDS]; /* flags, first bit to search for shared ids, mask of free ids, epoch */
+    bool single;                  /* this process offers the exclusive part of its mask */
+    bool claimed;                 /* ids[] are taken from the mask of this process */
+    bool offered_all;             /* in the last round every process offered all its free ids */
+    char *records;                /* of the first round */
     int others;
 };
 

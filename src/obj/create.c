@@ -20,7 +20,7 @@ static void creation_release(struct request *r)
 {
     struct creation *c = container_of(r, struct creation, request);
     if (r->error && c->made) { /* a duplicate that came to nothing: its attributes were copied already */
-        attr_delete_all(c->made->proc, ATTR_COMM, comm_handle(c->made), &c->made->attrs);
+        attr_delete_all(c->made->proc, comm_handle(c->made), &c->made->attrs);
         comm_release(c->made);
     }
     r->obj.magic = MAGIC_FREED;
@@ -160,7 +160,8 @@ int creation_make(struct creation *c, struct group *group, struct group *remote)
     return MPI_SUCCESS;
 }
 
-/* Builds the communicator of a group that is known before the agreement; processes outside of it get MPI_COMM_NULL. */
+/* Builds the communicator of a group that is known before the agreement; processes outside of it get
+ * MPI_COMM_NULL. */
 static int build_for_group(struct creation *c)
 {
     if (c->group->rank == MPI_UNDEFINED)
@@ -186,7 +187,7 @@ static int dup_prepare(struct comm *parent, struct info *info, struct comm **out
     made->topology = topology_retain(parent->topology);
     rc = hints_apply(&made->info, info);
     if (!rc)
-        rc = attr_copy_all(parent->proc, ATTR_COMM, comm_handle(parent), parent->attrs, &made->attrs);
+        rc = attr_copy_all(parent->proc, comm_handle(parent), parent->attrs, &made->attrs);
     if (rc) {
         comm_release(made);
         return rc;
@@ -321,7 +322,6 @@ int comm_create(struct comm *parent, struct group *group, struct comm **out)
 
 static int creation_quiesced(struct creation *c)
 {
-    (void)c;
     return MPI_SUCCESS; /* the ids agreed on go back at once */
 }
 

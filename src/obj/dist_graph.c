@@ -1,7 +1,7 @@
-/* dist_graph.c: distributed graphs. In the general form anyone may name any edge, so edges must find their
- * two ends, and no process knows how many messages to expect: each sends synchronously, and joins the
- * creation of the communicator once its own messages have been matched. When that creation is over,
- * everyone's have been.
+/* dist_graph.c: distributed graphs. In the general form every process may declare any edge, so each edge is
+ * sent to the two processes that it connects, and no process knows the number of messages to expect. Each
+ * process sends synchronously and joins the creation of the communicator when its own messages have been
+ * matched. So all messages have been matched when the creation is complete.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -13,12 +13,12 @@
 
 /* One end of an edge, as sent to the process that owns it. */
 struct edge_end {
-    int32_t owner;    /* who has to know; while sorting and on the wire */
+    int32_t owner;    /* the process whose neighbour list gets this end */
     int32_t incoming; /* 1: `other` sends to the owner; 0: the owner sends to it */
     int32_t other;
     int32_t weight;
-    int32_t teller; /* who said it: makes the order of neighbours the same in every run */
-    int32_t number; /* order in which it was said */
+    int32_t teller; /* the process that declared the edge; neighbours are ordered by it */
+    int32_t number; /* position among the edges that this process declared */
 };
 
 struct ends {
@@ -86,7 +86,8 @@ static int check_edges(const struct comm *c, const char *what, int64_t n, const 
     return MPI_SUCCESS;
 }
 
-/* The user's weights as topology_dist has them: NULL if the graph is unweighted. A null pointer may be an empty list. */
+/* The user's weights as topology_dist has them: NULL if the graph is unweighted. A null pointer may be an
+ * empty list. */
 static const int *weights_or_null(const int *weights)
 {
     return weights == MPI_UNWEIGHTED ? NULL : weights ? weights : MPI_WEIGHTS_EMPTY;

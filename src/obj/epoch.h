@@ -1,15 +1,17 @@
-/* epoch.h: when the id of a communicator is used again although words about it may still be under way: it lost a member, was
- * revoked, or was used in an agreement, about which a process that is late may ask when the communicator is gone.
+/* epoch.h: reuse of a communicator's id while messages about the communicator may still arrive: it lost a
+ * member, was revoked, or was used in an agreement, about which a late process may send a query after the
+ * communicator was freed.
  *
- * The number of a communicator is its id and an epoch; messages carry both. A communicator that ends cleanly, with nothing under
- * way, gives its id back, and its epoch means nothing. One that does not is retired: its id waits until few ids are left.
- * Then all that wait become free together, and the epoch of this process rises above theirs. All members of a new
- * communicator take the same epoch, the highest that one of them has.
+ * The number of a communicator is its id and an epoch; messages carry both. A communicator that ends
+ * cleanly, with nothing under way, gives its id back, and its epoch means nothing. One that does not is
+ * retired: its id waits until few ids are left. Then all that wait become free together, and the epoch of
+ * this process rises above theirs. All members of a new communicator take the same epoch, the highest that
+ * one of them has.
  *
- * Why an old message is never taken for a new one: let P be a process that had a communicator (id, e), retired it, and is
- * now in another one (id, f). A message about (id, e) only goes to its members, so only they can mistake it. P could offer
- * the id only after it had become free again, when its own epoch became at least e + 1. f is at least the epoch of P when it
- * offered the id. So f > e, and the numbers differ.
+ * Why an old message is never taken for a new one: let P be a process that had a communicator (id, e),
+ * retired it, and is now in another one (id, f). A message about (id, e) only goes to its members, so only
+ * they can mistake it. P could offer the id only after it had become free again, when its own epoch became
+ * at least e + 1. f is at least the epoch of P when it offered the id. So f > e, and the numbers differ.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_OBJ_EPOCH_H

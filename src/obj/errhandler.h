@@ -15,8 +15,8 @@ struct session;
 
 enum errhandler_action { ERRHANDLER_FATAL, ERRHANDLER_ABORT, ERRHANDLER_RETURN, ERRHANDLER_CALL };
 
-/* The object of an error. ERROR_ON_NOTHING: a call without an object, which MPI_COMM_SELF's handler hears
- * of. */
+/* The kind of object of an error. ERROR_ON_NOTHING: a call without an object; MPI_COMM_SELF's handler is
+ * invoked. */
 enum error_object { ERROR_ON_NOTHING, ERROR_ON_COMM, ERROR_ON_WIN, ERROR_ON_FILE, ERROR_ON_SESSION };
 
 struct errhandler {
@@ -58,13 +58,13 @@ int errhandler_create(enum error_object kind, void (*function)(void), struct err
 struct errhandler *errhandler_retain(struct errhandler *e);
 void errhandler_release(struct errhandler *e); /* NULL is allowed */
 
-/* The error handler for errors on this object. p may be NULL (before MPI_Init, after MPI_Finalize). `object` is a
- * struct comm, win, file or session; NULL for ERROR_ON_NOTHING and for MPI_FILE_NULL. */
+/* The error handler for errors on this object. p may be NULL (before MPI_Init, after MPI_Finalize).
+ * `object` is a struct comm, win, file or session; NULL for ERROR_ON_NOTHING and for MPI_FILE_NULL. */
 struct errhandler *errhandler_for_object(struct proc *p, enum error_object on, void *object);
 
-/* Invokes the handler with an error class or code. `function` is the name of the MPI function. Must be called without
- * the lock. Returns what the MPI function should return: the code, or the user handler's replacement. Does not return
- * if the handler is fatal. */
+/* Invokes the handler with an error class or code. `function` is the name of the MPI function. Must be
+ * called without the lock. Returns what the MPI function should return: the code, or the user handler's
+ * replacement. Does not return if the handler is fatal. */
 int errhandler_invoke(struct proc *p, enum error_object on, void *object, int code, const char *function);
 
 /* The same with a given handler: MPI_Session_init and MPI_Comm_create_from_group report to the one they were
@@ -72,8 +72,8 @@ int errhandler_invoke(struct proc *p, enum error_object on, void *object, int co
 int errhandler_invoke_on(struct proc *p, struct errhandler *e, enum error_object on, void *object, int code,
                          const char *function);
 
-/* The initial handler of communicators and of errors outside of them: FISHPLATE_INITIAL_ERRHANDLER, which mpiexec
- * -initial-errhandler sets. errhandler_open reads the setting. */
+/* The initial handler of communicators and of errors outside of them: FISHPLATE_INITIAL_ERRHANDLER, which
+ * mpiexec -initial-errhandler sets. errhandler_open reads the setting. */
 void errhandler_open(void);
 extern struct errhandler *errhandler_initial;
 /* What MPI_FILE_NULL stands for: errors of file operations that have no file yet. */

@@ -1,5 +1,5 @@
 /* error.h: error classes, codes and their texts, predefined and made by users. They need no process: the
- * standard lets a program ask before MPI_Init and after MPI_Finalize.
+ * standard permits these calls before MPI_Init and after MPI_Finalize.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_OBJ_ERROR_H

@@ -53,17 +53,17 @@ static struct comm_fault *get_comm_fault(struct comm *c)
     return c->fault;
 }
 
-/* Ends the collectives in progress with this error. Later ones find no collective state and get the error from
- * coll_state_open, so that intact communicators need no check. */
+/* Ends the collectives in progress with this error. Later ones find no collective state and get the error
+ * from coll_state_open, so that intact communicators need no check. */
 static void fail_pending_collectives(struct comm *c, int error)
 {
     get_comm_fault(c);
     c->broken = error;
     if (c->coll) {
-        c->coll_kept = c->coll;
+        c->coll_put_away = c->coll;
         c->coll = NULL;
     }
-    c->unquiet = true; /* messages of collectives that were given up may still be under way */
+    c->messages_may_follow = true; /* messages of collectives that were given up may still be under way */
     if (c->local_comm)
         fail_pending_collectives(c->local_comm, error);
 }
@@ -114,8 +114,8 @@ void comm_fault_check(struct comm *c)
     fault_check_members(c, c->remote);
     if (c->fault)
         p2p_recheck_faults(c->proc->p2p);
-    if (c->proc->comm_born)
-        c->proc->comm_born(c);
+    if (c->proc->comm_created)
+        c->proc->comm_created(c);
 }
 
 void comm_fault_free(struct comm *c)

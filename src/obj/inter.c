@@ -22,8 +22,8 @@ static int check_disjoint(const struct group *local, const struct group *remote)
 /* Names that this process cannot resolve by itself: there is more than one world in the game. */
 #define NEED_CARDS ERR_AGAIN
 
-/* Fills the table of the other side's group from the records: names of processes, or cards (names with addresses) if
- * the groups belong to different worlds. */
+/* Fills the table of the other side's group from the records: names of processes, or cards (names with
+ * addresses) if the groups belong to different worlds. */
 static int remote_table(const struct creation *c, uint32_t *table)
 {
     const struct assembly *round = &c->agree.round;
@@ -32,7 +32,7 @@ static int remote_table(const struct creation *c, uint32_t *table)
     int rc = 0;
     for (int i = 0; i < n && !rc; i++) {
         uint32_t number = 0;
-        if (round->record_used == sizeof(struct net_card)) {
+        if (round->received_record_size == sizeof(struct net_card)) {
             rc = net_guest_add(net, (const struct net_card *)(const void *)round->records + i, &number);
             if (!rc)
                 net_guest_watch(net, number);
@@ -72,8 +72,8 @@ static int build_inter(struct creation *c)
     return creation_make(c, group_retain(gang->members), remote);
 }
 
-/* Prepares the records. Names are short; addresses of processes are exchanged only if the groups belong to different
- * worlds. */
+/* Prepares the records. Names are short; addresses of processes are exchanged only if the groups belong to
+ * different worlds. */
 static void inter_prepare(struct creation *c, int leader, bool cards)
 {
     struct proc *p = c->agree.round.gang.proc;

@@ -45,7 +45,8 @@ static struct {
     bool left;             /* the launcher knows that this process has called MPI_Finalize */
 } parked;
 
-/* Notifies the launcher that MPI_Finalize was called: the program may fail afterwards without ending the job. */
+/* Notifies the launcher that MPI_Finalize was called: the program may fail afterwards without ending the
+ * job. */
 static int report_finalized(struct boot *boot)
 {
     if (parked.left)
@@ -78,16 +79,16 @@ static void close_parked_layers(void)
         close_layers(parked.boot, parked.net, parked.p2p, false);
 }
 
-/* Makes standard output line-buffered: if another rank's failure ends this one, printed lines are not lost. A program
- * that wants a large buffer calls setvbuf after MPI_Init. An unbuffered stream stays unbuffered. */
+/* Makes standard output line-buffered: if another rank's failure ends this one, printed lines are not lost.
+ * A program that wants a large buffer calls setvbuf after MPI_Init. An unbuffered stream stays unbuffered. */
 static void buffer_lines(const struct boot *b)
 {
     if (strcmp(b->launcher, "singleton") != 0 && !isatty(STDOUT_FILENO) && __fbufsize(stdout) != 1)
         setvbuf(stdout, NULL, _IOLBF, 0);
 }
 
-/* Called when GPU memory comes into use: the cache of host memory ranges needs to know what is unmapped. Without the
- * hooks every buffer is queried. */
+/* Called when GPU memory comes into use: the cache of host memory ranges needs to know what is unmapped.
+ * Without the hooks every buffer is queried. */
 static void watch_unmapped_memory(void)
 {
     const char *why = "";
@@ -255,8 +256,8 @@ void proc_close_unopened_boot(void)
 
 int proc_end_world(struct proc *p)
 {
-    int rc = attr_delete_all(p, ATTR_COMM, MPI_COMM_SELF, &p->self->attrs);
-    int rc_world = attr_delete_all(p, ATTR_COMM, MPI_COMM_WORLD, &p->world->attrs);
+    int rc = attr_delete_all(p, MPI_COMM_SELF, &p->self->attrs);
+    int rc_world = attr_delete_all(p, MPI_COMM_WORLD, &p->world->attrs);
     return rc ? rc : rc_world;
 }
 

@@ -39,39 +39,40 @@ struct proc {
     int thread_level;
     pthread_t main_thread;
     struct biglock lock;
-    uint64_t context_mask[64];   /* free context ids: see obj/context.c */
-    struct comm *comms[64 * 64]; /* by context id: which communicator speaks on it */
-    bool context_busy;           /* an agreement holds the part of the mask that only one may use */
-    int context_claims;          /* agreements that have claimed ids they may have to give back */
-    uint32_t context_epoch;      /* of communicators that are made from now on, at least: see obj/epoch.h */
-    struct context_epochs *context_epochs; /* NULL: none has ended with messages under way */
+    uint64_t context_mask[64];             /* bit set: the context id is free (obj/context.c) */
+    struct comm *comms[64 * 64];           /* the communicator of each context id, or NULL */
+    bool context_busy;                     /* an agreement uses the exclusive part of context_mask */
+    int context_claims;                    /* number of agreements whose claimed ids may be given back */
+    uint32_t context_epoch;                /* lowest epoch of communicators made from now on (obj/epoch.h) */
+    struct context_epochs *context_epochs; /* retired context ids; NULL: none */
     struct attr_table *keyvals;
     /* Set by coll: frees the state of collectives when a communicator is freed. */
     void (*comm_closing)(struct comm *c);
-    void *coll_results; /* src/coll: what communicators have measured of algorithms; freed with this */
-    void *coll_budget;  /* src/coll: what measuring has cost; likewise */
-    struct dyn *dyn;    /* ports and published names; NULL until there is one */
+    void *coll_results; /* src/coll: measured costs of algorithms; freed with the process */
+    void *coll_budget;  /* src/coll: time spent on measurements; freed with the process */
+    struct dyn *dyn;    /* src/dyn: open ports and published names; NULL: none */
     void (*dyn_closing)(struct proc *p);
-    struct page *page;        /* what others can read about this process; NULL when there is none */
+    struct page *page;        /* status page for `fishplate ps` and `why`; NULL: none */
     struct bsend_pool *bsend; /* process-wide attached buffer */
-    struct rma *rma;          /* src/rma: the windows, opened with the first one */
-    /* Set by rma: the process ends, drop what it has. */
+    struct rma *rma;          /* src/rma: the windows; NULL before the first one */
+    /* Set by rma: frees its state when the process ends. */
     void (*rma_closing)(struct proc *p);
-    /* Set by rma (FISHPLATE_DEBUG=rma): a call begins, or (false) ends. Used only if the process is `threaded`. */
+    /* Set by rma (FISHPLATE_DEBUG=rma): called when an MPI call begins (true) and ends (false); only if
+     * `threaded`. */
     void (*within)(bool begins);
     struct ft *ft; /* src/ft: agreements; NULL: a death ends the job */
-    /* Set by ft: a process has died; a communicator has been made; one that agreed goes; wait for all that live; the process ends. */
+    /* Set by ft. */
     void (*member_died)(struct proc *p, uint32_t number);
-    void (*comm_born)(struct comm *c);
-    void (*comm_left)(struct comm *c);
-    int (*quiesce)(struct proc *p);
-    int (*meet_again)(struct comm *c); /* a barrier of the living members */
+    void (*comm_created)(struct comm *c);      /* only after a process has died */
+    void (*agreed_comm_freed)(struct comm *c); /* a communicator on which an agreement ran */
+    int (*quiesce)(struct proc *p);            /* waits for all living processes in MPI_Finalize */
+    int (*living_members_barrier)(struct comm *c);
     void (*rma_member_died)(struct proc *p, uint32_t number);
     void (*ft_closing)(struct proc *p);
     struct list sessions;
-    struct list assemblies; /* makings of communicators that are under way */
-    int users;              /* world model + sessions that keep the instance open */
-    bool world_used;        /* the world model has been a user: all ranks are here, and leave together */
+    struct list assemblies; /* creations of communicators that are not complete */
+    int users;              /* the world model (1) and open sessions */
+    bool world_used;        /* MPI_Init was called: all ranks of the job take part in the end */
 };
 
 /* NULL before the first MPI_Init/MPI_Session_init and after the last finalize. */
@@ -80,16 +81,16 @@ extern struct proc *the_proc;
 /* Opens the process: tunables, boot, net, p2p, then the objects (world, self, ...). */
 int proc_open(int thread_level, struct proc **out);
 
-/* The connection to the launcher after proc_open failed, for boot_abort; NULL if there is none. A process that
- * continues without MPI closes it with proc_close_unopened_boot(). */
+/* The connection to the launcher after proc_open failed, for boot_abort; NULL if there is none. A process
+ * that continues without MPI closes it with proc_close_unopened_boot(). */
 struct boot *proc_get_unopened_boot(void);
 void proc_close_unopened_boot(void);
 /* Takes the lock itself. The layers below stay open for the next session and are closed at exit, except after
  * MPI_Finalize on several nodes. */
 int proc_close(struct proc *p);
 
-/* Runs the delete functions of MPI_COMM_SELF's attributes, the first step of MPI_Finalize. proc_close runs them
- * otherwise. */
+/* Runs the delete functions of MPI_COMM_SELF's attributes, the first step of MPI_Finalize. proc_close runs
+ * them otherwise. */
 int proc_end_world(struct proc *p);
 
 /* Waits until the sends of requests that the program has freed are complete. */

@@ -48,15 +48,13 @@ void session_close(struct session *s)
 
 static const char *const psets[] = {"mpi://WORLD", "mpi://SELF"};
 
-int pset_count(const struct proc *p)
+int pset_count(void)
 {
-    (void)p;
     return COUNT_OF(psets);
 }
 
-const char *pset_name(const struct proc *p, int index)
+const char *pset_name(int index)
 {
-    (void)p;
     return index >= 0 && index < (int)COUNT_OF(psets) ? psets[index] : NULL;
 }
 

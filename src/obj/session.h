@@ -43,8 +43,8 @@ int session_open(struct proc *p, const struct info *info, struct errhandler *err
 void session_close(struct session *s);
 
 /* The number of process sets: "mpi://WORLD" and "mpi://SELF". */
-int pset_count(const struct proc *p);
-const char *pset_name(const struct proc *p, int index);
+int pset_count(void);
+const char *pset_name(int index);
 int pset_group(struct proc *p, const char *name, struct group **out); /* MPI_ERR_ARG when there is none */
 
 #endif

@@ -183,7 +183,7 @@ int win_free(struct win *w, bool *gone)
     if (w->exposed)
         return win_error(w, MPI_ERR_RMA_SYNC,
                          "the window cannot be freed: MPI_Win_post was not followed by MPI_Win_wait");
-    int rc = attr_delete_all(w->proc, ATTR_WIN, win_handle(w), &w->attrs);
+    int rc = attr_delete_all(w->proc, win_handle(w), &w->attrs);
     if (rc)
         return rc;
     rc = rma_wait_for(w->proc->rma, w, NULL, directory_is_settled, w, false,
@@ -193,8 +193,8 @@ int win_free(struct win *w, bool *gone)
     int finished = peers_finish(w, true);
     rc = rc ? rc : finished;
     /* If deaths do not end the job, no rank may leave before all live ranks are done with the memory. */
-    int met =
-        comm_outlives_deaths(w->comm) && w->comm->size > 1 ? w->proc->meet_again(w->comm) : win_barrier(w);
+    int met = comm_outlives_deaths(w->comm) && w->comm->size > 1 ? w->proc->living_members_barrier(w->comm)
+                                                                 : win_barrier(w);
     win_destroy(w);
     *gone = true;
     rc = rc ? rc : met;

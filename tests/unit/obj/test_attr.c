@@ -54,7 +54,7 @@ static void test_order_of_deletion(void)
     }
     EXPECT_EQ(attr_keyval_free(&proc, ATTR_COMM, &keys[2]), MPI_SUCCESS);
     EXPECT_EQ(keys[2], MPI_KEYVAL_INVALID);
-    EXPECT_EQ(attr_delete_all(&proc, ATTR_COMM, MPI_COMM_SELF, &set), MPI_SUCCESS);
+    EXPECT_EQ(attr_delete_all(&proc, MPI_COMM_SELF, &set), MPI_SUCCESS);
     EXPECT(set == NULL);
     EXPECT_EQ(ndeleted, 5);
     for (int i = 0; i < 5; i++)
@@ -72,13 +72,13 @@ static void test_copies(void)
     k[2] = create_keyval((any_function)MPI_COMM_NULL_COPY_FN, NULL);
     for (int i = 0; i < 3; i++)
         attr_set(&proc, ATTR_COMM, MPI_COMM_SELF, &set, k[i], &values[i]);
-    EXPECT_EQ(attr_copy_all(&proc, ATTR_COMM, MPI_COMM_SELF, set, &copy), MPI_SUCCESS);
+    EXPECT_EQ(attr_copy_all(&proc, MPI_COMM_SELF, set, &copy), MPI_SUCCESS);
     for (int i = 0; i < 3; i++) {
         EXPECT_EQ(attr_get(&proc, ATTR_COMM, copy, k[i], &value, &found), MPI_SUCCESS);
         EXPECT_EQ(found, i == 1);
     }
-    attr_delete_all(&proc, ATTR_COMM, MPI_COMM_SELF, &copy);
-    attr_delete_all(&proc, ATTR_COMM, MPI_COMM_SELF, &set);
+    attr_delete_all(&proc, MPI_COMM_SELF, &copy);
+    attr_delete_all(&proc, MPI_COMM_SELF, &set);
 }
 
 static void test_failing_callbacks(void)
@@ -90,16 +90,16 @@ static void test_failing_callbacks(void)
     attr_set(&proc, ATTR_COMM, MPI_COMM_SELF, &set, good, &value);
     attr_set(&proc, ATTR_COMM, MPI_COMM_SELF, &set, bad, &other);
     ndeleted = 0;
-    EXPECT_EQ(attr_copy_all(&proc, ATTR_COMM, MPI_COMM_SELF, set, &copy), 4711);
+    EXPECT_EQ(attr_copy_all(&proc, MPI_COMM_SELF, set, &copy), 4711);
     EXPECT(copy == NULL);
     EXPECT_EQ(ndeleted, 1);
     refuse = 815;
     EXPECT_EQ(attr_delete(&proc, ATTR_COMM, MPI_COMM_SELF, &set, good), 815);
     EXPECT_EQ(attr_set(&proc, ATTR_COMM, MPI_COMM_SELF, &set, good, &other), 815);
-    EXPECT_EQ(attr_delete_all(&proc, ATTR_COMM, MPI_COMM_SELF, &set), 815);
+    EXPECT_EQ(attr_delete_all(&proc, MPI_COMM_SELF, &set), 815);
     EXPECT(set != NULL);
     refuse = 0;
-    EXPECT_EQ(attr_delete_all(&proc, ATTR_COMM, MPI_COMM_SELF, &set), MPI_SUCCESS);
+    EXPECT_EQ(attr_delete_all(&proc, MPI_COMM_SELF, &set), MPI_SUCCESS);
 }
 
 static void test_predefined_attributes(void)
