@@ -6,18 +6,18 @@
 
 #include "impl.h"
 #include "obj/info.h"
-#include "obj/machine.h"
+#include "obj/hardware.h"
 
 int impl_Get_hw_resource_info(MPI_Info *hw_info)
 {
-    int32_t place[MACHINE_LEVELS];
+    int32_t place[HARDWARE_LEVELS];
     struct info *made;
     int rc = info_create(&made);
     if (rc)
         return rc;
-    machine_find_places(the_proc->boot, place);
-    for (int level = 0; level < MACHINE_LEVELS && !rc; level++)
-        rc = info_set(made, machine_level_name(level), place[level] >= 0 ? "true" : "false");
+    hardware_find_places(the_proc->boot, place);
+    for (int level = 0; level < HARDWARE_LEVELS && !rc; level++)
+        rc = info_set(made, hardware_level_name(level), place[level] >= 0 ? "true" : "false");
     if (rc) {
         info_release(made);
         return rc;

@@ -1,8 +1,8 @@
-/* split.c: MPI_Comm_split on both kinds of communicators: every process receives all colours and keys and
+/* comm_split.c: MPI_Comm_split on both kinds of communicators: every process receives all colours and keys and
  * finds its own group by sorting.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "obj/split.h"
+#include "obj/comm_split.h"
 
 #include <stdlib.h>
 

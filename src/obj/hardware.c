@@ -1,9 +1,9 @@
-/* machine.c: reads /sys/devices/system/cpu for every processor this process may run on. A process that may
+/* hardware.c: reads /sys/devices/system/cpu for every processor this process may run on. A process that may
  * run on more than one piece of a kind is not bound to that kind.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "obj/machine.h"
+#include "obj/hardware.h"
 
 #include <dirent.h>
 #include <sched.h>
@@ -22,19 +22,19 @@ static const struct {
     int level;
 } names[] = {
     /* The first name of each level is the one returned: MPI_Get_hw_resource_info has URIs as keys. */
-    {"mpi://mpi_shared_memory", MACHINE_NODE},
-    {"hwloc://Package", MACHINE_PACKAGE},
-    {"hwloc://NUMANode", MACHINE_NUMA},
-    {"hwloc://L3Cache", MACHINE_L3},
-    {"hwloc://Core", MACHINE_CORE},
-    {"mpi_shared_memory", MACHINE_NODE},
-    {"hwloc://Machine", MACHINE_NODE},
-    {"hwloc://Socket", MACHINE_PACKAGE},
-    {"hwloc://NUMA", MACHINE_NUMA},
-    {"hwloc://L3", MACHINE_L3},
+    {"mpi://mpi_shared_memory", HARDWARE_NODE},
+    {"hwloc://Package", HARDWARE_PACKAGE},
+    {"hwloc://NUMANode", HARDWARE_NUMA},
+    {"hwloc://L3Cache", HARDWARE_L3},
+    {"hwloc://Core", HARDWARE_CORE},
+    {"mpi_shared_memory", HARDWARE_NODE},
+    {"hwloc://Machine", HARDWARE_NODE},
+    {"hwloc://Socket", HARDWARE_PACKAGE},
+    {"hwloc://NUMA", HARDWARE_NUMA},
+    {"hwloc://L3", HARDWARE_L3},
 };
 
-int machine_level(const char *type)
+int hardware_level(const char *type)
 {
     for (size_t i = 0; i < COUNT_OF(names); i++)
         if (strcasecmp(type, names[i].name) == 0)
@@ -42,7 +42,7 @@ int machine_level(const char *type)
     return -1;
 }
 
-const char *machine_level_name(int level)
+const char *hardware_level_name(int level)
 {
     for (size_t i = 0; i < COUNT_OF(names); i++)
         if (names[i].level == level)
@@ -84,11 +84,11 @@ static int numa_node(int cpu)
 static int resource_of_cpu(int cpu, int level)
 {
     switch (level) {
-    case MACHINE_PACKAGE:
+    case HARDWARE_PACKAGE:
         return read_number(cpu, "topology/physical_package_id");
-    case MACHINE_NUMA:
+    case HARDWARE_NUMA:
         return numa_node(cpu);
-    case MACHINE_L3:
+    case HARDWARE_L3:
         return read_number(cpu, "cache/index3/shared_cpu_list");
     default:
         return read_number(cpu, "topology/thread_siblings_list");
@@ -110,12 +110,12 @@ static int find_common_resource(const cpu_set_t *mask, int level)
     return piece;
 }
 
-void machine_find_places(const struct boot *boot, int32_t place[MACHINE_LEVELS])
+void hardware_find_places(const struct boot *boot, int32_t place[HARDWARE_LEVELS])
 {
     cpu_set_t mask;
     bool known = sched_getaffinity(0, sizeof(mask), &mask) == 0;
-    place[MACHINE_NODE] = (int32_t)boot->node;
-    for (int level = MACHINE_NODE + 1; level < MACHINE_LEVELS; level++) {
+    place[HARDWARE_NODE] = (int32_t)boot->node;
+    for (int level = HARDWARE_NODE + 1; level < HARDWARE_LEVELS; level++) {
         int piece = known ? find_common_resource(&mask, level) : -1;
         place[level] = piece < 0 ? -1 : (int32_t)(boot->node * IDS_PER_NODE + (uint32_t)piece % IDS_PER_NODE);
     }

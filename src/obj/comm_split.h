@@ -1,8 +1,8 @@
-/* split.h: the part of splitting that both splits share.
+/* comm_split.h: the part of splitting that both splits share.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_OBJ_SPLIT_H
-#define FP_OBJ_SPLIT_H
+#ifndef FP_OBJ_COMM_SPLIT_H
+#define FP_OBJ_COMM_SPLIT_H
 
 #include "obj/create.h"
 

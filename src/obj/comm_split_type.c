@@ -1,4 +1,4 @@
-/* split_type.c: MPI_Comm_split_type: by shared memory, by a kind of hardware that the program names or the
+/* comm_split_type.c: MPI_Comm_split_type: by shared memory, by a kind of hardware that the program names or the
  * next smaller one, or by process set. Every process reports where it is bound at each level of the machine;
  * the rest is a split.
  *
@@ -10,14 +10,14 @@
 #include "boot/boot.h"
 #include "obj/hints.h"
 #include "obj/info.h"
-#include "obj/machine.h"
-#include "obj/split.h"
+#include "obj/hardware.h"
+#include "obj/comm_split.h"
 
 struct place_record {
     struct split_record split;
     int32_t type;
-    int32_t level;                 /* of the hardware that decides, -1 when none does */
-    int32_t place[MACHINE_LEVELS]; /* which one at each level, -1 when not bound to one */
+    int32_t level;                  /* of the hardware that decides, -1 when none does */
+    int32_t place[HARDWARE_LEVELS]; /* which one at each level, -1 when not bound to one */
 };
 _Static_assert(sizeof(struct place_record) <= sizeof(((struct creation *)0)->record), "the record fits");
 
@@ -35,7 +35,7 @@ static int make_typed_comm(struct creation *c, const struct split_record *record
 /* The first level at which the processes are bound to different resources; -1 if there is none. */
 static int find_dividing_level(const struct place_record *all, int n)
 {
-    for (int level = 0; level < MACHINE_LEVELS; level++)
+    for (int level = 0; level < HARDWARE_LEVELS; level++)
         for (int i = 1; i < n; i++)
             if (all[i].place[level] != all[0].place[level])
                 return level;
@@ -60,7 +60,7 @@ static int build_split_type(struct creation *c)
     int color = records[c->parent->rank].color;
     if (mine->type != MPI_COMM_TYPE_HW_UNGUIDED)
         level = mine->level;
-    int rc = make_typed_comm(c, records, color, level < 0 ? NULL : machine_level_name(level));
+    int rc = make_typed_comm(c, records, color, level < 0 ? NULL : hardware_level_name(level));
     free(records);
     return rc;
 }
@@ -68,7 +68,7 @@ static int build_split_type(struct creation *c)
 /* The colour for a split by an info key that names a kind of hardware: the resource that this process is bound to. */
 static int hardware_color(struct place_record *r, const char *kind)
 {
-    r->level = kind ? machine_level(kind) : -1;
+    r->level = kind ? hardware_level(kind) : -1;
     return r->level < 0 || r->place[r->level] < 0 ? MPI_UNDEFINED : r->place[r->level];
 }
 
@@ -89,7 +89,7 @@ static int choose_color(struct comm *parent, int type, struct info *info, struct
         *color = MPI_UNDEFINED;
         return MPI_SUCCESS;
     case MPI_COMM_TYPE_SHARED:
-        *color = r->place[MACHINE_NODE];
+        *color = r->place[HARDWARE_NODE];
         return MPI_SUCCESS;
     case MPI_COMM_TYPE_HW_GUIDED:
         *color = hardware_color(r, kind);
@@ -104,7 +104,7 @@ static int choose_color(struct comm *parent, int type, struct info *info, struct
 /* Makes resource numbers of different jobs different: they are counted within a job. */
 static void split_separate_worlds(const struct proc *p, int32_t *place)
 {
-    for (int i = 0; i < MACHINE_LEVELS; i++)
+    for (int i = 0; i < HARDWARE_LEVELS; i++)
         if (place[i] >= 0)
             place[i] = hash_positive(hash_add(hash_add(HASH_START, &p->net->world, sizeof(p->net->world)),
                                               &place[i], sizeof(place[i])));
@@ -117,7 +117,7 @@ int comm_split_type(struct comm *parent, int type, int key, struct info *info, s
     if (rc)
         return rc;
     struct place_record *r = (struct place_record *)(void *)c->record;
-    machine_find_places(parent->proc->boot, r->place);
+    hardware_find_places(parent->proc->boot, r->place);
     if (parent->guests)
         split_separate_worlds(parent->proc, r->place);
     r->type = type;
