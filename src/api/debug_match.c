@@ -1,4 +1,4 @@
-/* debug.c: turns FISHPLATE_DEBUG=leaks and match on, and reports messages that are received as other types
+/* debug_match.c: turns FISHPLATE_DEBUG=leaks and match on, and reports messages that are received as other types
  * than they were sent.
  *
  * SPDX-License-Identifier: Apache-2.0 */

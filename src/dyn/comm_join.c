@@ -1,4 +1,4 @@
-/* join.c: MPI_Comm_join: two processes that have a socket between them become an intercommunicator. The one
+/* comm_join.c: MPI_Comm_join: two processes that have a socket between them become an intercommunicator. The one
  * with the larger random number takes the role of the accepting side.
  *
  * SPDX-License-Identifier: Apache-2.0 */
