@@ -1,6 +1,7 @@
 /* comm.c: queries about communicators: size, rank, groups, hints, comparison; and freeing them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "api/check.h"
 #include "impl.h"
 #include "net/guest.h"
 #include "obj/attr.h"
@@ -103,9 +104,7 @@ static int comm_check_freeable(const MPI_Comm *handle, struct comm **out)
 {
     struct comm *c = comm_from(the_proc, *handle);
     if (!c)
-        return err_set(MPI_ERR_COMM, "comm is %s",
-                       *handle == MPI_COMM_NULL ? "MPI_COMM_NULL, which cannot be freed"
-                                                : "not a communicator");
+        return bad_handle(HANDLE_COMM, "comm", *handle);
     if (c->obj.predefined)
         return err_set(MPI_ERR_COMM, "%s cannot be freed", comm_label(c));
     *out = c;

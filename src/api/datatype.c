@@ -2,6 +2,7 @@
  * large-count form of a constructor differ in what MPI_Type_get_envelope returns.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "api/check.h"
 #include "api/forward.h"
 #include "dt/build.h"
 #include "impl.h"
@@ -49,15 +50,10 @@ int impl_Type_get_value_index(struct dtype *value_type, struct dtype *index_type
     return rc;
 }
 
-static int bad_datatype(void)
-{
-    return err_set(MPI_ERR_TYPE, "datatype is not a valid datatype");
-}
-
 int impl_Type_commit(MPI_Datatype *datatype)
 {
     struct dtype *t = dtype_from(*datatype);
-    return t ? dtype_commit(t) : bad_datatype();
+    return t ? dtype_commit(t) : bad_handle(HANDLE_DTYPE, "datatype", *datatype);
 }
 
 int impl_Type_dup(struct dtype *oldtype, MPI_Datatype *newtype)
@@ -80,7 +76,7 @@ int impl_Type_free(MPI_Datatype *datatype)
 {
     struct dtype *t = dtype_from(*datatype);
     if (!t)
-        return bad_datatype();
+        return bad_handle(HANDLE_DTYPE, "datatype", *datatype);
     if (t->obj.predefined)
         return err_set(MPI_ERR_TYPE, "datatype is predefined (%s); it cannot be freed",
                        t->name[0] ? t->name : "unnamed");

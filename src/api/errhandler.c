@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "obj/errhandler.h"
 
+#include "api/check.h"
 #include "api/forward.h"
 #include "impl.h"
 #include "obj/handle.h"
@@ -74,9 +75,7 @@ int impl_Errhandler_free(MPI_Errhandler *errhandler)
 {
     struct errhandler *e = errhandler_from(*errhandler);
     if (!e)
-        return err_set(MPI_ERR_ERRHANDLER, "errhandler is %s",
-                       *errhandler == MPI_ERRHANDLER_NULL ? "MPI_ERRHANDLER_NULL, which cannot be freed"
-                                                          : "not an error handler");
+        return bad_handle(HANDLE_ERRHANDLER, "errhandler", *errhandler);
     errhandler_release(
         e); /* predefined ones are given out by MPI_X_get_errhandler, and programs free those */
     *errhandler = MPI_ERRHANDLER_NULL;

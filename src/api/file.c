@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "api/check.h"
+#include "api/enter.h"
 #include "base/checked.h"
 #include "impl.h"
 #include "io/agree.h"
@@ -24,12 +26,9 @@ int impl_File_open(struct comm *comm, const char *filename, int amode, struct in
 
 int impl_File_close(MPI_File *fh)
 {
-    struct file *f =
-        !handle_is_predefined(*fh) && object_has_magic(*fh, MAGIC_FILE) ? (struct file *)*fh : NULL;
+    struct file *f = file_from(*fh);
     if (!f)
-        return err_set(MPI_ERR_FILE, "fh is %s",
-                       *fh == MPI_FILE_NULL ? "MPI_FILE_NULL"
-                                            : "not a file handle, or the file was closed before");
+        return bad_handle(HANDLE_FILE, "fh", *fh);
     const int rc = io_op_wait_all(f);
     if (rc)
         return rc;

@@ -1,6 +1,7 @@
 /* group.c: the group functions: thin over src/obj, which does the work. An empty result is MPI_GROUP_EMPTY.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "api/check.h"
 #include "api/forward.h"
 #include "impl.h"
 #include "obj/handle.h"
@@ -59,8 +60,7 @@ int impl_Group_free(MPI_Group *group)
 {
     struct group *g = group_from(the_proc, *group);
     if (!g)
-        return err_set(MPI_ERR_GROUP, "group is %s",
-                       *group == MPI_GROUP_NULL ? "MPI_GROUP_NULL, which cannot be freed" : "not a group");
+        return bad_handle(HANDLE_GROUP, "group", *group);
     if (!g->obj.predefined) /* operations give out MPI_GROUP_EMPTY as their result, and programs free that */
         group_release(g);
     *group = MPI_GROUP_NULL;

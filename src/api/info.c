@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/check.h"
 #include "impl.h"
 #include "obj/handle.h"
 #include "obj/info.h"
@@ -52,11 +53,10 @@ int impl_Info_dup(struct info *info, MPI_Info *newinfo)
 int impl_Info_free(MPI_Info *info)
 {
     struct info *i = info_from(the_proc, *info);
-    if (!i || i->obj.predefined)
-        return err_set(MPI_ERR_INFO, "info is %s",
-                       *info == MPI_INFO_NULL ? "MPI_INFO_NULL, which cannot be freed"
-                       : i                    ? "MPI_INFO_ENV, which cannot be freed"
-                                              : "not an info object");
+    if (!i)
+        return bad_handle(HANDLE_INFO, "info", *info);
+    if (i->obj.predefined)
+        return err_set(MPI_ERR_INFO, "info is MPI_INFO_ENV, which cannot be freed");
     info_release(i);
     *info = MPI_INFO_NULL;
     return MPI_SUCCESS;

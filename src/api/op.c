@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "dt/device_pack.h"
 #include "dt/op.h"
+#include "api/check.h"
 #include "impl.h"
 
 int impl_Op_create(MPI_User_function *user_fn, int commute, MPI_Op *op)
@@ -27,7 +28,7 @@ int impl_Op_free(MPI_Op *op)
 {
     struct op *gone = op_from(*op);
     if (!gone)
-        return err_set(MPI_ERR_OP, "op is not a valid operator");
+        return bad_handle(HANDLE_OP, "op", *op);
     if (gone->obj.predefined)
         return err_set(MPI_ERR_OP, "op is predefined; it cannot be freed");
     op_release(gone);

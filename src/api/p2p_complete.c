@@ -1,6 +1,7 @@
 /* p2p_complete.c: wait and test, for one, any, some and all requests of every kind.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "api/check.h"
 #include "api/p2p.h"
 #include "api/report.h"
 #include "impl.h"
@@ -407,8 +408,7 @@ int impl_Request_free(MPI_Request *request)
 {
     struct request *r = request_from(*request);
     if (!r)
-        return err_set(MPI_ERR_REQUEST, "request is %s, which cannot be freed",
-                       *request == MPI_REQUEST_NULL ? "MPI_REQUEST_NULL" : "not a valid handle");
+        return bad_handle(HANDLE_REQUEST, "request", *request);
     *request = MPI_REQUEST_NULL;
     if (unlikely(p2p_is_suspended(r)))
         p2p_free_suspended(r);
@@ -423,8 +423,7 @@ int impl_Cancel(MPI_Request *request)
 {
     struct request *r = request_from(*request);
     if (!r)
-        return err_set(MPI_ERR_REQUEST, "request is %s, which cannot be cancelled",
-                       *request == MPI_REQUEST_NULL ? "MPI_REQUEST_NULL" : "not a valid handle");
+        return bad_handle(HANDLE_REQUEST, "request", *request);
     if (!r->ops->cancel && !r->shared)
         return api_request_result(
             r, err_set(MPI_ERR_REQUEST, "request is a %s, which cannot be cancelled", r->ops->name));

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/check.h"
 #include "api/init.h"
 #include "api/report.h"
 #include "impl.h"
@@ -58,8 +59,7 @@ int impl_Session_finalize(MPI_Session *session)
 {
     struct session *s = session_from(*session);
     if (!s)
-        return err_set(MPI_ERR_SESSION, "session is %s",
-                       *session == MPI_SESSION_NULL ? "MPI_SESSION_NULL" : "not a session");
+        return bad_handle(HANDLE_SESSION, "session", *session);
     struct proc *p = s->proc;
     proc_lock(p);
     if (s->bsend) {
