@@ -55,9 +55,8 @@ int impl_Comm_create(struct comm *comm, struct group *group, MPI_Comm *newcomm)
 int impl_Comm_create_group(struct comm *comm, struct group *group, int tag, MPI_Comm *newcomm)
 {
     struct comm *made = NULL;
-    if (comm->remote)
-        return err_set(MPI_ERR_COMM, "%s is an intercommunicator", comm_label(comm));
-    int rc = comm_create_group(comm, group, tag, &made);
+    int rc = comm_check_intra(comm);
+    rc = rc ? rc : comm_create_group(comm, group, tag, &made);
     return comm_return_handle(rc, made, newcomm);
 }
 
@@ -87,14 +86,15 @@ int impl_Intercomm_create(struct comm *local_comm, int local_leader, MPI_Comm pe
                           int tag, MPI_Comm *newintercomm)
 {
     struct comm *made = NULL;
-    if (local_comm->remote)
-        return err_set(MPI_ERR_COMM, "local_comm (%s) is an intercommunicator", comm_label(local_comm));
+    int rc = comm_check_intra(local_comm);
+    if (rc)
+        return rc;
     if (local_leader < 0 || local_leader >= local_comm->size)
         return err_set(MPI_ERR_RANK, "local_leader is %d; the ranks of local_comm are 0 to %d", local_leader,
                        local_comm->size - 1);
     /* Only the leader's peer_comm means anything. */
     struct comm *peer = local_comm->rank == local_leader ? comm_from(the_proc, peer_comm) : NULL;
-    int rc = intercomm_create(local_comm, local_leader, peer, remote_leader, tag, &made);
+    rc = intercomm_create(local_comm, local_leader, peer, remote_leader, tag, &made);
     return comm_return_handle(rc, made, newintercomm);
 }
 

@@ -11,11 +11,6 @@
 #include "impl.h"
 #include "obj/handle.h"
 
-static int need_intra(const struct comm *comm)
-{
-    return comm->remote ? err_set(MPI_ERR_COMM, "%s is an intercommunicator", comm_label(comm)) : MPI_SUCCESS;
-}
-
 static int need_text(const char *text, const char *what, size_t most)
 {
     if (!text || !*text)
@@ -44,7 +39,7 @@ int impl_Close_port(const char *port_name)
 int impl_Comm_accept(const char *port_name, struct info *info, int root, struct comm *comm, MPI_Comm *newcomm)
 {
     struct comm *made = NULL;
-    int rc = need_intra(comm);
+    int rc = comm_check_intra(comm);
     rc = rc ? rc : meet_accept_connection(comm, root, port_name, &made);
     return dynamic_return_handle(rc, made, newcomm);
 }
@@ -53,7 +48,7 @@ int impl_Comm_connect(const char *port_name, struct info *info, int root, struct
                       MPI_Comm *newcomm)
 {
     struct comm *made = NULL;
-    int rc = need_intra(comm);
+    int rc = comm_check_intra(comm);
     rc = rc ? rc : meet_connect(comm, root, port_name, info, &meet_servers, &made);
     return dynamic_return_handle(rc, made, newcomm);
 }
@@ -89,7 +84,7 @@ int impl_Comm_spawn(const char *command, char *argv[], int maxprocs, struct info
 {
     struct spawn_program one = {.command = command, .argv = argv, .maxprocs = maxprocs, .info = info};
     struct comm *made = NULL;
-    int rc = need_intra(comm);
+    int rc = comm_check_intra(comm);
     rc = rc ? rc : spawn_programs(comm, root, MPI_SUCCESS, &one, 1, &made, array_of_errcodes);
     return dynamic_return_handle(rc, made, intercomm);
 }
@@ -123,7 +118,7 @@ int impl_Comm_spawn_multiple(int count, char *array_of_commands[], char **array_
 {
     struct spawn_program *programs = NULL;
     struct comm *made = NULL;
-    int rc = need_intra(comm), root_error = MPI_SUCCESS;
+    int rc = comm_check_intra(comm), root_error = MPI_SUCCESS;
     if (!rc && comm->rank == root)
         root_error = spawn_list_programs(count, array_of_commands, array_of_argv, array_of_maxprocs,
                                          array_of_info, &programs);

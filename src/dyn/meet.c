@@ -22,14 +22,10 @@
 #include "net/lost.h"
 #include "obj/create.h"
 
-static struct dtype *byte_type(void)
-{
-    return dt_predefined((uint32_t)(uintptr_t)MPI_BYTE);
-}
-
 static struct coll_side make_bytes_side(const void *data, size_t len)
 {
-    return (struct coll_side){.buf = (void *)(uintptr_t)data, .count = (MPI_Count)len, .type = byte_type()};
+    return (struct coll_side){
+        .buf = (void *)(uintptr_t)data, .count = (MPI_Count)len, .type = dtype_from(MPI_BYTE)};
 }
 
 int broadcast_bytes(struct comm *comm, int root, void *data, size_t len)

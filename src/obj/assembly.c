@@ -77,11 +77,6 @@ static void track_posted_message(struct assembly *a, int rc, struct request *r)
     request_free(r);
 }
 
-static struct dtype *byte_type(void)
-{
-    return dt_predefined((uint32_t)(uintptr_t)MPI_BYTE);
-}
-
 static void send_to(struct assembly *a, uint32_t job_rank, struct envelope env, const void *data, size_t len)
 {
     struct proc *p = a->gang.proc;
@@ -89,14 +84,14 @@ static void send_to(struct assembly *a, uint32_t job_rank, struct envelope env, 
     struct peer *peer;
     int rc = net_peer(p->net, job_rank, &peer);
     if (!rc)
-        rc = p2p_isend(p->p2p, data, (MPI_Count)len, byte_type(), peer, env, SEND_STANDARD, &r);
+        rc = p2p_isend(p->p2p, data, (MPI_Count)len, dtype_from(MPI_BYTE), peer, env, SEND_STANDARD, &r);
     track_posted_message(a, rc, r);
 }
 
 static void receive_from(struct assembly *a, struct envelope env, void *data, size_t len)
 {
     struct request *r = NULL;
-    int rc = p2p_irecv(a->gang.proc->p2p, data, (MPI_Count)len, byte_type(), env, &r);
+    int rc = p2p_irecv(a->gang.proc->p2p, data, (MPI_Count)len, dtype_from(MPI_BYTE), env, &r);
     track_posted_message(a, rc, r);
 }
 

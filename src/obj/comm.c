@@ -134,6 +134,11 @@ void comm_set_label(struct comm *c, const char *how, const struct comm *parent)
         snprintf(c->label, sizeof(c->label), "%s", how);
 }
 
+int comm_check_intra(const struct comm *c)
+{
+    return c->remote ? err_set(MPI_ERR_COMM, "%s is an intercommunicator", comm_label(c)) : MPI_SUCCESS;
+}
+
 int comm_peer_connect(struct comm *c, int rank, struct peer **out)
 {
     const struct group *reach = c->remote ? c->remote : c->group;

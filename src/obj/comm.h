@@ -57,6 +57,9 @@ static inline bool comm_outlives_deaths(const struct comm *c)
     return c->proc->net->lost || c->guests;
 }
 
+/* MPI_ERR_COMM for an intercommunicator. */
+int comm_check_intra(const struct comm *c);
+
 /* The number of ranks that messages can be addressed to. */
 static inline int comm_peers(const struct comm *c)
 {

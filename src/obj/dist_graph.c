@@ -99,9 +99,8 @@ int dist_graph_create_adjacent(struct comm *parent, int indegree, const int *sou
 {
     struct creation *c;
     struct topology *t = NULL;
-    if (parent->remote)
-        return err_set(MPI_ERR_COMM, "%s is an intercommunicator", comm_label(parent));
-    int rc = creation_open(parent, "graph on", build_same_group, &c);
+    int rc = comm_check_intra(parent);
+    rc = rc ? rc : creation_open(parent, "graph on", build_same_group, &c);
     if (rc)
         return rc;
     rc = check_edges(parent, "sources", indegree, sources, source_weights);
@@ -157,11 +156,6 @@ static int graph_collect_edges(struct comm *c, int n, const int *sources, const 
     return rc;
 }
 
-static struct dtype *byte_type(void)
-{
-    return dt_predefined((uint32_t)(uintptr_t)MPI_BYTE);
-}
-
 /* Receives every message that has arrived. */
 static int receive_arrived_ends(struct comm *c, int tag, struct ends *mine)
 {
@@ -173,7 +167,8 @@ static int receive_arrived_ends(struct comm *c, int tag, struct ends *mine)
         struct request *r;
         int rc = ends_reserve(mine, count);
         if (!rc)
-            rc = p2p_imrecv(p2p, m, mine->list + mine->count, status_bytes(&status), byte_type(), &r);
+            rc =
+                p2p_imrecv(p2p, m, mine->list + mine->count, status_bytes(&status), dtype_from(MPI_BYTE), &r);
         if (rc)
             return rc;
         rc = p2p_wait(p2p, r);
@@ -213,7 +208,7 @@ static int send_declared_ends(struct comm *c, int tag, struct ends *declared, st
         }
         rc = comm_get_peer(c, owner, &peer);
         if (!rc)
-            rc = p2p_isend(c->proc->p2p, declared->list + i, (MPI_Count)bytes, byte_type(), peer,
+            rc = p2p_isend(c->proc->p2p, declared->list + i, (MPI_Count)bytes, dtype_from(MPI_BYTE), peer,
                            comm_coll_envelope(c, c->rank, tag), SEND_SYNCHRONOUS, &out->requests[out->count]);
         out->count += rc ? 0 : 1;
     }
@@ -297,11 +292,12 @@ int dist_graph_create(struct comm *parent, int n, const int *sources, const int 
                       const int *destinations, const int *weights, struct info *info, struct comm **out)
 {
     struct ends declared = {0}, mine = {0};
-    if (parent->remote)
-        return err_set(MPI_ERR_COMM, "%s is an intercommunicator", comm_label(parent));
+    int rc = comm_check_intra(parent);
+    if (rc)
+        return rc;
     int local_error = graph_collect_edges(parent, n, sources, degrees, destinations, weights, &declared);
     struct comm *made = NULL;
-    int rc = graph_exchange_ends(parent, &declared, &mine, local_error, &made);
+    rc = graph_exchange_ends(parent, &declared, &mine, local_error, &made);
     if (!rc)
         rc = topology_from_ends(&mine, weights != MPI_UNWEIGHTED, &made->topology);
     free(declared.list);

@@ -32,15 +32,10 @@ static int create_with_topology(struct comm *parent, int size, const int *order,
     return rc;
 }
 
-static int need_intra(const struct comm *c)
-{
-    return c->remote ? err_set(MPI_ERR_COMM, "%s is an intercommunicator", comm_label(c)) : MPI_SUCCESS;
-}
-
 int cart_check(const struct comm *parent, int ndims, const int *dims, const int *periods, int *size)
 {
     int64_t product = 1;
-    int rc = need_intra(parent);
+    int rc = comm_check_intra(parent);
     if (rc)
         return rc;
     if (ndims < 0)
@@ -114,7 +109,7 @@ int cart_sub(struct comm *cart, const int *remain, struct comm **out)
 
 int graph_check(const struct comm *parent, int nodes, const int *ends, const int *neighbors)
 {
-    int rc = need_intra(parent);
+    int rc = comm_check_intra(parent);
     if (rc)
         return rc;
     if (nodes < 0 || nodes > parent->size)
