@@ -21,7 +21,7 @@ PLACES = {"": "AT_POINTER", "at": "AT_OFFSET", "shared": "AT_SHARED", "ordered":
 # (pattern of the function's name, call): the function returns the result of the call. (pattern, struct, call, result):
 # the call makes an object in `made`, and the function returns the result. {1} is the first group of the pattern, {1u} in
 # capitals, {0} the name; {handle} the function that gives the handle of the first parameter. $name is a parameter, $0 the
-# first one, $* all that the call does not name, without the output that a new object's handle goes to.
+# first one, $* all that the call does not name; the last one of a function that makes an object is its output.
 FORWARDS = [(re.compile(row[0]), *row[1:]) for row in (
     ("(Comm|Type|Win)_create_keyval",
      "attr_keyval_create(the_proc, ATTR_{1u}, (void (*)(void))$0, (void (*)(void))$1, $extra_state, $2)"),
@@ -38,13 +38,16 @@ FORWARDS = [(re.compile(row[0]), *row[1:]) for row in (
     ("Win_(fence|post|start|complete|wait|lock|unlock|lock_all|unlock_all)", "win_{1}($win, $*)"),
     ("File_(set_size|preallocate|sync|set_info|set_view)", "file_{1}($*)"),
     ("Group_(union|intersection|difference|incl|excl|range_incl|range_excl)", "group", "group_{1}(the_proc->rank, $*, &made)",
-     "group_return_handle(rc, made, $0, $newgroup)"),
+     "group_return_handle(rc, made, $0, $*)"),
     ("Type_(?:create_)?(contiguous|vector|hvector|hindexed_block|resized)", "dtype", "dtype_{1}($*, false, &made)",
-     "type_return_handle(rc, made, $newtype)"),
+     "type_return_handle(rc, made, $*)"),
     ("Type_(?:create_)?(contiguous|vector|hvector|hindexed_block|resized)_c", "dtype", "dtype_{1}($*, true, &made)",
-     "type_return_handle(rc, made, $newtype)"),
+     "type_return_handle(rc, made, $*)"),
     ("Type_(?:create_)?(indexed|hindexed|indexed_block|struct|subarray|f90_real|f90_complex|f90_integer)", "dtype",
-     "dtype_{1}($*, &made)", "type_return_handle(rc, made, $newtype)"),
+     "dtype_{1}($*, &made)", "type_return_handle(rc, made, $*)"),
+    ("Comm_(create|create_group|split|split_type)", "comm", "comm_{1}($*, &made)", "comm_return_handle(rc, made, $*)"),
+    ("Comm_(dup)_with_info", "comm", "comm_{1}($*, &made)", "comm_return_handle(rc, made, $*)"),
+    ("(Cart|Graph)_create", "comm", "{1l}_create($*, &made)", "comm_return_handle(rc, made, $*)"),
 )]
 
 FILE_CALL = re.compile(r"File_(i?)(read|write)(?:_(at|shared|ordered))?(_all)?(?:_(begin|end))?")
@@ -107,27 +110,24 @@ def forward_of(f):
     return None
 
 
-def is_new_object(p):
-    """True for the output that a new object's handle goes to."""
-    return p.is_pointer and p.base in HANDLES and p.name.startswith("new")
-
-
-def forward_call(f, match, template):
-    """The C text of a template."""
+def forward_call(f, match, template, params):
+    """The C text of a template; params: what $* stands for."""
     forms = {"": str, "u": str.upper, "l": str.lower}
     text = template.replace("{handle}", f"{f.params[0].handle}_handle" if f.params else "")
     text = re.sub(r"\{(\d)([ul]?)\}", lambda m: forms[m[2]](match[int(m[1])]), text)
     named = {f.params[int(n)].name if n.isdigit() else n for n in re.findall(r"\$(\w+)", text)}
-    rest = "".join(", " + argument(f, p) for p in f.params if p.name not in named and not is_new_object(p))
+    rest = "".join(", " + argument(f, p) for p in params if p.name not in named)
     text = text.replace(", $*", rest).replace("$*", rest.removeprefix(", "))
     return re.sub(r"\$(\w+)", lambda m: f.params[int(m[1])].name if m[1].isdigit() else f.param(m[1]).name, text)
 
 
 def forward_body(f, match, templates):
-    calls = [forward_call(f, match, template) for template in templates if "(" in template]
-    if len(calls) == 1:
-        return [wrap_call(f"    return {calls[0]};")]
-    return [f"    struct {templates[0]} *made = NULL;", wrap_call(f"    int rc = {calls[0]};"), f"    return {calls[1]};"]
+    if len(templates) == 1:
+        return [wrap_call(f"    return {forward_call(f, match, templates[0], f.params)};")]
+    struct, call, result = templates
+    return [f"    struct {struct} *made = NULL;",
+            wrap_call(f"    int rc = {forward_call(f, match, call, f.params[:-1])};"),
+            f"    return {forward_call(f, match, result, f.params[-1:])};"]
 
 
 def bodies(api):

@@ -1,14 +1,14 @@
 /* comm_create.c: the functions that make communicators, over src/obj/create.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "api/forward.h"
 #include "impl.h"
 #include "coll/coll.h"
 #include "obj/create.h"
 #include "obj/errhandler.h"
 #include "obj/handle.h"
 
-/* Returns a communicator's handle; NULL becomes MPI_COMM_NULL. Called by blocking functions only: the laboratory may run barriers. */
-static int comm_return_handle(int rc, struct comm *made, MPI_Comm *newcomm)
+int comm_return_handle(int rc, struct comm *made, MPI_Comm *newcomm)
 {
     if (!rc && made && coll_laboratory_select_barrier)
         rc = coll_laboratory_select_barrier(made);
@@ -19,13 +19,6 @@ static int comm_return_handle(int rc, struct comm *made, MPI_Comm *newcomm)
 int impl_Comm_dup(struct comm *comm, MPI_Comm *newcomm)
 {
     return impl_Comm_dup_with_info(comm, NULL, newcomm);
-}
-
-int impl_Comm_dup_with_info(struct comm *comm, struct info *info, MPI_Comm *newcomm)
-{
-    struct comm *made = NULL;
-    int rc = comm_dup(comm, info, &made);
-    return comm_return_handle(rc, made, newcomm);
 }
 
 int impl_Comm_idup(struct comm *comm, MPI_Comm *newcomm, MPI_Request *request)
@@ -45,40 +38,11 @@ int impl_Comm_idup_with_info(struct comm *comm, struct info *info, MPI_Comm *new
     return MPI_SUCCESS;
 }
 
-int impl_Comm_create(struct comm *comm, struct group *group, MPI_Comm *newcomm)
-{
-    struct comm *made = NULL;
-    int rc = comm_create(comm, group, &made);
-    return comm_return_handle(rc, made, newcomm);
-}
-
-int impl_Comm_create_group(struct comm *comm, struct group *group, int tag, MPI_Comm *newcomm)
-{
-    struct comm *made = NULL;
-    int rc = comm_check_intra(comm);
-    rc = rc ? rc : comm_create_group(comm, group, tag, &made);
-    return comm_return_handle(rc, made, newcomm);
-}
-
 int impl_Comm_create_from_group(struct group *group, const char *stringtag, struct info *info,
                                 struct errhandler *errhandler, MPI_Comm *newcomm)
 {
     struct comm *made = NULL;
     int rc = comm_create_from_group(the_proc, group, stringtag, info, errhandler, &made);
-    return comm_return_handle(rc, made, newcomm);
-}
-
-int impl_Comm_split(struct comm *comm, int color, int key, MPI_Comm *newcomm)
-{
-    struct comm *made = NULL;
-    int rc = comm_split(comm, color, key, &made);
-    return comm_return_handle(rc, made, newcomm);
-}
-
-int impl_Comm_split_type(struct comm *comm, int split_type, int key, struct info *info, MPI_Comm *newcomm)
-{
-    struct comm *made = NULL;
-    int rc = comm_split_type(comm, split_type, key, info, &made);
     return comm_return_handle(rc, made, newcomm);
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/forward.h"
 #include "dyn/meet.h"
 #include "dyn/names.h"
 #include "dyn/port.h"
@@ -17,13 +18,6 @@ static int need_text(const char *text, const char *what, size_t most)
         return err_set(MPI_ERR_ARG, "%s is empty", what);
     return strlen(text) < most ? MPI_SUCCESS
                                : err_set(MPI_ERR_ARG, "%s is longer than %zu characters", what, most - 1);
-}
-
-/* Returns a new communicator as a handle. */
-static int dynamic_return_handle(int rc, const struct comm *made, MPI_Comm *out)
-{
-    *out = rc ? MPI_COMM_NULL : comm_handle(made);
-    return rc;
 }
 
 int impl_Open_port(struct info *info, char *port_name)
@@ -41,7 +35,7 @@ int impl_Comm_accept(const char *port_name, struct info *info, int root, struct 
     struct comm *made = NULL;
     int rc = comm_check_intra(comm);
     rc = rc ? rc : meet_accept_connection(comm, root, port_name, &made);
-    return dynamic_return_handle(rc, made, newcomm);
+    return comm_return_handle(rc, made, newcomm);
 }
 
 int impl_Comm_connect(const char *port_name, struct info *info, int root, struct comm *comm,
@@ -50,14 +44,14 @@ int impl_Comm_connect(const char *port_name, struct info *info, int root, struct
     struct comm *made = NULL;
     int rc = comm_check_intra(comm);
     rc = rc ? rc : meet_connect(comm, root, port_name, info, &meet_servers, &made);
-    return dynamic_return_handle(rc, made, newcomm);
+    return comm_return_handle(rc, made, newcomm);
 }
 
 int impl_Comm_join(int fd, MPI_Comm *intercomm)
 {
     struct comm *made = NULL;
     int rc = meet_join_socket(the_proc, fd, &made);
-    return dynamic_return_handle(rc, made, intercomm);
+    return comm_return_handle(rc, made, intercomm);
 }
 
 int impl_Publish_name(const char *service_name, struct info *info, const char *port_name)
@@ -86,7 +80,7 @@ int impl_Comm_spawn(const char *command, char *argv[], int maxprocs, struct info
     struct comm *made = NULL;
     int rc = comm_check_intra(comm);
     rc = rc ? rc : spawn_programs(comm, root, MPI_SUCCESS, &one, 1, &made, array_of_errcodes);
-    return dynamic_return_handle(rc, made, intercomm);
+    return comm_return_handle(rc, made, intercomm);
 }
 
 /* At the root: lists the programs of MPI_Comm_spawn_multiple, allocated. */
@@ -124,5 +118,5 @@ int impl_Comm_spawn_multiple(int count, char *array_of_commands[], char **array_
                                          array_of_info, &programs);
     rc = rc ? rc : spawn_programs(comm, root, root_error, programs, count, &made, array_of_errcodes);
     free(programs);
-    return dynamic_return_handle(rc, made, intercomm);
+    return comm_return_handle(rc, made, intercomm);
 }

@@ -9,14 +9,18 @@
 #include "dt/build.h"
 #include "io/file.h"
 #include "obj/attr.h"
+#include "obj/create.h"
 #include "obj/errhandler.h"
 #include "obj/error.h"
 #include "obj/handle.h"
 #include "obj/session.h"
+#include "obj/topo_create.h"
 #include "rma/win.h"
 
 /* Return the handle of a new object, or the error of the call that should have made it. */
 int type_return_handle(int rc, const struct dtype *made, MPI_Datatype *out);
+/* NULL becomes MPI_COMM_NULL. Only for blocking functions: the laboratory may run barriers on the new communicator. */
+int comm_return_handle(int rc, struct comm *made, MPI_Comm *newcomm);
 /* from: the group that the new one was made of, and whose session it inherits. An empty group becomes
  * MPI_GROUP_EMPTY. */
 int group_return_handle(int rc, struct group *made, const struct group *from, MPI_Group *newgroup);

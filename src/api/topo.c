@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "api/forward.h"
 #include "impl.h"
 #include "obj/handle.h"
 #include "obj/topo_create.h"
@@ -15,12 +16,6 @@ static int topo_check_kind(const struct comm *comm, int kind)
                        : kind == MPI_GRAPH ? "a graph"
                                            : "a distributed graph";
     return err_set(MPI_ERR_TOPOLOGY, "%s does not have %s topology", comm_label(comm), what);
-}
-
-static int topo_return_handle(int rc, struct comm *made, MPI_Comm *newcomm)
-{
-    *newcomm = !rc && made ? comm_handle(made) : MPI_COMM_NULL;
-    return rc;
 }
 
 int impl_Topo_test(struct comm *comm, int *status)
@@ -36,14 +31,6 @@ int impl_Dims_create(int nnodes, int ndims, int dims[])
     return dims_create(nnodes, ndims, dims);
 }
 
-int impl_Cart_create(struct comm *comm_old, int ndims, const int dims[], const int periods[], int reorder,
-                     MPI_Comm *comm_cart)
-{
-    struct comm *made = NULL;
-    int rc = cart_create(comm_old, ndims, dims, periods, reorder != 0, &made);
-    return topo_return_handle(rc, made, comm_cart);
-}
-
 int impl_Cart_sub(struct comm *comm, const int remain_dims[], MPI_Comm *newcomm)
 {
     struct comm *made = NULL;
@@ -52,7 +39,7 @@ int impl_Cart_sub(struct comm *comm, const int remain_dims[], MPI_Comm *newcomm)
         rc = err_set(MPI_ERR_ARG, "remain_dims is a null pointer");
     if (!rc)
         rc = cart_sub(comm, remain_dims, &made);
-    return topo_return_handle(rc, made, newcomm);
+    return comm_return_handle(rc, made, newcomm);
 }
 
 int impl_Cart_map(struct comm *comm, int ndims, const int dims[], const int periods[], int *newrank)
@@ -141,14 +128,6 @@ int impl_Cart_shift(struct comm *comm, int direction, int disp, int *rank_source
     return MPI_SUCCESS;
 }
 
-int impl_Graph_create(struct comm *comm_old, int nnodes, const int indx[], const int edges[], int reorder,
-                      MPI_Comm *comm_graph)
-{
-    struct comm *made = NULL;
-    int rc = graph_create(comm_old, nnodes, indx, edges, reorder != 0, &made);
-    return topo_return_handle(rc, made, comm_graph);
-}
-
 int impl_Graph_map(struct comm *comm, int nnodes, const int indx[], const int edges[], int *newrank)
 {
     int rc = graph_check(comm, nnodes, indx, edges);
@@ -226,7 +205,7 @@ int impl_Dist_graph_create_adjacent(struct comm *comm_old, int indegree, const i
     struct comm *made = NULL; /* reorder: neighbours are known only here, so there is no better order */
     int rc = dist_graph_create_adjacent(comm_old, indegree, sources, sourceweights, outdegree, destinations,
                                         destweights, info, &made);
-    return topo_return_handle(rc, made, comm_dist_graph);
+    return comm_return_handle(rc, made, comm_dist_graph);
 }
 
 int impl_Dist_graph_create(struct comm *comm_old, int n, const int sources[], const int degrees[],
@@ -235,7 +214,7 @@ int impl_Dist_graph_create(struct comm *comm_old, int n, const int sources[], co
 {
     struct comm *made = NULL;
     int rc = dist_graph_create(comm_old, n, sources, degrees, destinations, weights, info, &made);
-    return topo_return_handle(rc, made, comm_dist_graph);
+    return comm_return_handle(rc, made, comm_dist_graph);
 }
 
 int impl_Dist_graph_neighbors_count(struct comm *comm, int *indegree, int *outdegree, int *weighted)

@@ -243,11 +243,12 @@ static int check_subgroup(const struct comm *parent, const struct group *group, 
 int comm_create_group(struct comm *parent, struct group *group, int tag, struct comm **out)
 {
     *out = NULL;
-    if (group->rank == MPI_UNDEFINED)
-        return MPI_SUCCESS;
+    int rc = comm_check_intra(parent);
+    if (rc || group->rank == MPI_UNDEFINED)
+        return rc;
     int32_t *places = malloc((size_t)group->size * sizeof(*places));
-    int rc = places ? check_subgroup(parent, group, places)
-                    : err_set(MPI_ERR_NO_MEM, "out of memory for a group of %d processes", group->size);
+    rc = places ? check_subgroup(parent, group, places)
+                : err_set(MPI_ERR_NO_MEM, "out of memory for a group of %d processes", group->size);
     if (rc) {
         free(places);
         return rc;
