@@ -78,33 +78,21 @@ static const struct tool_pvar level_variables[] = {
             "was under "
             "way; nanoseconds for 64 KiB at the fastest. All zero: none.",
      .class = MPI_T_PVAR_CLASS_AGGREGATE,
-     .bind = MPI_T_BIND_NO_OBJECT,
-     .readonly = true,
-     .continuous = true,
      .each = read_link_word,
      .count = count_link_words},
     {.name = "net_sent_messages",
      .doc = "Messages sent to each rank, those of collectives among them. One number for each rank of the "
             "world.",
      .class = MPI_T_PVAR_CLASS_AGGREGATE,
-     .bind = MPI_T_BIND_NO_OBJECT,
-     .readonly = true,
-     .continuous = true,
      .each = sent_messages},
     {.name = "net_sent_bytes",
      .doc =
          "Bytes sent to each rank, those of collectives among them. One number for each rank of the world.",
      .class = MPI_T_PVAR_CLASS_AGGREGATE,
-     .bind = MPI_T_BIND_NO_OBJECT,
-     .readonly = true,
-     .continuous = true,
      .each = sent_bytes},
     {.name = "net_adapter",
      .doc = "The adapter between nodes, and whether it is hardware or software.",
      .class = MPI_T_PVAR_CLASS_GENERIC,
-     .bind = MPI_T_BIND_NO_OBJECT,
-     .readonly = true,
-     .continuous = true,
      .text = pvar_format_adapter},
     {.name = "coll_choices",
      .doc = "Which algorithms, segments and multicasts of broadcast, gather, scatter, allgather, alltoall, "
@@ -113,37 +101,24 @@ static const struct tool_pvar level_variables[] = {
             "shape of "
             "communicator, the newest first, and the times of all that were measured.",
      .class = MPI_T_PVAR_CLASS_GENERIC,
-     .bind = MPI_T_BIND_NO_OBJECT,
-     .readonly = true,
-     .continuous = true,
      .text = coll_choices},
     {.name = "p2p_choices",
      .doc = "By which path the bytes of large messages move to this rank, a line for each class of sizes and "
             "kind of "
             "traffic: the path in use first, and what each path has cost when it was measured last.",
      .class = MPI_T_PVAR_CLASS_GENERIC,
-     .bind = MPI_T_BIND_NO_OBJECT,
-     .readonly = true,
-     .continuous = true,
      .text = pvar_format_protocols},
     {.name = "p2p_unexpected_length",
      .doc = "Messages that arrived and wait for a matching receive.",
      .class = MPI_T_PVAR_CLASS_LEVEL,
-     .bind = MPI_T_BIND_NO_OBJECT,
-     .readonly = true,
-     .continuous = true,
      .read = unexpected_length},
     {.name = "p2p_posted_length",
      .doc = "Posted receives that wait for a matching message.",
      .class = MPI_T_PVAR_CLASS_LEVEL,
-     .bind = MPI_T_BIND_NO_OBJECT,
-     .readonly = true,
-     .continuous = true,
      .read = posted_length},
     {.name = "p2p_unexpected_peak",
      .doc = "Largest number of messages that waited for a matching receive at one time.",
      .class = MPI_T_PVAR_CLASS_HIGHWATERMARK,
-     .bind = MPI_T_BIND_NO_OBJECT,
      .read = unexpected_length},
     {.name = "p2p_comm_received",
      .doc = "Point-to-point messages that arrived on the communicator.",
@@ -156,9 +131,6 @@ static const struct tool_pvar level_variables[] = {
     {.name = "shm_area_size",
      .doc = "Bytes of the memory that the ranks of a node share for collectives.",
      .class = MPI_T_PVAR_CLASS_SIZE,
-     .bind = MPI_T_BIND_NO_OBJECT,
-     .readonly = true,
-     .continuous = true,
      .read = area_size},
 };
 
@@ -174,6 +146,10 @@ bool tool_pvar_get(int index, struct tool_pvar *out)
     size_t i = (size_t)index;
     if (i >= counters_count()) {
         *out = level_variables[i - counters_count()];
+        /* A current value cannot be changed or stopped; a watermark and the counts of a communicator can. */
+        out->readonly = out->continuous =
+            out->class != MPI_T_PVAR_CLASS_HIGHWATERMARK && out->bind != MPI_T_BIND_MPI_COMM;
+        out->bind = out->bind ? out->bind : MPI_T_BIND_NO_OBJECT;
         return true;
     }
     const struct counter *c = counters_get(i);

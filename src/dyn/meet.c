@@ -229,7 +229,7 @@ static int meet_agree_groups(struct comm *comm, int root, struct channel *channe
     creation_start(c);
     if (comm->rank == root)
         watch_channel(c, channel);
-    rc = creation_wait(c, out);
+    rc = creation_wait(c, out, NULL);
     if (comm->rank == root && !rc)
         send_final_message(channel);
     return rc;

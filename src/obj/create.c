@@ -113,32 +113,21 @@ void creation_start(struct creation *c)
     agreement_start(&c->agree);
 }
 
-static int wait_creation_mixed(struct creation *c, struct comm **out, bool *mixed)
+int creation_wait(struct creation *c, struct comm **out, bool *mixed)
 {
     int rc = p2p_wait(c->request.p2p, &c->request);
     if (!rc)
         *out = c->made;
-    *mixed = c->mixed;
+    if (mixed)
+        *mixed = c->mixed;
     creation_release(&c->request);
     return rc;
 }
 
-int creation_wait(struct creation *c, struct comm **out)
-{
-    bool mixed;
-    return wait_creation_mixed(c, out, &mixed);
-}
-
-int creation_run_mixed(struct creation *c, struct comm **out, bool *mixed)
-{
-    creation_start(c);
-    return wait_creation_mixed(c, out, mixed);
-}
-
 int creation_run(struct creation *c, struct comm **out)
 {
-    bool mixed;
-    return creation_run_mixed(c, out, &mixed);
+    creation_start(c);
+    return creation_wait(c, out, NULL);
 }
 
 int creation_make(struct creation *c, struct group *group, struct group *remote)
@@ -213,15 +202,8 @@ int comm_dup_start(struct comm *parent, struct info *info, struct creation **out
 int comm_dup(struct comm *parent, struct info *info, struct comm **out)
 {
     struct creation *c;
-    struct p2p *p2p = parent->proc->p2p;
     int rc = comm_dup_start(parent, info, &c);
-    if (rc)
-        return rc;
-    rc = p2p_wait(p2p, &c->request);
-    if (!rc)
-        *out = c->made;
-    creation_release(&c->request);
-    return rc;
+    return rc ? rc : creation_wait(c, out, NULL);
 }
 
 /* The ranks of the group's members in the parent are written to `places`, unless that is NULL. */

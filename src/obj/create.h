@@ -39,11 +39,10 @@ int stringtag_hash(const struct net *net, const char *stringtag,
 void creation_start(struct creation *c);
 /* The creation behind a request, or NULL. */
 const struct creation *creation_from_request(const struct request *r);
-/* After creation_start: waits and frees. */
-int creation_wait(struct creation *c, struct comm **out);
+/* After creation_start: waits and frees. mixed: receives c->mixed; may be NULL. */
+int creation_wait(struct creation *c, struct comm **out, bool *mixed);
 /* Starts, waits and frees. */
 int creation_run(struct creation *c, struct comm **out);
-int creation_run_mixed(struct creation *c, struct comm **out, bool *mixed);
 
 /* Builds from the ids agreed on; group references are taken over. */
 int creation_make(struct creation *c, struct group *group, struct group *remote);

@@ -90,6 +90,24 @@ static void inter_prepare(struct creation *c, int leader, bool cards)
     }
 }
 
+/* At the leader: names the leader of the other side, a rank of `other`, and the envelope of the leaders' messages. */
+static void inter_set_bridge(struct creation *c, const struct group *other, int other_leader, int own_number,
+                             uint32_t context, int tag)
+{
+    struct gang *gang = &c->agree.round.gang;
+    if (other_leader < 0 || other_leader >= other->size) {
+        c->agree.local_error = err_set(MPI_ERR_RANK, "remote_leader is %d; it must be a rank from 0 to %d",
+                                       other_leader, other->size - 1);
+        return;
+    }
+    gang->bridged = true;
+    gang->other_leader = group_job_rank(other, other_leader);
+    gang->bridge_me = own_number;
+    gang->bridge_other = other_leader;
+    gang->bridge_context = context;
+    gang->bridge_tag = tag;
+}
+
 static int create_intercomm(struct comm *local, int local_leader, struct comm *peer, int remote_leader,
                             int tag, bool cards, bool *mixed, struct comm **out)
 {
@@ -98,24 +116,13 @@ static int create_intercomm(struct comm *local, int local_leader, struct comm *p
     if (rc)
         return rc;
     inter_prepare(c, local_leader, cards);
-    if (local->rank == local_leader) {
-        struct gang *gang = &c->agree.round.gang;
-        if (!peer) {
-            c->agree.local_error = err_set(MPI_ERR_COMM, "peer_comm is not a communicator at the leader");
-        } else if (remote_leader < 0 || remote_leader >= comm_peers(peer)) {
-            c->agree.local_error =
-                err_set(MPI_ERR_RANK, "remote_leader is %d; the ranks of peer_comm are 0 to %d",
-                        remote_leader, comm_peers(peer) - 1);
-        } else {
-            gang->bridged = true;
-            gang->other_leader = group_job_rank(peer->remote ? peer->remote : peer->group, remote_leader);
-            gang->bridge_me = peer->rank;
-            gang->bridge_other = remote_leader;
-            gang->bridge_context = peer->context + 1;
-            gang->bridge_tag = ASSEMBLY_TAG_BRIDGE | (tag & 0x1fffffff);
-        }
-    }
-    return creation_run_mixed(c, out, mixed);
+    if (local->rank == local_leader && !peer)
+        c->agree.local_error = err_set(MPI_ERR_COMM, "peer_comm is not a communicator at the leader");
+    else if (local->rank == local_leader)
+        inter_set_bridge(c, peer->remote ? peer->remote : peer->group, remote_leader, peer->rank,
+                         peer->context + 1, ASSEMBLY_TAG_BRIDGE | (tag & 0x1fffffff));
+    creation_start(c);
+    return creation_wait(c, out, mixed);
 }
 
 int intercomm_create(struct comm *local, int local_leader, struct comm *peer, int remote_leader, int tag,
@@ -187,23 +194,12 @@ int intercomm_create_from_groups(struct proc *p, struct group *local, int local_
     if (rc)
         return rc;
     inter_prepare(c, local_leader, false);
-    if (local->rank == local_leader) {
-        struct gang *gang = &c->agree.round.gang;
-        if (remote_leader < 0 || remote_leader >= remote->size) {
-            c->agree.local_error =
-                err_set(MPI_ERR_RANK, "remote_leader is %d; the remote group's ranks are 0 to %d",
-                        remote_leader, remote->size - 1);
-        } else {
-            gang->bridged = true;
-            gang->other_leader = group_job_rank(remote, remote_leader);
-            gang->bridge_me = local_leader;
-            gang->bridge_other = remote_leader;
-            gang->bridge_context = context_of_id(CONTEXT_ID_BOOTSTRAP) + 1;
-            gang->bridge_tag = stringtag_hash(p->net, stringtag, NULL);
-        }
-    }
+    if (local->rank == local_leader)
+        inter_set_bridge(c, remote, remote_leader, local_leader, context_of_id(CONTEXT_ID_BOOTSTRAP) + 1,
+                         stringtag_hash(p->net, stringtag, NULL));
     bool mixed = false;
-    rc = creation_run_mixed(c, out, &mixed);
+    creation_start(c);
+    rc = creation_wait(c, out, &mixed);
     if (!rc && mixed)
         rc = err_set(MPI_ERR_GROUP,
                      "a process of another job is in one of the groups, which this call does not allow");
