@@ -176,6 +176,7 @@ static void test_pending_request(void)
     MPI_Win_lock_all(MPI_MODE_NOCHECK, win);
     MPI_Get(mine + 1, 1, MPI_INT, victim, 0, 1, MPI_INT, win); /* the first access may need the victim */
     MPI_Win_flush(victim, win);
+    EXPECT_CLASS(add_and_wait(), MPI_SUCCESS); /* connects: a stopped process does not answer */
     MPI_Barrier(now);
     if (rank == victim) {
         printf("rank %d of %d dies\n", rank, size);
