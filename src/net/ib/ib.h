@@ -147,7 +147,7 @@ struct ib_endpoint {
     struct ib_address address; /* of the peer */
     struct ib_address alternate;
     struct ibv_ah *ah;
-    enum leave_state leave;
+    struct leave leave;
 
     struct ib_pairs *pairs; /* owner: rails; NULL: nobody has wanted any */
     uint32_t ops;           /* owner: rendezvous: puts and gets in flight */
@@ -264,7 +264,8 @@ struct ib {
     int stop_fd;
     _Atomic int stop;
     _Atomic int sleeps_with_rings;
-    bool closing; /* errors of connections that close are expected now */
+    bool closing;       /* errors of connections that close are expected now */
+    bool ends_together; /* all ranks of the job end now (leave.h) */
 };
 
 static inline struct ib *ib_of(struct transport *t)

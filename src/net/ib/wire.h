@@ -99,6 +99,11 @@ struct ib_pair_info {
     uint32_t psn;
 };
 
+/* The body of IB_LEAVE. */
+struct ib_leave {
+    uint32_t awaits; /* the sender waits for the LEAVE of the receiver */
+};
+
 /* The body of IB_RAILS. */
 struct ib_rails_message {
     uint8_t rails, pairs; /* pairs: 0 while the peer's rails are not known */

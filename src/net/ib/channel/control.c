@@ -18,6 +18,7 @@ static void control_post(struct ib_endpoint *ep, enum ib_type type)
     struct {
         struct ib_head head;
         union {
+            struct ib_leave leave;
             struct ib_ring_on ring;
             struct ib_rails_message rails;
             struct ib_reserve_message reserve;
@@ -110,7 +111,7 @@ void ib_control_flush(struct ib_endpoint *ep)
 
 void ib_control_send(struct ib_endpoint *ep, enum ib_type type)
 {
-    if (unlikely(leave_is_received(ep->leave) && leave_is_sent(ep->leave)))
+    if (unlikely(leave_is_complete(&ep->leave)))
         return; /* the peer may have ended */
     ep->control_pending |= 1u << type;
     ib_control_flush(ep);

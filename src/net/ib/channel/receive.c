@@ -262,6 +262,8 @@ void ib_endpoint_receive_late(struct ib_endpoint *ep, struct ib_buffer *b, uint3
     if (length < sizeof(*h))
         ib_fatal(ep->ib, ep, "it sent a message that is too short");
     const bool ordered = head_is_ordered(h);
+    if (h->type == IB_LEAVE) /* concerns the process, not the generation, and is not sent again */
+        control_receive(ep, h, length);
     ib_buffer_orphan(b);
     if (!ordered || !frame_hold_out_of_order(ep, b))
         ib_buffer_put(b->shared->pool, b);

@@ -48,7 +48,7 @@ static bool silent_writes_are_complete(struct ib_endpoint *ep)
 
 static bool may_close(struct ib_endpoint *ep)
 {
-    return traffic_is_ready(&ep->traffic) && !leave_is_sent(ep->leave) && !ib_endpoint_is_busy(ep) &&
+    return traffic_is_ready(&ep->traffic) && !ep->leave.sent && !ib_endpoint_is_busy(ep) &&
            ib_lane_has_room(&ep->lanes[0], 2, true) && silent_writes_are_complete(ep);
 }
 
@@ -93,7 +93,7 @@ bool ib_endpoint_close(struct ib_endpoint *ep)
 {
     if (may_close(ep))
         ib_endpoint_perform_actions(ep, conn_idle(&ep->conn));
-    return ep->conn.state == CONN_IDLE || ep->conn.state == CONN_FAILED || leave_is_received(ep->leave);
+    return ep->conn.state == CONN_IDLE || ep->conn.state == CONN_FAILED || ep->leave.received;
 }
 
 static void endpoint_destroy_queue(struct ib_endpoint *ep)
@@ -128,8 +128,8 @@ static void endpoint_create_queue(struct ib_endpoint *ep)
         ep->next_seq = ep->expected = 0;
     ep->peer_bell_set = false;
     ep->used = ib->tick;
-    if (ep->failed_since == 0)
-        ep->leave = LEAVE_NONE;
+    if (!ep->conn.resumes)
+        ep->leave = (struct leave){0};
     atomic_store((_Atomic uint32_t *)(void *)ep->bell->data, 0);
     int rc = lanes_create(ep);
     for (unsigned k = 1; rc != 0 && ep->paths && k < ep->paths->count; k++) {

@@ -87,14 +87,11 @@ void ib_failover_send_failed(struct ib_lane *lane, const struct ibv_wc *wc)
     lane->failed = true;
     if (((place - lane->tail) & 0xffffff) != 0)
         ib_lane_retire_sends(lane, place - 1);
-    if (!lane->bare && lane->index >= IB_LANES && leave_is_received(ep->leave) &&
-        (leave_is_sent(ep->leave) || ib_lane_has_only_credits(lane)))
-        return;
-    if (lane->index >= IB_LANES &&
-        lane->given_up) /* dropped by the code that gave it up, after all frames were processed */
-        return;
+    const bool ended = leave_permits_failure(&ep->leave, ib_lane_has_only_credits(lane), ep->paths != NULL);
     if (lane->index >= IB_LANES) { /* the other rails go on */
-        ib_pair_report_failure(lane, ib->device.verbs.wc_status_str(wc->status));
+        if (!(ended && !lane->bare) &&
+            !lane->given_up) /* else it is dropped by the code that gave it up, after all frames were processed */
+            ib_pair_report_failure(lane, ib->device.verbs.wc_status_str(wc->status));
         return;
     }
     /* The peer has closed already; or it has not received the permission, and finds out (ib_endpoints_pulse). */
@@ -102,15 +99,13 @@ void ib_failover_send_failed(struct ib_lane *lane, const struct ibv_wc *wc)
         ib_endpoint_perform_actions(ep, conn_peer_disconnected(&ep->conn));
         return;
     }
-    if (!(leave_is_received(ep->leave) && (leave_is_sent(ep->leave) || ib_lane_has_only_credits(lane))) &&
-        !status_is_permanent(ib, wc->status) &&
+    if (!ended && !status_is_permanent(ib, wc->status) &&
         ib_failover_start(ep, ib->device.verbs.wc_status_str(wc->status))) {
         if (wc->status != IBV_WC_WR_FLUSH_ERR)
             ep->status = wc->status;
         return;
     }
-    if ((!leave_is_received(ep->leave) || !(leave_is_sent(ep->leave) || ib_lane_has_only_credits(lane))) &&
-        !ib_peer_suspect(ep)) /* after both LEAVEs we need nothing */
+    if (!ended && !ib_peer_suspect(ep))
         ib_fatal(ib, ep, "%s (verbs status %d, vendor code 0x%x)", ib->device.verbs.wc_status_str(wc->status),
                  wc->status, wc->vendor_err);
     if (ep->conn.state != CONN_FAILED)
@@ -168,7 +163,7 @@ void ib_failover_check_ports(struct ib *ib, bool rested)
     uint32_t up = ib_rails_list_up(ib);
     for (uint32_t i = 0; i < ib->nendpoints; i++) {
         struct ib_endpoint *ep = ib->endpoints[i];
-        if (!ep->peer || !ep->paths || leave_is_received(ep->leave))
+        if (!ep->peer || !ep->paths || ep->leave.received)
             continue;
         if (!rail_set_contains(up, ep->primary) && up != 0 && !endpoint_can_migrate(ep))
             ib_failover_start(ep, "the port went down");
@@ -234,7 +229,14 @@ void ib_failover_check_patience(struct ib *ib)
     for (uint32_t i = 0; i < ib->nendpoints; i++) {
         struct ib_endpoint *ep = ib->endpoints[i];
         if (!ep->peer || ep->failed_since == 0 ||
-            now - ep->failed_since < (uint64_t)patience.value * 1000000000u || ib_peer_suspect(ep))
+            now - ep->failed_since < (uint64_t)patience.value * 1000000000u)
+            continue;
+        if (leave_is_complete(&ep->leave)) { /* it has ended: only the acknowledgement of LEAVE was lost */
+            ep->failed_since = 0;
+            ib_endpoint_perform_actions(ep, conn_peer_died(&ep->conn));
+            continue;
+        }
+        if (ib_peer_suspect(ep))
             continue;
         ib_fatal(ib, ep, "%s (verbs status %d), and %s in %d seconds",
                  ib->device.verbs.wc_status_str(ep->status), ep->status,

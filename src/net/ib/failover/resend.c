@@ -125,6 +125,8 @@ void ib_resend_collect(struct ib_endpoint *ep)
 {
     if (!ep->paths || !ep->lanes[0].qp)
         return;
+    leave_connection_failed(&ep->leave, ib_lane_has_only_credits(&ep->lanes[0]) &&
+                                            !(ep->control_pending & 1u << IB_LEAVE));
     if (ep->pairs) {
         ep->pairs->up &= ~rail_bit(0);
         ib_stripes_set_pair(ep, 0, false);

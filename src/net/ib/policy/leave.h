@@ -1,5 +1,6 @@
-/* leave.h: the end of a process on one connection, as a pure state machine. A process that needs nothing more sends LEAVE; when it is
- * gone afterwards nothing is wrong. After both LEAVEs the two need nothing of each other.
+/* leave.h: the end of a process on one connection, as a pure state machine. A process that needs nothing more sends LEAVE; its
+ * disappearance afterwards is no failure. Processes of a job end together: each waits for the LEAVE of the others, and says so in its
+ * own. A process therefore ends only when its LEAVE is delivered, since the peer would otherwise wait for a process that has ended.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_IB_LEAVE_H
@@ -7,26 +8,58 @@
 
 #include <stdbool.h>
 
-enum leave_state { LEAVE_NONE, LEAVE_SENT, LEAVE_RECEIVED, LEAVE_BOTH };
+struct leave {
+    bool sent;      /* this process sent LEAVE, after everything else that it sent was acknowledged */
+    bool under_way; /* ... on the present connection */
+    bool delivered; /* the peer has received LEAVE, or will, whatever happens to the connection */
+    bool received;  /* the peer sent LEAVE */
+    bool awaited;   /* ... and waits for that of this process */
+};
 
-static inline bool leave_is_sent(enum leave_state s)
+/* Called when LEAVE is sent, for the first time or again. */
+static inline void leave_send(struct leave *l)
 {
-    return s == LEAVE_SENT || s == LEAVE_BOTH;
+    l->sent = l->under_way = true;
 }
 
-static inline bool leave_is_received(enum leave_state s)
+static inline void leave_receive(struct leave *l, bool awaited)
 {
-    return s == LEAVE_RECEIVED || s == LEAVE_BOTH;
+    l->received = true;
+    l->awaited |= awaited;
 }
 
-static inline enum leave_state leave_send(enum leave_state s)
+/* Called before the queue pairs are destroyed after a failure. acknowledged: the peer's adapter has acknowledged all messages. */
+static inline void leave_connection_failed(struct leave *l, bool acknowledged)
 {
-    return leave_is_received(s) ? LEAVE_BOTH : LEAVE_SENT;
+    l->delivered |= l->under_way && acknowledged;
+    l->under_way = false;
 }
 
-static inline enum leave_state leave_receive(enum leave_state s)
+/* True if LEAVE must be sent on a connection that was opened again. */
+static inline bool leave_must_be_repeated(const struct leave *l)
 {
-    return leave_is_sent(s) ? LEAVE_BOTH : LEAVE_RECEIVED;
+    return l->sent && !l->delivered;
+}
+
+/* True if the two processes need nothing of each other. */
+static inline bool leave_is_complete(const struct leave *l)
+{
+    return l->sent && l->received;
+}
+
+/* True if the peer sent LEAVE and a failure of the connection loses nothing. acknowledged: as above; can_reopen: a failed connection
+ * can be opened again, so that LEAVE can be repeated. */
+static inline bool leave_permits_failure(const struct leave *l, bool acknowledged, bool can_reopen)
+{
+    if (!l->received)
+        return false;
+    return l->awaited && can_reopen ? l->delivered || (l->under_way && acknowledged) : l->sent || acknowledged;
+}
+
+/* True if this process may end although the connection has failed. */
+static inline bool leave_permits_end(const struct leave *l)
+{
+    return l->received && (l->delivered || !l->awaited);
 }
 
 #endif

@@ -67,8 +67,10 @@ static void event_opened(struct ib_endpoint *ep)
         ib_failover_finish(ep);
         if (ep->pairs)
             on_primary_rail_back(ep);
-        if (leave_is_sent(ep->leave))
+        if (leave_must_be_repeated(&ep->leave)) {
+            leave_send(&ep->leave);
             ep->control_pending |= 1u << IB_LEAVE;
+        }
         ib_resend_continue(ep);
     }
     ib_spread_start(ep);
@@ -114,11 +116,20 @@ const struct ib_events ib_events = {.failed = ib_failover_start,
 
 /* ---- control messages ---- */
 
+static size_t fill_leave(struct ib_endpoint *ep, void *body)
+{
+    const struct ib_leave leave = {.awaits = ep->ib->ends_together && !ep->peer->card};
+    memcpy(body, &leave, sizeof(leave));
+    return sizeof(leave);
+}
+
 static void handle_leave(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
 {
-    (void)h;
-    (void)len;
-    ep->leave = leave_receive(ep->leave);
+    struct ib_leave leave;
+    if (len != sizeof(*h) + sizeof(leave))
+        ib_fatal(ep->ib, ep, "its message that it ends has the wrong length");
+    memcpy(&leave, h + 1, sizeof(leave));
+    leave_receive(&ep->leave, leave.awaits);
 }
 
 static void handle_rails(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
@@ -186,7 +197,7 @@ const struct ib_message ib_messages[IB_TYPES] = {
     [IB_ANSWER] = {.fill = ib_resend_fill_answer, .take = ib_resend_take_status},
     [IB_WRITE] = {.fill = ib_resend_fill_write, .take = ib_resend_take_write},
     [IB_WRITTEN] = {.take = ib_resend_take_write},
-    [IB_LEAVE] = {.take = handle_leave},
+    [IB_LEAVE] = {.fill = fill_leave, .take = handle_leave},
     [IB_RING_ON] = {.fill = ib_ring_fill_offer, .take = ib_ring_take_control},
     [IB_RING_OFF] = {.take = ib_ring_take_control},
     [IB_RING_STOPPED] = {.take = ib_ring_take_control},

@@ -28,7 +28,7 @@ static void peers_probe(struct ib *ib)
         struct ib_lane *lane = &ep->lanes[0];
         bool closing = ep->conn.state == CONN_CLOSING; /* the answer may be lost */
         if (!(traffic_is_ready(&ep->traffic) || closing) || ep->traffic.state == TRAFFIC_FAILING ||
-            leave_is_received(ep->leave))
+            ep->leave.received)
             continue;
         if (lane->head == lane->tail)
             ib_lane_post_marker(lane, false);

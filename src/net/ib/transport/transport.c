@@ -347,7 +347,7 @@ static bool endpoint_is_flushed(struct ib_endpoint *ep)
         struct ib_lane *lane = &ep->lanes[k];
         if (lane->qp && !ib_lane_has_only_credits(lane)) {
             done = false;
-            if (!leave_is_sent(ep->leave)) /* LEAVE reports by itself, and behind it nobody may listen */
+            if (!ep->leave.under_way) /* the completion of LEAVE is requested, and the peer may end after LEAVE */
                 ib_lane_request_completion(lane);
         }
     }
@@ -364,17 +364,19 @@ static bool endpoint_is_flushed(struct ib_endpoint *ep)
  * FINISH_SECONDS (late). */
 static bool endpoint_finished(struct ib_endpoint *ep, bool together, bool late)
 {
+    const struct leave *leave = &ep->leave;
     if (ep->failed_since != 0 || ep->traffic.state == TRAFFIC_FAILING)
         /* What the failed connection lost must arrive. Not together: the peer may have ended, and that failed the connection. */
-        return leave_is_received(ep->leave) || (!together && late);
+        return leave_permits_end(leave) || (!together && late);
     switch (ep->conn.state) {
     case CONN_OPEN:
         if (!traffic_is_ready(&ep->traffic) || !endpoint_is_flushed(ep))
             return false;
-        if (!leave_is_sent(ep->leave))
+        if (!leave->sent) {
             ib_control_send(ep, IB_LEAVE);
-        ep->leave = leave_send(ep->leave);
-        return endpoint_is_flushed(ep) && (leave_is_received(ep->leave) || !together);
+            leave_send(&ep->leave);
+        }
+        return endpoint_is_flushed(ep) && (leave->received || !together);
     case CONN_CLOSING:
     case CONN_AGREED:
         return !together;
@@ -387,9 +389,10 @@ static bool endpoint_finished(struct ib_endpoint *ep, bool together, bool late)
     }
 }
 
-static bool all_finished(struct ib *ib, bool together, bool late)
+bool ib_has_finished(struct ib *ib, bool together, bool late)
 {
     bool done = true;
+    ib->ends_together = together;
     for (uint32_t i = 0; i < ib->nendpoints; i++)
         if (ib->endpoints[i]->peer) /* guests end when they like */
             done &= endpoint_finished(ib->endpoints[i], together && !ib->endpoints[i]->peer->card, late);
@@ -401,7 +404,7 @@ static void ib_finish(struct transport *t, bool together)
     struct ib *ib = ib_of(t);
     const uint64_t end = clock_ns() + FINISH_SECONDS * 1000000000ull;
     KILL_POINT(ib_finishing);
-    while (!all_finished(ib, together, clock_ns() >= end) || (together && !ib_xrc_is_finished(ib)))
+    while (!ib_has_finished(ib, together, clock_ns() >= end) || (together && !ib_xrc_is_finished(ib)))
         if (net_progress(t->net) == 0)
             usleep(20);
     ib->closing = true;
