@@ -65,7 +65,8 @@ struct inbox {
     struct peer **peers; /* by place */
     int fd;
     uint64_t check;
-    bool naps; /* shm_recover */
+    bool naps;         /* shm_recover */
+    uint32_t departed; /* places in state PLACE_DEPARTED */
     struct process_ends ends;
     struct list gone;   /* inbox_watch.end.link: processes that had ended when they were to be watched */
     bool refused_watch; /* and the user was warned */
@@ -255,6 +256,16 @@ static bool has_open_intent(const struct inbox *in, uint32_t place)
     return slot != 0 && (int32_t)((uint32_t)slot - in->receiver.slot) >= 0;
 }
 
+/* Frees the places of disconnected processes that own no slot any more. */
+static void free_departed_places(struct inbox *in)
+{
+    for (uint32_t i = 0; in->departed > 0 && i < RING_SENDERS; i++)
+        if (atomic_load(&in->head->places[i].state) == PLACE_DEPARTED && !has_open_intent(in, i)) {
+            atomic_store(&in->head->places[i].state, PLACE_FREE);
+            in->departed--;
+        }
+}
+
 static void inbox_disconnect(struct transport *t, struct peer *peer)
 {
     struct inbox *in = (struct inbox *)t;
@@ -264,8 +275,10 @@ static void inbox_disconnect(struct transport *t, struct peer *peer)
             place->rank != peer->card->rank)
             continue;
         in->peers[i] = NULL;
-        atomic_store(&place->state, has_open_intent(in, i) ? PLACE_DEPARTED : PLACE_FREE);
+        atomic_store(&place->state, PLACE_DEPARTED);
+        in->departed++;
     }
+    free_departed_places(in);
     unmap_endpoint((struct inbox_endpoint *)peer->endpoint);
 }
 
@@ -391,12 +404,11 @@ static bool is_dead(void *arg, uint32_t sender)
                                      net_guest_has_ended(in->base.net, place->world, place->rank)));
 }
 
-static int inbox_recover_from_deaths(struct inbox *in)
+/* Skips the slot of a sender that died, or was disconnected, before it published its frame. */
+static int inbox_recover(struct inbox *in)
 {
     const int skipped = shm_recover(in->base.net, &in->receiver, RING_SENDERS, is_dead, in, &in->naps);
-    for (uint32_t i = 0; skipped && i < RING_SENDERS; i++)
-        if (atomic_load(&in->head->places[i].state) == PLACE_DEPARTED && !has_open_intent(in, i))
-            atomic_store(&in->head->places[i].state, PLACE_FREE);
+    free_departed_places(in);
     return skipped;
 }
 
@@ -417,8 +429,8 @@ static int inbox_poll(struct transport *t)
     }
     if (events == 0) {
         ring_return_when_idle(&in->receiver);
-        if (unlikely(t->net->ndead != 0))
-            events = inbox_recover_from_deaths(in);
+        if (unlikely(t->net->ndead != 0 || in->departed != 0))
+            events = inbox_recover(in);
         if (unlikely(process_ends_is_pending(&in->ends)))
             events += inbox_report_ended(in);
     }
