@@ -35,25 +35,41 @@ uint64_t group_note_checksum(uint64_t group, const struct mcast_ack *ack)
     return h | 1;
 }
 
-int group_send_open(struct net_group *g)
+/* Opens the window of `root`'s packets that this member sends or relays to its children. `length` has an entry for each packet. */
+static int sender_open(const struct net_group *g, uint32_t root, const struct mcast_rules *rules,
+                       struct mcast_sender *s, uint32_t **length)
 {
-    const struct mcast_rules *rules = &g->setup.rules;
-    const struct mcast_tree tree = group_tree(g, g->setup.me);
+    const struct mcast_tree tree = group_tree(g, root);
     const uint32_t children = mcast_tree_children(&tree, g->setup.me);
     struct mcast_child *child = calloc(children + 1, sizeof(*child));
     uint64_t *sent = calloc(rules->window, sizeof(*sent));
-    g->length = calloc(rules->window, sizeof(*g->length));
-    mcast_sender_open(&g->sender, rules, child, children, sent);
+    *length = calloc(rules->window, sizeof(**length));
+    if (!child || !sent || !*length) {
+        free(child);
+        free(sent);
+        return err_set(MPI_ERR_NO_MEM, "out of memory for a multicast group");
+    }
+    mcast_sender_open(s, rules, child, children, sent);
     if (g->setup.deliver)
-        mcast_sender_deliver(&g->sender, mcast_tree_leaves(&tree, g->setup.me));
-    return child && sent && g->length ? 0 : err_set(MPI_ERR_NO_MEM, "out of memory for a multicast group");
+        mcast_sender_deliver(s, mcast_tree_leaves(&tree, g->setup.me));
+    return 0;
+}
+
+static void sender_close(struct mcast_sender *s, uint32_t *length)
+{
+    free(s->child);
+    free(s->sent);
+    free(length);
+}
+
+int group_send_open(struct net_group *g)
+{
+    return sender_open(g, g->setup.me, &g->setup.rules, &g->sender, &g->length);
 }
 
 void group_send_close(struct net_group *g)
 {
-    free(g->sender.child);
-    free(g->sender.sent);
-    free(g->length);
+    sender_close(&g->sender, g->length);
 }
 
 /* ---- out ---- */
@@ -314,8 +330,7 @@ int group_send_poll(struct net_group *g)
 int group_relay_open(struct net_group *g, struct group_stream *s)
 {
     const struct mcast_tree tree = group_tree(g, s->from);
-    const uint32_t children = mcast_tree_children(&tree, g->setup.me), window = g->setup.rules.window;
-    if (children == 0)
+    if (mcast_tree_children(&tree, g->setup.me) == 0)
         return 0;
     struct group_relay *y = calloc(1, sizeof(*y));
     if (!y)
@@ -323,26 +338,16 @@ int group_relay_open(struct net_group *g, struct group_stream *s)
     s->relay = y;
     y->rules = g->setup.rules;
     y->rules.few = UINT32_MAX;
-    y->packets = malloc(window * (g->payload + sizeof(struct group_head)));
-    y->length = calloc(window, sizeof(*y->length));
-    mcast_sender_open(&y->sender, &y->rules, calloc(children, sizeof(struct mcast_child)), 0,
-                      calloc(window, sizeof(uint64_t)));
-    if (!y->packets || !y->length || !y->sender.child || !y->sender.sent)
-        return MPI_ERR_NO_MEM;
-    mcast_sender_open(&y->sender, &y->rules, y->sender.child, children, y->sender.sent);
-    if (g->setup.deliver)
-        mcast_sender_deliver(&y->sender, mcast_tree_leaves(&tree, g->setup.me));
-    return 0;
+    y->packets = malloc(y->rules.window * (g->payload + sizeof(struct group_head)));
+    return y->packets ? sender_open(g, s->from, &y->rules, &y->sender, &y->length) : MPI_ERR_NO_MEM;
 }
 
 void group_relay_close(struct group_stream *s)
 {
     if (!s->relay)
         return;
-    free(s->relay->sender.child);
-    free(s->relay->sender.sent);
+    sender_close(&s->relay->sender, s->relay->length);
     free(s->relay->packets);
-    free(s->relay->length);
     free(s->relay);
 }
 
