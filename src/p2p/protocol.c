@@ -124,38 +124,21 @@ bool protocol_forces_map(void)
     return rendezvous.value == RENDEZVOUS_MAPGET || rendezvous.value == RENDEZVOUS_MAPPUT;
 }
 
-#define SPLIT_MIN 16384 /* bytes: below this a second control message costs more than a half saves */
-
-/* True if this rank has announced large messages to the sender of this one, whose processor is busy with them. */
-static bool is_bidirectional_exchange(const struct peer *from)
-{
-    return from->caps.cpu_moves && from->announced > 0;
-}
-
-/* The protocols worth trying. Where processors move the bytes, two of them are faster than one, unless ranks share
- * processors or the other rank has its own bytes to move; an adapter moves them by itself. */
-static uint32_t list_allowed_paths(const struct p2p *p, const struct peer *from, uint64_t bytes, bool write)
-{
-    uint32_t open = PATH_BIT(PATH_READ);
-    if (from->caps.cpu_moves)
-        open |= PATH_BIT(PATH_PIECES);
-    else if (write)
-        open |= PATH_BIT(PATH_WRITE);
-    if ((from->caps.cpu_moves || from->caps.software) && write && !p->net->oversubscribed &&
-        bytes >= SPLIT_MIN && !is_bidirectional_exchange(from))
-        open |= PATH_BIT(PATH_SPLIT);
-    return open;
-}
-
 static enum p2p_protocol protocol_choose_auto(struct p2p *p, struct p2p_request *r,
                                               const struct announcement *a, bool write)
 {
     const uint64_t bytes = (uint64_t)r->base.bytes;
+    const struct transport_caps *caps = &a->from->caps;
     struct traffic *t = peer_traffic(p, a->from);
     enum path path = t->rule;
+    const struct traffic_options options = {.write = write,
+                                            .cpu_moves = caps->cpu_moves,
+                                            .software = caps->software,
+                                            .shared_cores = p->net->oversubscribed,
+                                            .exchange = caps->cpu_moves && a->from->announced > 0};
     if (tune_is_enabled())
-        path = traffic_begin(t, bytes, list_allowed_paths(p, a->from, bytes, write),
-                             is_bidirectional_exchange(a->from), clock_ns(), &r->ticket);
+        path = traffic_begin(t, bytes, traffic_list_paths(&options, bytes), options.exchange, clock_ns(),
+                             &r->ticket);
     switch (path) {
     case PATH_PIECES:
         return PROTOCOL_R3;
@@ -164,7 +147,7 @@ static enum p2p_protocol protocol_choose_auto(struct p2p *p, struct p2p_request 
     case PATH_SPLIT:
         return PROTOCOL_SPLIT;
     default:
-        return a->from->caps.cpu_moves ? PROTOCOL_GETCQE : protocol_for_reading(p, a->from, bytes, a->length);
+        return caps->cpu_moves ? PROTOCOL_GETCQE : protocol_for_reading(p, a->from, bytes, a->length);
     }
 }
 

@@ -11,6 +11,7 @@
 #define UNIT       65536u /* costs are ns for this many bytes */
 #define PAUSE_PART 8      /* a pause is longer than this part of what the last message cost */
 #define PAUSE_NS   500    /* ... and than this */
+#define SPLIT_MIN  16384u /* bytes: below this a second control message costs more than a half saves */
 #define PAGE       4096u
 #define SHARE_READ 36 /* of 64: the receiver's part of a split message; it begins first */
 
@@ -41,6 +42,18 @@ static uint32_t paths_to_candidates(const struct traffic *t, uint32_t paths)
 void traffic_open(struct traffic *t, enum path rule)
 {
     *t = (struct traffic){.rule = (uint8_t)rule};
+}
+
+/* An adapter writes as well as it reads. If processors move the bytes, two of them (SPLIT) are faster than one; in an exchange each
+ * processor has its own bytes to move, and the sender's may do all of it. If ranks share processors the receiver's does, since only
+ * its work can be measured. */
+uint32_t traffic_list_paths(const struct traffic_options *o, uint64_t bytes)
+{
+    const bool helps = o->write && !o->shared_cores && (o->cpu_moves || o->software);
+    const bool split = helps && !o->exchange && bytes >= SPLIT_MIN;
+    const bool write = (o->write && !o->cpu_moves) || (helps && o->exchange);
+    return PATH_BIT(PATH_READ) | (o->cpu_moves ? PATH_BIT(PATH_PIECES) : 0) |
+           (write ? PATH_BIT(PATH_WRITE) : 0) | (split ? PATH_BIT(PATH_SPLIT) : 0);
 }
 
 /* ---- kinds ---- */

@@ -62,6 +62,16 @@ struct traffic {
 
 void traffic_open(struct traffic *t, enum path rule);
 
+/* What decides which paths are possible, and which of these are worth trying. */
+struct traffic_options {
+    bool write;        /* the sender can write into the receiver's memory */
+    bool cpu_moves;    /* processors move the bytes (transport_caps.cpu_moves) */
+    bool software;     /* the adapter is a program: a processor moves the bytes */
+    bool shared_cores; /* ranks take turns on processors */
+    bool exchange;     /* this rank has announced large messages to the sender, whose processor is busy with them */
+};
+uint32_t traffic_list_paths(const struct traffic_options *o, uint64_t bytes);
+
 /* The path for a message of `bytes` whose data can move now, one of `open` (a set of PATH_BIT, not empty). Each ticket is
  * given back by traffic_end or traffic_cancel. `exchange`: messages of this rank are on their way to the sender. */
 enum path traffic_begin(struct traffic *t, uint64_t bytes, uint32_t open, bool exchange, uint64_t now,
