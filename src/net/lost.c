@@ -77,12 +77,6 @@ static int lost_atomic(struct peer *peer, const struct net_atomic *change, uint6
     return lost_operation_error(peer);
 }
 
-/* Disconnects from a peer that is gone; the caller does not know that yet. */
-static void lost_part(struct transport *t, struct peer *peer, bool begin)
-{
-    (void)t, (void)peer, (void)begin;
-}
-
 static void lost_disconnect(struct transport *t, struct peer *peer)
 {
     if (t && peer->endpoint)
@@ -98,7 +92,6 @@ const struct transport_ops lost_transport = {
     .get = lost_get,
     .move = lost_move,
     .atomic = lost_atomic,
-    .part = lost_part,
     .disconnect = lost_disconnect,
 };
 

@@ -16,6 +16,7 @@
 #define NET_TRANSPORTS_MAX 4
 
 struct net_waiter;
+struct request_set;
 
 /* A word that sleepers wait on (futex) and that anyone who delivers to this process rings. It lies in shared
  * memory when there is any. */
@@ -139,10 +140,13 @@ static inline void peer_pace_end(struct peer *peer, enum pace_way way, uint8_t r
 int net_progress(struct net *net);
 
 /* Runs progress until *flag is non-zero: spins, then yields, then sleeps on the doorbell. The flag is set by
- * code that runs inside progress, in this or another thread of the process. */
-void net_wait(struct net *net, const _Atomic int *flag);
-/* The same for one of several flags that are all awaited; `of` lists their requests. */
-void net_wait_among(struct net *net, const _Atomic int *flag, const void *of);
+ * code that runs inside progress, in this or another thread of the process. `all`: the set of requests that are awaited
+ * together, for diagnosis; NULL: the flag alone is awaited. */
+void net_wait_among(struct net *net, const _Atomic int *flag, const struct request_set *all);
+static inline void net_wait(struct net *net, const _Atomic int *flag)
+{
+    net_wait_among(net, flag, NULL);
+}
 
 /* One step of waiting for a condition the caller checks itself:
  *     struct net_waiter w = {.ready = my_condition, .arg = &my_state};

@@ -253,7 +253,7 @@ struct transport_ops {
     /* Before sleeping: from now on an arrival rings net->doorbell. Returns false when something has arrived
      * already, and then the caller must poll instead of sleeping. */
     bool (*arm)(struct transport *t);
-    void (*disarm)(struct transport *t);
+    void (*disarm)(struct transport *t); /* may be NULL */
 
     /* NULL but for the transport between processes of a node (net->local). The doorbell of a process of this node, by its rank in
      * the job. */
@@ -263,5 +263,10 @@ struct transport_ops {
      * t is NULL outside of a job that uses the transport. The caller frees *ports. */
     int (*ports)(struct transport *t, struct net_port **ports, uint32_t *count);
 };
+
+/* mem_register and mem_release of a transport that reaches all memory of its peers. */
+int transport_register_nothing(struct transport *t, const void *address, size_t len, struct net_mem *mem,
+                               struct net_key *key);
+void transport_release_nothing(struct transport *t, struct net_mem *mem);
 
 #endif

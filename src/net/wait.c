@@ -54,7 +54,8 @@ bool net_sleep_begin(struct net *net)
 void net_sleep_end(struct net *net)
 {
     for (int i = 0; i < net->ntransports; i++)
-        net->transports[i]->ops->disarm(net->transports[i]);
+        if (net->transports[i]->ops->disarm)
+            net->transports[i]->ops->disarm(net->transports[i]);
     atomic_fetch_sub_explicit(&net->doorbell->sleepers, 1, memory_order_relaxed);
 }
 
@@ -236,9 +237,9 @@ static inline bool poll_until_flag(struct net *net, const _Atomic int *flag, int
 }
 
 static __attribute__((noinline)) void wait_longer(struct net *net, const _Atomic int *flag, int burst,
-                                                  enum net_awaited what, const void *of)
+                                                  const struct request_set *all)
 {
-    struct net_waiter w = {.what = what, .of = of};
+    struct net_waiter w = {.what = all ? NET_ALL_OF : NET_FLAG, .of = all ? (const void *)all : flag};
     do {
         w.idle += (unsigned)burst;
         net_wait_step(net, &w);
@@ -248,32 +249,12 @@ static __attribute__((noinline)) void wait_longer(struct net *net, const _Atomic
 
 /* The common wait: for one message. The transports are polled in bursts; everything else (messages to oneself, sends
  * that wait for room) gets its turn between them, and schedules of collectives as soon as something has arrived. */
-static inline void wait_for_flag(struct net *net, const _Atomic int *flag, enum net_awaited what,
-                                 const void *of)
+void net_wait_among(struct net *net, const _Atomic int *flag, const struct request_set *all)
 {
-    const int burst = net->oversubscribed || net->lock ? 0 : POLLS_PER_CLOCK;
+    const bool threads = unlikely(net->lock != NULL);
+    const int burst = net->oversubscribed || threads ? 0 : POLLS_PER_CLOCK;
+    net->waiting += threads; /* with the lock held */
     if (!poll_until_flag(net, flag, burst, NULL))
-        wait_longer(net, flag, burst, what, of);
-}
-
-static inline void wait_for_flag_locked(struct net *net, const _Atomic int *flag, enum net_awaited what,
-                                        const void *of)
-{
-    if (likely(!net->lock)) {
-        wait_for_flag(net, flag, what, of);
-        return;
-    }
-    net->waiting++; /* with the lock held */
-    wait_for_flag(net, flag, what, of);
-    net->waiting--;
-}
-
-void net_wait(struct net *net, const _Atomic int *flag)
-{
-    wait_for_flag_locked(net, flag, NET_FLAG, flag);
-}
-
-void net_wait_among(struct net *net, const _Atomic int *flag, const void *of)
-{
-    wait_for_flag_locked(net, flag, NET_ALL_OF, of);
+        wait_longer(net, flag, burst, all);
+    net->waiting -= threads;
 }

@@ -309,9 +309,7 @@ struct net *p2p_get_net(struct p2p *p)
 
 int p2p_wait(struct p2p *p, struct request *r)
 {
-    if (atomic_load_explicit(&r->complete, memory_order_acquire) == 0)
-        net_wait(p->net, &r->complete);
-    return r->error;
+    return p2p_wait_among(p, r, NULL);
 }
 
 int p2p_wait_among(struct p2p *p, struct request *r, const struct request_set *all)

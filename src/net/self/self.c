@@ -128,20 +128,6 @@ static int self_get(struct peer *peer, void *local, const struct net_mem *mem, u
     return 0;
 }
 
-static int self_register(struct transport *t, const void *address, size_t len, struct net_mem *mem,
-                         struct net_key *key)
-{
-    (void)t;
-    *mem = (struct net_mem){.address = (uintptr_t)address, .length = len};
-    *key = (struct net_key){{0}};
-    return 0;
-}
-
-static void self_release(struct transport *t, struct net_mem *mem)
-{
-    (void)t, (void)mem;
-}
-
 static int self_poll(struct transport *t)
 {
     struct self *s = (struct self *)t;
@@ -162,11 +148,6 @@ static bool self_arm(struct transport *t)
     return list_empty(&((struct self *)t)->frames);
 }
 
-static void self_disarm(struct transport *t)
-{
-    (void)t;
-}
-
 const struct transport_ops self_transport = {
     .name = "self",
     .doc = "messages of a rank to itself",
@@ -180,9 +161,8 @@ const struct transport_ops self_transport = {
     .commit = self_commit,
     .put = self_put,
     .get = self_get,
-    .mem_register = self_register,
-    .mem_release = self_release,
+    .mem_register = transport_register_nothing,
+    .mem_release = transport_release_nothing,
     .poll = self_poll,
     .arm = self_arm,
-    .disarm = self_disarm,
 };

@@ -445,11 +445,6 @@ static bool inbox_arm(struct transport *t)
     return ring_empty(&in->receiver) && !process_ends_is_pending(&in->ends);
 }
 
-static void inbox_disarm(struct transport *t)
-{
-    (void)t;
-}
-
 const struct transport_ops inbox_transport = {
     .name = "inbox",
     .doc = "shared memory between processes of different jobs on one machine",
@@ -464,10 +459,9 @@ const struct transport_ops inbox_transport = {
     .commit = shm_commit,
     .put = shm_put,
     .get = shm_get,
-    .mem_register = shm_register,
-    .mem_release = shm_release,
-    .mem_register_piece = shm_register,
+    .mem_register = transport_register_nothing,
+    .mem_release = transport_release_nothing,
+    .mem_register_piece = transport_register_nothing,
     .poll = inbox_poll,
     .arm = inbox_arm,
-    .disarm = inbox_disarm,
 };

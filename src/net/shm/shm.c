@@ -329,20 +329,6 @@ static int shm_move(struct peer *peer, bool put, const struct net_piece *pieces,
     return shm_check_copy(peer, cma_move_pieces(ep->pid, put, pieces, count));
 }
 
-int shm_register(struct transport *t, const void *address, size_t len, struct net_mem *mem,
-                 struct net_key *key)
-{
-    (void)t;
-    *mem = (struct net_mem){.address = (uintptr_t)address, .length = len};
-    *key = (struct net_key){{0}};
-    return 0;
-}
-
-void shm_release(struct transport *t, struct net_mem *mem)
-{
-    (void)t, (void)mem;
-}
-
 static struct peer *find_sender_peer(struct shm *s, uint32_t sender)
 {
     struct peer *peer = NULL;
@@ -413,11 +399,6 @@ static bool shm_arm(struct transport *t)
     return ring_empty(&s->receiver);
 }
 
-static void shm_disarm(struct transport *t)
-{
-    (void)t;
-}
-
 const struct transport_ops shm_transport = {
     .name = "shm",
     .doc = "shared memory between the ranks of one node",
@@ -432,11 +413,10 @@ const struct transport_ops shm_transport = {
     .put = shm_put,
     .get = shm_get,
     .move = shm_move,
-    .mem_register = shm_register,
-    .mem_release = shm_release,
-    .mem_register_piece = shm_register,
+    .mem_register = transport_register_nothing,
+    .mem_release = transport_release_nothing,
+    .mem_register_piece = transport_register_nothing,
     .doorbell = shm_doorbell,
     .poll = shm_poll,
     .arm = shm_arm,
-    .disarm = shm_disarm,
 };

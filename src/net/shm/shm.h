@@ -54,8 +54,5 @@ int shm_put(struct peer *peer, const void *local, const struct net_mem *mem, uin
             const struct net_key *key, size_t len, struct net_op *op);
 int shm_get(struct peer *peer, void *local, const struct net_mem *mem, uint64_t remote,
             const struct net_key *key, size_t len, struct net_op *op);
-int shm_register(struct transport *t, const void *address, size_t len, struct net_mem *mem,
-                 struct net_key *key);
-void shm_release(struct transport *t, struct net_mem *mem);
 
 #endif
