@@ -38,21 +38,37 @@ static inline void ib_pair_head_fill(struct ib_lane *lane, struct ib_head *h, en
     ep->used = ep->ib->tick;
 }
 
-/* send.c: one queue pair. */
-int ib_lane_take_credit(struct ib_lane *lane,
-                        bool *waited); /* and a place in the send queue; 0 or ERR_AGAIN */
-struct ib_lane *ib_lane_for_size(struct ib_endpoint *ep, size_t len);
-void ib_lane_post_message(struct ib_lane *lane, struct ib_buffer *b, const void *at, size_t bytes,
-                          bool signal);
+/* Fills the header of a frame that goes through the queue pair. */
+static inline void ib_lane_head_fill(struct ib_lane *lane, struct ib_head *h, bool waited)
+{
+    if (unlikely(lane->index >= IB_LANES))
+        ib_pair_head_fill(lane, h, IB_FRAME, waited);
+    else
+        ib_head_fill(lane->endpoint, h, IB_FRAME, waited);
+}
+
+/* The sequence number of a message in a buffer. */
+static inline uint16_t ib_buffer_sequence(const struct ib_buffer *b)
+{
+    return ((const struct ib_head *)(const void *)b->data)->seq;
+}
+
+/* The queue pair of the primary rail for a frame with `len` bytes of payload: with shared receive queues there are two. */
+static inline struct ib_lane *ib_lane_for_size(struct ib_endpoint *ep, size_t len)
+{
+    return &ep->lanes[ep->ib->lanes > 1 && len > ep->lanes[0].frame_max];
+}
+
+/* send.c: one queue pair. Results: 0 or ERR_AGAIN. */
+int ib_lane_take_credit(struct ib_lane *lane, bool *waited); /* requires an entry in the send queue, too */
+struct ib_work *ib_lane_post_message(struct ib_lane *lane, struct ib_buffer *b, const void *at, size_t bytes,
+                                     bool frame, bool signal);
 int ib_lane_send_frame(struct ib_lane *lane, uint64_t head, uint64_t from, uint64_t word, const void *payload,
                        size_t len, bool signal);
 int ib_lane_reserve_frame(struct ib_lane *lane, void **payload);
 void ib_lane_commit_frame(struct ib_endpoint *ep, const struct frame_header *header, size_t len);
 struct ib_work *ib_lane_send_control(struct ib_lane *lane, const void *message, size_t bytes, bool signal);
-int ib_lane_refuse_full(void);                      /* counts it; ERR_AGAIN */
-int ib_lane_refuse_no_buffer(struct ib_lane *lane); /* likewise */
-int ib_channel_send_frame(struct ib_endpoint *ep, uint64_t head, uint64_t from, uint64_t word,
-                          const void *payload, size_t len);
+int ib_lane_refuse_full(void); /* counts the refusal; ERR_AGAIN */
 
 /* control.c */
 void ib_control_send(struct ib_endpoint *ep, enum ib_type type); /* now, or when there is room */
@@ -75,8 +91,6 @@ bool ib_rings_set_bells(
 
 /* frames.c: over the primary rail. */
 int ib_frame_open_connection(struct ib_endpoint *ep); /* ERR_AGAIN; opens the connection if it is closed */
-int ib_primary_send_frame(struct ib_endpoint *ep, uint64_t head, uint64_t from, uint64_t word,
-                          const void *payload, size_t len);
 int ib_primary_reserve_frame(struct ib_endpoint *ep, size_t len, void **payload);
 void ib_primary_commit_frame(struct ib_endpoint *ep, const struct frame_header *header, size_t len);
 
@@ -85,7 +99,7 @@ static inline int ib_primary_send_inline(struct ib_endpoint *ep, uint64_t head, 
 {
     return likely(ep->tx_on && len <= ep->tx_frame_max)
                ? ib_ring_send_frame(ep, head, from, word, payload, len)
-               : ib_channel_send_frame(ep, head, from, word, payload, len);
+               : ib_lane_send_frame(ib_lane_for_size(ep, len), head, from, word, payload, len, false);
 }
 
 /* receive.c */

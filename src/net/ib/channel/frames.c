@@ -12,12 +12,6 @@ __attribute__((noinline, cold)) int ib_frame_open_connection(struct ib_endpoint 
     return ERR_AGAIN;
 }
 
-int ib_primary_send_frame(struct ib_endpoint *ep, uint64_t head, uint64_t from, uint64_t word,
-                          const void *payload, size_t len)
-{
-    return ib_primary_send_inline(ep, head, from, word, payload, len);
-}
-
 int ib_primary_reserve_frame(struct ib_endpoint *ep, size_t len, void **payload)
 {
     ep->reserved = NULL;

@@ -151,11 +151,6 @@ static void lane_handle_buffer(struct ib_lane *lane, struct ib_buffer *b)
     return_lane_credits(lane);
 }
 
-static uint16_t buffer_sequence(const struct ib_buffer *b)
-{
-    return ((const struct ib_head *)(const void *)b->data)->seq;
-}
-
 /* Holds a frame that is ahead of its turn, sorted by seq; it nearly always belongs at the end. Returns false for a
  * duplicate: the connection broke before the sender received the acknowledgement. */
 static bool frame_hold_out_of_order(struct ib_endpoint *ep, struct ib_buffer *b)
@@ -163,10 +158,10 @@ static bool frame_hold_out_of_order(struct ib_endpoint *ep, struct ib_buffer *b)
     struct list *after = ep->held.prev;
     int16_t ahead = 1;
     while (after != &ep->held &&
-           (ahead = (int16_t)(buffer_sequence(b) -
-                              buffer_sequence(list_entry(after, struct ib_buffer, link)))) < 0)
+           (ahead = (int16_t)(ib_buffer_sequence(b) -
+                              ib_buffer_sequence(list_entry(after, struct ib_buffer, link)))) < 0)
         after = after->prev;
-    if (unlikely((after != &ep->held && ahead == 0) || (int16_t)(buffer_sequence(b) - ep->expected) < 0))
+    if (unlikely((after != &ep->held && ahead == 0) || (int16_t)(ib_buffer_sequence(b) - ep->expected) < 0))
         return false;
     counter_add(&early, 1);
     list_prepend(after, &b->link);
@@ -195,7 +190,7 @@ void ib_endpoint_drain(struct ib_endpoint *ep)
         more = ring_take_frames(ep) > 0;
         while (!list_empty(&ep->held)) {
             struct ib_buffer *b = list_entry(ep->held.next, struct ib_buffer, link);
-            if (buffer_sequence(b) != ep->expected)
+            if (ib_buffer_sequence(b) != ep->expected)
                 break;
             list_remove(&b->link);
             if (likely(b->lane != NULL))

@@ -30,7 +30,7 @@ static inline _Atomic uint32_t *bell_word(const struct ib_endpoint *ep)
 /* ---- sending ---- */
 
 /* The ring slot for the next frame, or NULL: no ring, ring full, receiver asleep, or send queue full. */
-static inline char *reserve_slot_on_lane(struct ib_endpoint *ep, struct ib_lane *lane)
+char *ib_ring_reserve_slot(struct ib_endpoint *ep, struct ib_lane *lane)
 {
     char *room = ring_tx_next_slot(&ep->tx);
     if (unlikely(!room)) {
@@ -54,11 +54,6 @@ static inline char *reserve_slot_on_lane(struct ib_endpoint *ep, struct ib_lane 
         credit_return_unused(&lane->credit, waited);
     }
     return room;
-}
-
-char *ib_ring_reserve_slot(struct ib_endpoint *ep, struct ib_lane *lane)
-{
-    return reserve_slot_on_lane(ep, lane);
 }
 
 static inline void post_slot_on_lane(struct ib_endpoint *ep, struct ib_lane *lane, struct ibv_send_wr *wr,
@@ -97,9 +92,9 @@ void ib_ring_post_slot(struct ib_endpoint *ep, size_t size)
 int ib_ring_send_frame(struct ib_endpoint *ep, uint64_t head, uint64_t from, uint64_t word,
                        const void *payload, size_t len)
 {
-    struct ib_frame *f = (struct ib_frame *)(void *)reserve_slot_on_lane(ep, &ep->lanes[0]);
+    struct ib_frame *f = (struct ib_frame *)(void *)ib_ring_reserve_slot(ep, &ep->lanes[0]);
     if (unlikely(!f))
-        return ib_channel_send_frame(ep, head, from, word, payload, len);
+        return ib_lane_send_frame(ib_lane_for_size(ep, len), head, from, word, payload, len, false);
     ib_head_fill(ep, &f->head, IB_FRAME, false);
     frame_write(&f->header, head, from, word);
     copy_bytes(f->payload, payload, len);

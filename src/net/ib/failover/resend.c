@@ -31,16 +31,11 @@ struct ib_unacknowledged {
 
 /* ---- what may not have arrived ---- */
 
-static uint16_t buffer_sequence(const struct ib_buffer *b)
-{
-    return ((const struct ib_head *)(const void *)b->data)->seq;
-}
-
 static void endpoint_queue_unacknowledged(struct ib_endpoint *ep, struct ib_buffer *b)
 {
     struct list *after = ep->unacknowledged.prev;
     while (after != &ep->unacknowledged &&
-           (int16_t)(buffer_sequence(list_entry(after, struct ib_buffer, link)) - buffer_sequence(b)) > 0)
+           (int16_t)(ib_buffer_sequence(list_entry(after, struct ib_buffer, link)) - ib_buffer_sequence(b)) > 0)
         after = after->prev;
     list_prepend(after, &b->link);
 }
@@ -172,7 +167,7 @@ void ib_resend_acknowledge(struct ib_endpoint *ep, uint16_t expected)
     list_foreach_safe(pos, after, &ep->unacknowledged)
     {
         struct ib_buffer *b = list_entry(pos, struct ib_buffer, link);
-        if ((uint16_t)(buffer_sequence(b) - expected) < missing)
+        if ((uint16_t)(ib_buffer_sequence(b) - expected) < missing)
             continue;
         list_remove(pos);
         ib_buffer_put(buffer_pool(ep, b), b);
@@ -197,7 +192,7 @@ static bool send_frame(struct ib_endpoint *ep, struct ib_buffer *b)
     ep->next_seq = next;
     h->seq = seq;
     list_remove(&b->link);
-    ib_lane_post_message(lane, b, b->data, b->length, false);
+    ib_lane_post_message(lane, b, b->data, b->length, true, false);
     counter_add(&resent, 1);
     return true;
 }

@@ -21,7 +21,6 @@ void ib_pair_report_failure(struct ib_lane *lane, const char *why);
 void ib_pairs_drop_failed(struct ib *ib);
 void ib_pair_rejoin(struct ib_endpoint *ep, unsigned pair); /* drops the pair, though it works */
 void ib_pairs_check_ports(struct ib *ib, bool rested);      /* rested: try again what failed */
-void ib_pairs_flush_credits(struct ib_endpoint *ep);        /* that found no room */
 void ib_pairs_free(struct ib_endpoint *ep);                 /* the connection closes */
 
 /* ---- spread.c: each pair that carries frames has receive buffers and credits of its own. The sequence number puts in order what

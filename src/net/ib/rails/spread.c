@@ -223,7 +223,7 @@ static int spread_send(struct ib_endpoint *ep, uint64_t head, uint64_t from, uin
         return ib_frame_open_connection(ep);
     if (ep->traffic.state != TRAFFIC_SPREAD) {
         spread_count_bytes(ep, len);
-        return ib_primary_send_frame(ep, head, from, word, payload, len);
+        return ib_primary_send_inline(ep, head, from, word, payload, len);
     }
     struct ib_spread *s = endpoint_spread(ep);
     unsigned k = spread_choose_pair(ep, s, len + 1);
