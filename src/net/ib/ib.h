@@ -175,13 +175,8 @@ struct ib_ud {
 /* A barrier that the fabric performs. */
 struct ib_barrier {
     struct transport_barrier base;
-    const struct verbs_barrier *verbs;
-};
-/* The device of a barrier network. */
-struct ib_wires {
-    struct transport_barrier base;
-    const struct verbs_wires *verbs;
-    struct ibv_context *context; /* NULL: there is none */
+    const struct verbs *verbs;
+    struct ibv_context *wires; /* device of a barrier network; NULL: the switch performs the barrier */
 };
 
 #define IB_ALLOCATIONS 256
@@ -212,8 +207,7 @@ struct ib {
     struct ib_adapter adapters[IB_ADAPTERS_MAX]; /* 0: that of device */
     struct pollset pollset;
 
-    struct ib_barrier barrier;
-    struct ib_wires wires;
+    struct ib_barrier barrier, wires;
     struct ib_device device;
     struct ib_rail rails[IB_RAILS_MAX]; /* 0: device */
     struct ib_rail *alternate; /* where connections migrate when the primary port fails; NULL: nowhere */

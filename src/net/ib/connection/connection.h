@@ -32,6 +32,7 @@ void ib_hello_repeat(struct ib *ib); /* those whose timer has run out */
 
 /* path.c */
 #define IB_PATH_TRIES 8 /* HELLOs without an answer, after which another path is tried */
+void ib_rails_list_networks(const struct ib_rail_info *rails, uint32_t n, struct pair_net *out);
 int ib_paths_find(struct ib_endpoint *ep, const struct ib_rail_info *peer, uint32_t count);
 void ib_path_use(struct ib_endpoint *ep, unsigned path);
 void ib_path_assume_up(struct ib_endpoint *ep); /* the peer's list of ports may be stale: all may be up */

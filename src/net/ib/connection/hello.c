@@ -31,18 +31,6 @@ int ib_hello_post_receive(struct ib *ib, struct ib_buffer *b)
                : err_set(MPI_ERR_OTHER, "a receive buffer for handshakes was refused (%s)", err_reason(rc));
 }
 
-static int ud_modify_to_ready(const struct ib_device *d, struct ibv_qp *qp)
-{
-    const struct verbs *v = &d->verbs;
-    struct ibv_qp_attr a = {
-        .qp_state = IBV_QPS_INIT, .pkey_index = d->pkey_index, .port_num = d->port, .qkey = HELLO_QKEY};
-    struct ibv_qp_attr b = {.qp_state = IBV_QPS_RTR};
-    struct ibv_qp_attr c = {.qp_state = IBV_QPS_RTS};
-    int rc = v->modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
-    rc = rc ? rc : v->modify_qp(qp, &b, IBV_QP_STATE);
-    return rc ? rc : v->modify_qp(qp, &c, IBV_QP_STATE | IBV_QP_SQ_PSN);
-}
-
 static int ud_open(struct ib *ib, struct ib_rail *r)
 {
     struct ib_ud *ud = &ib->uds[r->index];
@@ -56,7 +44,7 @@ static int ud_open(struct ib *ib, struct ib_rail *r)
     if (rc != 0)
         return rc;
     ud->qp = ib->device.verbs.create_qp(r->device->pd, &a);
-    if (!ud->qp || ud_modify_to_ready(r->device, ud->qp) != 0)
+    if (!ud->qp || ib_qp_start_datagrams(r->device, ud->qp, HELLO_QKEY) != 0)
         return err_set(MPI_ERR_OTHER, "%s: cannot create the queue pair for handshakes: %s", r->device->name,
                        err_reason(errno));
     for (uint32_t i = 0; i < depth && rc == 0; i++) {

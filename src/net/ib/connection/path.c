@@ -20,7 +20,7 @@ bool ib_endpoint_is_first(const struct ib_endpoint *ep)
     return me.world != you.world ? me.world < you.world : me.rank < you.rank;
 }
 
-static void rails_list_networks(const struct ib_rail_info *rails, uint32_t n, struct pair_net *out)
+void ib_rails_list_networks(const struct ib_rail_info *rails, uint32_t n, struct pair_net *out)
 {
     for (uint32_t i = 0; i < n; i++)
         out[i] = (struct pair_net){rails[i].network, rails[i].address.ethernet};
@@ -39,8 +39,8 @@ int ib_paths_find(struct ib_endpoint *ep, const struct ib_rail_info *peer, uint3
         w->peer_up |= peer[i].up ? rail_bit(i) : 0;
     w->next = RAIL_NONE;
     memcpy(w->peer, peer, count * sizeof(*peer));
-    rails_list_networks(mine, ib_rails_describe(ep->ib, mine), own);
-    rails_list_networks(peer, count, other);
+    ib_rails_list_networks(mine, ib_rails_describe(ep->ib, mine), own);
+    ib_rails_list_networks(peer, count, other);
     w->count = (uint8_t)pair_list_paths(own, ep->ib->nrails, other, count, w->path);
     ib_path_use(ep, pair_next_path(w->path, w->count, RAIL_NONE, ib_rails_list_up(ep->ib), w->peer_up));
     return 0;

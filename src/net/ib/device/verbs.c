@@ -13,47 +13,26 @@
 #include "base/util.h"
 #include "boot/launch_env.h"
 
-struct wanted {
-    void **function;
-    const char *name;
-};
-
-/* Finds all functions of a group, or sets all to NULL. */
-static void find_all_symbols(void *library, const struct wanted *wanted, size_t count)
+/* Finds all functions of a group, whose pointers stand in this order from `first` on, or sets all to NULL. */
+static void find_all_symbols(void *library, void *first, const char *const *names, size_t count)
 {
+    void **function = first;
     bool all = true;
     for (size_t i = 0; i < count; i++)
-        all &= (*wanted[i].function = dlsym(library, wanted[i].name)) != NULL;
+        all &= (function[i] = dlsym(library, names[i])) != NULL;
     for (size_t i = 0; !all && i < count; i++)
-        *wanted[i].function = NULL;
+        function[i] = NULL;
 }
 
-static void find_barrier(void *library, struct verbs *out)
-{
-    const struct wanted wanted[] = {
-        {(void **)(void *)&out->barrier.get_id, "softib_barrier_get_id"},
-        {(void **)(void *)&out->barrier.join, "softib_barrier_join"},
-        {(void **)(void *)&out->barrier.enter, "softib_barrier_enter"},
-        {(void **)(void *)&out->barrier.test, "softib_barrier_test"},
-        {(void **)(void *)&out->barrier.leave, "softib_barrier_leave"},
-        {(void **)(void *)&out->barrier.free, "softib_barrier_free"},
-    };
-    find_all_symbols(library, wanted, COUNT_OF(wanted));
-}
+static const char *const barrier_names[] = {"softib_barrier_get_id", "softib_barrier_join",
+                                            "softib_barrier_enter",  "softib_barrier_test",
+                                            "softib_barrier_leave",  "softib_barrier_free"};
+_Static_assert(sizeof(struct verbs_barrier) == sizeof(barrier_names), "a name for each function");
 
-static void find_wires_symbols(void *library, struct verbs *out)
-{
-    const struct wanted wanted[] = {
-        {(void **)(void *)&out->wires.hosts, "softib_wires_hosts"},
-        {(void **)(void *)&out->wires.take, "softib_wires_take"},
-        {(void **)(void *)&out->wires.give_back, "softib_wires_give_back"},
-        {(void **)(void *)&out->wires.plug, "softib_wires_plug"},
-        {(void **)(void *)&out->wires.enter, "softib_wires_enter"},
-        {(void **)(void *)&out->wires.test, "softib_wires_test"},
-        {(void **)(void *)&out->wires.unplug, "softib_wires_unplug"},
-    };
-    find_all_symbols(library, wanted, COUNT_OF(wanted));
-}
+static const char *const wires_names[] = {
+    "softib_wires_hosts", "softib_wires_take", "softib_wires_give_back", "softib_wires_plug",
+    "softib_wires_enter", "softib_wires_test", "softib_wires_unplug"};
+_Static_assert(sizeof(struct verbs_wires) == sizeof(wires_names), "a name for each function");
 
 int verbs_load(const char *path, struct verbs *out)
 {
@@ -70,8 +49,8 @@ int verbs_load(const char *path, struct verbs *out)
 #undef VERBS_FIND
     *(void **)(void *)&out->query_qp_data_in_order = dlsym(library, "ibv_query_qp_data_in_order");
     *(void **)(void *)&out->reg_dmabuf_mr = dlsym(library, "ibv_reg_dmabuf_mr");
-    find_barrier(library, out);
-    find_wires_symbols(library, out);
+    find_all_symbols(library, &out->barrier, barrier_names, COUNT_OF(barrier_names));
+    find_all_symbols(library, &out->wires, wires_names, COUNT_OF(wires_names));
     out->softib = out->barrier.get_id != NULL;
     if (missing) {
         dlclose(library);

@@ -50,7 +50,7 @@
     F(const char *, event_type_str, (enum ibv_event_type))                                             \
     F(int, fork_init, (void))
 
-/* Barriers in the switch, if the verbs library has them: all pointers are set, or none. */
+/* Barriers in the switch, if the verbs library has them: all pointers are set, or none. verbs.c has the names in this order. */
 struct verbs_barrier {
     int (*get_id)(uint32_t *id);
     void *(*join)(uint32_t id);

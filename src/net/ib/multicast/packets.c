@@ -32,15 +32,9 @@ struct mcast_member {
     int stashed, stash_at;
 };
 
-/* The device; this file accesses it only here. */
-static const struct ib_device *multicast_device(const struct ib *ib)
-{
-    return &ib->device;
-}
-
 static size_t packet_max(struct transport *t)
 {
-    return (size_t)128 << multicast_device(ib_of(t))->port_attr.active_mtu;
+    return (size_t)128 << ib_of(t)->device.port_attr.active_mtu;
 }
 
 static char *receive_buffer(const struct mcast_member *m, uint32_t i)
@@ -73,7 +67,7 @@ static void repost_receive_buffer(void *member, uint32_t handle)
 
 static int member_map_packets(struct mcast_member *m)
 {
-    const struct ib_device *d = multicast_device(m->ib);
+    const struct ib_device *d = &m->ib->device;
     m->size = ALIGN_UP((m->receives + m->slots) * m->stride, 4096);
     int fd = memfd_create("fishplate-multicast", MFD_CLOEXEC);
     void *memory = MAP_FAILED;
@@ -92,21 +86,9 @@ static int member_map_packets(struct mcast_member *m)
                            m->size, err_reason(errno));
 }
 
-static int modify_to_ready(const struct mcast_member *m)
-{
-    const struct ib_device *d = multicast_device(m->ib);
-    struct ibv_qp_attr a = {
-        .qp_state = IBV_QPS_INIT, .pkey_index = d->pkey_index, .port_num = d->port, .qkey = QKEY};
-    struct ibv_qp_attr b = {.qp_state = IBV_QPS_RTR};
-    struct ibv_qp_attr c = {.qp_state = IBV_QPS_RTS};
-    int rc = d->verbs.modify_qp(m->qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
-    rc = rc ? rc : d->verbs.modify_qp(m->qp, &b, IBV_QP_STATE);
-    return rc ? rc : d->verbs.modify_qp(m->qp, &c, IBV_QP_STATE | IBV_QP_SQ_PSN);
-}
-
 static int make_queues(struct mcast_member *m)
 {
-    const struct ib_device *d = multicast_device(m->ib);
+    const struct ib_device *d = &m->ib->device;
     struct ibv_qp_init_attr a = {
         .qp_type = IBV_QPT_UD,
         .cap = {
@@ -115,7 +97,7 @@ static int make_queues(struct mcast_member *m)
                                m->ib->adapters[0].channel, 0);
     a.send_cq = a.recv_cq = m->cq;
     m->qp = m->cq ? d->verbs.create_qp(d->pd, &a) : NULL;
-    if (!m->qp || modify_to_ready(m) != 0)
+    if (!m->qp || ib_qp_start_datagrams(d, m->qp, QKEY) != 0)
         return err_set(MPI_ERR_OTHER, "%s: cannot create the queue pair of a multicast group: %s", d->name,
                        err_reason(errno));
     for (uint32_t i = 0; i < m->receives; i++)
@@ -126,10 +108,10 @@ static int make_queues(struct mcast_member *m)
 static void mcast_close(void *member)
 {
     struct mcast_member *m = member;
-    const struct verbs *v = &multicast_device(m->ib)->verbs;
+    const struct verbs *v = &m->ib->device.verbs;
     list_remove(&m->link);
     if (m->qp) {
-        ib_multicast_leave(multicast_device(m->ib), m->qp, &m->group);
+        ib_multicast_leave(&m->ib->device, m->qp, &m->group);
         v->destroy_qp(m->qp);
     }
     if (m->ah)
@@ -147,7 +129,7 @@ static void mcast_close(void *member)
 static int mcast_open(struct transport *t, uint64_t number, uint32_t receives, uint32_t slots, void **out)
 {
     struct ib *ib = ib_of(t);
-    const struct ib_device *d = multicast_device(ib);
+    const struct ib_device *d = &ib->device;
     const uint32_t most = (uint32_t)d->attr.max_qp_wr;
     struct ibv_ah_attr route;
     struct mcast_member *m = calloc(1, sizeof(*m));
@@ -211,7 +193,7 @@ static bool member_take_packet(struct mcast_member *m, const struct ibv_wc *wc, 
     if (wc->status != IBV_WC_SUCCESS)
         ib_fatal(m->ib, NULL, "a multicast packet cannot be %s: %s (verbs status %d)",
                  wc->wr_id & SENT ? "sent" : "received",
-                 multicast_device(m->ib)->verbs.wc_status_str(wc->status), wc->status);
+                 m->ib->device.verbs.wc_status_str(wc->status), wc->status);
     if (wc->wr_id & SENT) {
         m->sends--;
         m->on_way[(uint32_t)wc->wr_id]--;

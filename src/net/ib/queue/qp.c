@@ -28,6 +28,19 @@ int ib_qp_init(const struct ib_device *d, struct ibv_qp *qp)
     return d->verbs.modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 }
 
+/* Makes a queue pair for datagrams ready to send and to receive. */
+int ib_qp_start_datagrams(const struct ib_device *d, struct ibv_qp *qp, uint32_t qkey)
+{
+    const struct verbs *v = &d->verbs;
+    struct ibv_qp_attr a = {
+        .qp_state = IBV_QPS_INIT, .pkey_index = d->pkey_index, .port_num = d->port, .qkey = qkey};
+    int rc = v->modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
+    a.qp_state = IBV_QPS_RTR;
+    rc = rc ? rc : v->modify_qp(qp, &a, IBV_QP_STATE);
+    a.qp_state = IBV_QPS_RTS;
+    return rc ? rc : v->modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_SQ_PSN);
+}
+
 int ib_qp_connect(const struct ib_device *d, struct ibv_qp *qp, uint32_t my_psn, const struct ib_address *to,
                   uint32_t qpn, uint32_t psn, uint32_t rd_atomic, int service_level)
 {

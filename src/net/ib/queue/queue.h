@@ -83,6 +83,7 @@ void ib_lane_use_primary(struct ib_lane *lane); /* on the primary rail of its co
 /* qp.c: 0 or an errno. service_level: 0 to 15, or IB_SERVICE_LEVEL_DEFAULT: FISHPLATE_IB_SERVICE_LEVEL. */
 enum { IB_SERVICE_LEVEL_DEFAULT = -1 };
 int ib_qp_init(const struct ib_device *d, struct ibv_qp *qp);
+int ib_qp_start_datagrams(const struct ib_device *d, struct ibv_qp *qp, uint32_t qkey);
 int ib_qp_connect(const struct ib_device *d, struct ibv_qp *qp, uint32_t my_psn, const struct ib_address *to,
                   uint32_t qpn, uint32_t psn, uint32_t rd_atomic, int service_level);
 int ib_lane_create(struct ib_lane *lane);

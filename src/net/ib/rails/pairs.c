@@ -264,12 +264,6 @@ void ib_pair_report_failure(struct ib_lane *lane, const char *why)
 
 /* ---- reports of the peer ---- */
 
-static void rails_list_networks(const struct ib_rail_info *rails, uint32_t n, struct pair_net *out)
-{
-    for (uint32_t i = 0; i < n; i++)
-        out[i] = (struct pair_net){rails[i].network, rails[i].address.ethernet};
-}
-
 /* Pairs the rails. Both ends must number the pairs in the same way: the process with the smaller name comes first. */
 static void match_rail_pairs(struct ib_endpoint *ep, const struct ib_rail_info *mine)
 {
@@ -277,8 +271,8 @@ static void match_rail_pairs(struct ib_endpoint *ep, const struct ib_rail_info *
     struct pair_net own[IB_RAILS_MAX], other[IB_RAILS_MAX];
     struct pair pairs[RAILS_MAX];
     bool first = ib_endpoint_is_first(ep);
-    rails_list_networks(mine, ep->ib->nrails, own);
-    rails_list_networks(j->peer, j->peer_rails, other);
+    ib_rails_list_networks(mine, ep->ib->nrails, own);
+    ib_rails_list_networks(j->peer, j->peer_rails, other);
     j->count = first ? pair_rails(own, ep->ib->nrails, other, j->peer_rails, pairs)
                      : pair_rails(other, j->peer_rails, own, ep->ib->nrails, pairs);
     for (unsigned k = 0; k < j->count; k++) {

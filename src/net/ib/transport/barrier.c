@@ -11,121 +11,92 @@
 #include "net/ib/rendezvous/rendezvous.h"
 #include "net/ib/transport/transport.h"
 
-static const struct verbs_barrier *barrier_verbs(const struct transport_barrier *b)
+static const struct ib_barrier *barrier_of(const struct transport_barrier *b)
 {
-    return container_of(b, struct ib_barrier, base)->verbs;
+    return container_of(b, struct ib_barrier, base);
 }
 
-static int barrier_get_group(const struct transport_barrier *b, uint32_t *group)
+static int barrier_get_group(const struct transport_barrier *base, uint32_t *group)
 {
-    return barrier_verbs(b)->get_id(group) == 0 ? 0 : ERR_AGAIN;
+    const struct ib_barrier *b = barrier_of(base);
+    const int rc = b->wires ? b->verbs->wires.take(b->wires, group) : b->verbs->barrier.get_id(group);
+    return rc == 0 ? 0 : ERR_AGAIN;
 }
 
-static void barrier_free_group(const struct transport_barrier *b, uint32_t group)
+static void barrier_free_group(const struct transport_barrier *base, uint32_t group)
 {
-    barrier_verbs(b)->free(group);
+    const struct ib_barrier *b = barrier_of(base);
+    if (b->wires)
+        b->verbs->wires.give_back(b->wires, group);
+    else
+        b->verbs->barrier.free(group);
 }
 
-static void *barrier_join(const struct transport_barrier *b, uint32_t group)
+static void *barrier_join(const struct transport_barrier *base, uint32_t group)
 {
-    return barrier_verbs(b)->join(group);
+    const struct ib_barrier *b = barrier_of(base);
+    return b->wires ? b->verbs->wires.plug(b->wires, group) : b->verbs->barrier.join(group);
 }
 
-static void barrier_enter(const struct transport_barrier *b, void *member)
+static void barrier_enter(const struct transport_barrier *base, void *member)
 {
-    barrier_verbs(b)->enter(member);
+    const struct ib_barrier *b = barrier_of(base);
+    (b->wires ? b->verbs->wires.enter : b->verbs->barrier.enter)(member);
 }
 
-static bool barrier_is_over(const struct transport_barrier *b, void *member)
+static bool barrier_is_over(const struct transport_barrier *base, void *member)
 {
-    return barrier_verbs(b)->test(member) != 0;
+    const struct ib_barrier *b = barrier_of(base);
+    return (b->wires ? b->verbs->wires.test : b->verbs->barrier.test)(member) != 0;
 }
 
-static void barrier_leave(const struct transport_barrier *b, void *member)
+static void barrier_leave(const struct transport_barrier *base, void *member)
 {
-    barrier_verbs(b)->leave(member);
+    const struct ib_barrier *b = barrier_of(base);
+    (b->wires ? b->verbs->wires.unplug : b->verbs->barrier.leave)(member);
 }
 
-/* ---- wires ---- */
-
-static const struct ib_wires *wires_from_base(const struct transport_barrier *b)
+static const struct transport_barrier *barrier_open(struct ib_barrier *b, const struct verbs *verbs,
+                                                    struct ibv_context *wires)
 {
-    return container_of(b, struct ib_wires, base);
-}
-
-static int wires_get(const struct transport_barrier *b, uint32_t *group)
-{
-    const struct ib_wires *w = wires_from_base(b);
-    return w->verbs->take(w->context, group) == 0 ? 0 : ERR_AGAIN;
-}
-
-static void wires_free_group(const struct transport_barrier *b, uint32_t group)
-{
-    wires_from_base(b)->verbs->give_back(wires_from_base(b)->context, group);
-}
-
-static void *wires_join(const struct transport_barrier *b, uint32_t group)
-{
-    return wires_from_base(b)->verbs->plug(wires_from_base(b)->context, group);
-}
-
-static void wires_enter(const struct transport_barrier *b, void *member)
-{
-    wires_from_base(b)->verbs->enter(member);
-}
-
-static bool wires_is_over(const struct transport_barrier *b, void *member)
-{
-    return wires_from_base(b)->verbs->test(member) != 0;
-}
-
-static void wires_leave(const struct transport_barrier *b, void *member)
-{
-    wires_from_base(b)->verbs->unplug(member);
+    *b = (struct ib_barrier){.base = {.get = barrier_get_group,
+                                      .give_back = barrier_free_group,
+                                      .join = barrier_join,
+                                      .enter = barrier_enter,
+                                      .over = barrier_is_over,
+                                      .leave = barrier_leave},
+                             .verbs = verbs,
+                             .wires = wires};
+    return &b->base;
 }
 
 /* Opens the device that the survey found to have a barrier network. */
 static void open_wires(struct ib *ib)
 {
     const struct ib_survey *s = &ib->device.survey;
-    for (uint32_t i = 0; i < s->count && !ib->wires.context; i++) {
+    for (uint32_t i = 0; i < s->count && !ib->base.wires; i++) {
         struct net_port *p = &s->ports[i];
         if (p->link != NET_WIRES || p->place < 0)
             continue;
-        ib->wires = (struct ib_wires){.base = {.get = wires_get,
-                                               .give_back = wires_free_group,
-                                               .join = wires_join,
-                                               .enter = wires_enter,
-                                               .over = wires_is_over,
-                                               .leave = wires_leave},
-                                      .verbs = &ib->device.verbs.wires,
-                                      .context = ib_device_open_named(&ib->device.verbs, p->device)};
-        p->chosen = ib->wires.context != NULL;
+        struct ibv_context *context = ib_device_open_named(&ib->device.verbs, p->device);
+        if (context)
+            ib->base.wires = barrier_open(&ib->wires, &ib->device.verbs, context);
+        p->chosen = context != NULL;
         snprintf(p->why, sizeof(p->why), "%s",
                  p->chosen ? "it is there for barriers of MPI_COMM_WORLD" : "it could not be opened");
     }
-    ib->base.wires = ib->wires.context ? &ib->wires.base : NULL;
 }
 
 void ib_barriers_open(struct ib *ib)
 {
-    const struct verbs_barrier *verbs = &ib->device.verbs.barrier;
     open_wires(ib);
-    if (!verbs->get_id)
-        return;
-    ib->barrier = (struct ib_barrier){.base = {.get = barrier_get_group,
-                                               .give_back = barrier_free_group,
-                                               .join = barrier_join,
-                                               .enter = barrier_enter,
-                                               .over = barrier_is_over,
-                                               .leave = barrier_leave},
-                                      .verbs = verbs};
-    ib->base.barrier = &ib->barrier.base;
+    if (ib->device.verbs.barrier.get_id)
+        ib->base.barrier = barrier_open(&ib->barrier, &ib->device.verbs, NULL);
 }
 
 void ib_barriers_close(struct ib *ib)
 {
-    if (ib->wires.context)
-        ib->device.verbs.close_device(ib->wires.context);
-    ib->wires.context = NULL;
+    if (ib->wires.wires)
+        ib->device.verbs.close_device(ib->wires.wires);
+    ib->wires.wires = NULL;
 }

@@ -141,27 +141,18 @@ static void handle_rails(struct ib_endpoint *ep, const struct ib_head *h, size_t
     ib_pairs_take_message(ep, &said);
 }
 
-static void handle_close(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
+static void handle_closing(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
 {
-    (void)h;
     (void)len;
-    ib_endpoint_perform_actions(ep, conn_close(&ep->conn, ib_endpoint_is_busy(ep)));
-}
-
-static void handle_close_accepted(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
-{
-    (void)h;
-    (void)len;
-    ib_endpoint_perform_actions(ep, conn_close_accepted(&ep->conn));
-}
-
-static void handle_close_refused(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
-{
-    (void)h;
-    (void)len;
-    ib_endpoint_perform_actions(ep, conn_close_refused(&ep->conn));
-    ib_endpoint_return_credits(
-        ep); /* for frames that arrived meanwhile: the peer may be out of credits and send nothing that requests them */
+    if (h->type == IB_CLOSE) {
+        ib_endpoint_perform_actions(ep, conn_close(&ep->conn, ib_endpoint_is_busy(ep)));
+    } else if (h->type == IB_AGREE) {
+        ib_endpoint_perform_actions(ep, conn_close_accepted(&ep->conn));
+    } else {
+        ib_endpoint_perform_actions(ep, conn_close_refused(&ep->conn));
+        /* For frames that arrived meanwhile. The peer may be out of credits and send nothing that requests them. */
+        ib_endpoint_return_credits(ep);
+    }
 }
 
 /* Posts requests whose completion ends all queue pairs of the endpoint. */
@@ -203,7 +194,7 @@ const struct ib_message ib_messages[IB_TYPES] = {
     [IB_RING_STOPPED] = {.take = ib_ring_take_control},
     [IB_RAILS] = {.fill = ib_pairs_fill_message, .take = handle_rails},
     [IB_RESERVE] = {.fill = fill_reserve_message, .take = handle_reserve, .posted = reserve_posted},
-    [IB_CLOSE] = {.take = handle_close, .posted = post_final_markers},
-    [IB_AGREE] = {.take = handle_close_accepted, .posted = post_final_markers},
-    [IB_KEEP] = {.take = handle_close_refused},
+    [IB_CLOSE] = {.take = handle_closing, .posted = post_final_markers},
+    [IB_AGREE] = {.take = handle_closing, .posted = post_final_markers},
+    [IB_KEEP] = {.take = handle_closing},
 };
