@@ -53,6 +53,16 @@ static inline uint16_t ib_buffer_sequence(const struct ib_buffer *b)
     return ((const struct ib_head *)(const void *)b->data)->seq;
 }
 
+/* The list position behind which a message belongs in a list that is sorted by sequence number. Nearly always that is its end. */
+static inline struct list *ib_buffers_find_place(struct list *sorted, const struct ib_buffer *b)
+{
+    struct list *after = sorted->prev;
+    while (after != sorted &&
+           (int16_t)(ib_buffer_sequence(list_entry(after, struct ib_buffer, link)) - ib_buffer_sequence(b)) > 0)
+        after = after->prev;
+    return after;
+}
+
 /* The queue pair of the primary rail for a frame with `len` bytes of payload: with shared receive queues there are two. */
 static inline struct ib_lane *ib_lane_for_size(struct ib_endpoint *ep, size_t len)
 {

@@ -151,17 +151,15 @@ static void lane_handle_buffer(struct ib_lane *lane, struct ib_buffer *b)
     return_lane_credits(lane);
 }
 
-/* Holds a frame that is ahead of its turn, sorted by seq; it nearly always belongs at the end. Returns false for a
- * duplicate: the connection broke before the sender received the acknowledgement. */
+/* Holds a frame that is ahead of its turn. Returns false for a duplicate: the connection broke before the sender received the
+ * acknowledgement. */
 static bool frame_hold_out_of_order(struct ib_endpoint *ep, struct ib_buffer *b)
 {
-    struct list *after = ep->held.prev;
-    int16_t ahead = 1;
-    while (after != &ep->held &&
-           (ahead = (int16_t)(ib_buffer_sequence(b) -
-                              ib_buffer_sequence(list_entry(after, struct ib_buffer, link)))) < 0)
-        after = after->prev;
-    if (unlikely((after != &ep->held && ahead == 0) || (int16_t)(ib_buffer_sequence(b) - ep->expected) < 0))
+    struct list *after = ib_buffers_find_place(&ep->held, b);
+    const uint16_t seq = ib_buffer_sequence(b);
+    if (unlikely((int16_t)(seq - ep->expected) < 0 ||
+                 (after != &ep->held &&
+                  ib_buffer_sequence(list_entry(after, struct ib_buffer, link)) == seq)))
         return false;
     counter_add(&early, 1);
     list_prepend(after, &b->link);

@@ -10,8 +10,10 @@
 /* endpoint.c */
 void ib_endpoint_perform_actions(struct ib_endpoint *ep, unsigned actions);
 void ib_endpoint_handle_hello(struct ib_endpoint *ep, const struct ib_hello *h);
-void ib_endpoint_reopen(
-    struct ib_endpoint *ep); /* destroys its queue pairs and requests new ones from the peer */
+/* Destroys the queue pairs and requests new ones from the peer. */
+void ib_endpoint_reopen(struct ib_endpoint *ep);
+/* Destroys the queue pairs without the peer, and forgets what was to be sent. */
+void ib_endpoint_drop(struct ib_endpoint *ep);
 void ib_endpoint_open(struct ib_endpoint *ep);
 bool ib_endpoint_is_busy(const struct ib_endpoint *ep);
 void ib_endpoints_trim(struct ib *ib);          /* closes idle connections over the budget */

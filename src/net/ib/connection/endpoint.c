@@ -96,6 +96,21 @@ bool ib_endpoint_close(struct ib_endpoint *ep)
     return ep->conn.state == CONN_IDLE || ep->conn.state == CONN_FAILED || ep->leave.received;
 }
 
+void ib_endpoint_drop(struct ib_endpoint *ep)
+{
+    struct ib *ib = ep->ib;
+    ib_ring_reset(ep);
+    ib->open -= ep->lanes[0].qp != NULL;
+    for (uint32_t i = 0; i < ib->lanes; i++)
+        ib_lane_destroy(&ep->lanes[i]);
+    list_remove(&ep->opening_link);
+    list_remove(&ep->control_link);
+    ep->control_pending = ep->final_markers = ep->ops = 0;
+    ep->conn = (struct conn){0};
+    traffic_reset(&ep->traffic);
+    ep->failed_since = 0;
+}
+
 static void endpoint_destroy_queue(struct ib_endpoint *ep)
 {
     struct ib *ib = ep->ib;

@@ -43,16 +43,7 @@ void ib_peer_lost(struct transport *t, struct peer *peer)
         ib->allot->forget_peer(ep);
     ib_stripes_fail(ep); /* before the lanes of their stripes are processed */
     struct net_op **ops = collect_pending_ops(ep, &count);
-    ib_ring_reset(ep);
-    ib->open -= ep->lanes[0].qp != NULL;
-    for (uint32_t k = 0; k < ib->lanes; k++)
-        ib_lane_destroy(&ep->lanes[k]);
-    list_remove(&ep->opening_link);
-    list_remove(&ep->control_link);
-    ep->control_pending = ep->final_markers = ep->ops = 0;
-    ep->conn = (struct conn){0};
-    traffic_reset(&ep->traffic);
-    ep->failed_since = 0;
+    ib_endpoint_drop(ep);
     ib_resend_free(ep, err_set(MPIX_ERR_PROC_FAILED, "the peer process has died"));
     for (uint32_t i = 0; i < count; i++)
         ops[i]->done(ops[i], err_set(MPIX_ERR_PROC_FAILED, "the peer process has died"));

@@ -31,18 +31,10 @@ struct ib_unacknowledged {
 
 /* ---- what may not have arrived ---- */
 
-static void endpoint_queue_unacknowledged(struct ib_endpoint *ep, struct ib_buffer *b)
+/* The pool of the buffer in which a message of `length` bytes is recorded. */
+static struct ib_pool *message_pool(struct ib_endpoint *ep, uint32_t length)
 {
-    struct list *after = ep->unacknowledged.prev;
-    while (after != &ep->unacknowledged &&
-           (int16_t)(ib_buffer_sequence(list_entry(after, struct ib_buffer, link)) - ib_buffer_sequence(b)) > 0)
-        after = after->prev;
-    list_prepend(after, &b->link);
-}
-
-static struct ib_pool *buffer_pool(struct ib_endpoint *ep, const struct ib_buffer *b)
-{
-    return ib_lane_for_size(ep, b->length - MIN(b->length, sizeof(struct ib_frame)))->pool;
+    return ib_lane_for_size(ep, length - MIN(length, sizeof(struct ib_frame)))->pool;
 }
 
 static void record_message(struct ib_endpoint *ep, const char *data, uint32_t bytes)
@@ -52,15 +44,14 @@ static void record_message(struct ib_endpoint *ep, const char *data, uint32_t by
         return;
     bool whole = ib_head_outlives_connection(h);
     uint32_t length = whole ? bytes : (uint32_t)sizeof(*h);
-    struct ib_buffer *b =
-        ib_buffer_get(ib_lane_for_size(ep, length - MIN(length, sizeof(struct ib_frame)))->pool);
+    struct ib_buffer *b = ib_buffer_get(message_pool(ep, length));
     if (!b)
         ib_fatal(ep->ib, NULL, "%s", err_detail(MPI_ERR_NO_MEM));
     memcpy(b->data, data, length);
     if (!whole)
         ((struct ib_head *)(void *)b->data)->type = IB_NOTHING;
     b->length = length;
-    endpoint_queue_unacknowledged(ep, b);
+    list_prepend(ib_buffers_find_place(&ep->unacknowledged, b), &b->link);
 }
 
 static void record_ring_frames(struct ib_endpoint *ep)
@@ -170,7 +161,7 @@ void ib_resend_acknowledge(struct ib_endpoint *ep, uint16_t expected)
         if ((uint16_t)(ib_buffer_sequence(b) - expected) < missing)
             continue;
         list_remove(pos);
-        ib_buffer_put(buffer_pool(ep, b), b);
+        ib_buffer_put(message_pool(ep, b->length), b);
     }
     if (!ep->pairs)
         return;
@@ -377,7 +368,7 @@ void ib_resend_free(struct ib_endpoint *ep, int status)
     {
         struct ib_buffer *b = list_entry(pos, struct ib_buffer, link);
         list_remove(pos);
-        ib_buffer_put(buffer_pool(ep, b), b);
+        ib_buffer_put(message_pool(ep, b->length), b);
     }
     list_foreach_safe(pos, after, &ep->unacknowledged_rdma)
     {

@@ -172,19 +172,11 @@ void ib_peer_disconnect(struct transport *t, struct peer *peer)
     struct ib *ib = ib_of(t);
     struct ib_endpoint *ep = peer->endpoint;
     ib_resend_free(ep, 0);
-    ib_ring_reset(ep);
     ib_pairs_free(ep);
-    ib->open -= ep->lanes[0].qp != NULL;
-    for (uint32_t i = 0; i < ib->lanes; i++)
-        ib_lane_destroy(&ep->lanes[i]);
+    ib_endpoint_drop(ep);
     if (ep->ah)
         ib->device.verbs.destroy_ah(ep->ah);
     ep->ah = NULL;
-    list_remove(&ep->opening_link);
-    list_remove(&ep->control_link);
-    ep->conn = (struct conn){0};
-    traffic_reset(&ep->traffic);
-    ep->control_pending = 0;
     ep->peer = NULL;
     /* freed with the table: completions that are still on their way may name its lanes */
 }
