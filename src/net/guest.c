@@ -142,8 +142,7 @@ int net_guest_add(struct net *net, const struct net_card *card, uint32_t *number
     struct guest *guest = rc ? NULL : calloc(1, sizeof(*guest));
     if (!guest)
         return rc ? rc
-                  : err_set(MPI_ERR_NO_MEM, "out of memory for the connection to a process of "
-                                            "another job");
+                  : err_set(MPI_ERR_NO_MEM, "out of memory for the connection to a process of another job");
     guest->card = *card;
     guest->number = *number = net->size + g->met++;
     g->list[g->count++] = guest;

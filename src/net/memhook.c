@@ -28,9 +28,8 @@
 
 enum { HOOKS_AUTO, HOOKS_OFF };
 static TUNABLE_CHOICE(mem_hooks, "MEM_HOOKS", HOOKS_AUTO, "auto|off",
-                      "Notice when memory is returned to the system, by patching functions of the C "
-                      "library in memory (auto). Without it (off) no memory stays registered between "
-                      "messages.");
+                      "Notice when memory is returned to the system, by patching functions of the C library "
+                      "in memory (auto). Without it (off) no memory stays registered between messages.");
 
 struct hook {
     uint8_t *entry;

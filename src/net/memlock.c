@@ -66,10 +66,9 @@ int memlock_refuse(uint64_t bytes, uint64_t limit, const char *who)
     char wanted[32], allowed[32];
     return err_set(
         MPI_ERR_NO_MEM,
-        "%s needs to pin %s of memory, but this process may pin %s (RLIMIT_MEMLOCK); raise the limit "
-        "with `ulimit -l unlimited` in the shell that starts the job, and on every node in what starts "
-        "the ranks: LimitMEMLOCK=infinity in the unit of slurmd or sshd, or a memlock line in "
-        "/etc/security/limits.conf",
+        "%s needs to pin %s of memory, but this process may pin %s (RLIMIT_MEMLOCK); raise the limit with "
+        "`ulimit -l unlimited` in the shell that starts the job, and on every node in what starts the ranks: "
+        "LimitMEMLOCK=infinity in the unit of slurmd or sshd, or a memlock line in /etc/security/limits.conf",
         who, format_bytes(bytes, wanted, sizeof(wanted)), format_bytes(limit, allowed, sizeof(allowed)));
 }
 

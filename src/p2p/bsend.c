@@ -107,8 +107,7 @@ static int piece_new(struct bsend_pool *pool, size_t len, struct bsend_piece **o
         free(piece);
         return err_set(MPI_ERR_BUFFER,
                        "a buffered send of %zu bytes does not fit into what is left of the attached buffer "
-                       "(%lld bytes in "
-                       "all); attach a larger one or MPI_BUFFER_AUTOMATIC",
+                       "(%lld bytes in all); attach a larger one or MPI_BUFFER_AUTOMATIC",
                        len, (long long)pool->size);
     }
     list_prepend(after, &piece->link);

@@ -12,8 +12,7 @@
 #include "p2p/protocol.h"
 
 static COUNTER(failed, "p2p_failed_requests",
-               "Sends and receives that ended because a process died or a communicator "
-               "was revoked.");
+               "Sends and receives that ended because a process died or a communicator was revoked.");
 
 bool p2p_has_faults(const struct p2p *p)
 {

@@ -25,20 +25,17 @@ enum {
 static TUNABLE_CHOICE(
     rendezvous, "RENDEZVOUS", RENDEZVOUS_AUTO, "auto|rput|getcqe|get|putnr|put|split|pipe|mapget|mapput|r3",
     "How large messages move: written by the sender (rput), read by the receiver, which is notified (getcqe) "
-    "or "
-    "sees (get) when that is done, written into a receive that was offered before (putnr, put), read by "
+    "or sees (get) when that is done, written into a receive that was offered before (putnr, put), read by "
     "the receiver and written by the sender at the same time, a part each (split), registered and written "
     "piece by piece (pipe), copied by a GPU from GPU memory of the sender (mapget) or into GPU memory of the "
-    "receiver (mapput), which the other process of the node maps, copied in pieces (r3), "
-    "or as measured to be fastest (auto). A protocol that cannot be used for a message is replaced by one "
-    "that can.");
+    "receiver (mapput), which the other process of the node maps, copied in pieces (r3), or as measured to "
+    "be fastest (auto). A protocol that cannot be used for a message is replaced by one that can.");
 
 void protocol_report_missing(void)
 {
     if (rendezvous.value == RENDEZVOUS_PIPE && &laboratory_pipe == NULL)
         log_warn("FISHPLATE_RENDEZVOUS=pipe: this library was built without the laboratory, to which this "
-                 "protocol "
-                 "belongs; other protocols are used.");
+                 "protocol belongs; other protocols are used.");
 }
 
 static bool is_automatic(void)

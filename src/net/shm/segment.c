@@ -37,8 +37,7 @@ static int segment_check_layout(struct segment *s)
         return 0;
     return err_set(MPI_ERR_OTHER,
                    "ranks of this node disagree on the layout of shared memory (%08x here, %08x elsewhere): "
-                   "give all ranks "
-                   "the same FISHPLATE_SHM_RING and the same version of the library",
+                   "give all ranks the same FISHPLATE_SHM_RING and the same version of the library",
                    mine, seen);
 }
 
@@ -109,8 +108,7 @@ static int report_missing_ranks(struct segment *s, struct boot *boot, int64_t se
     }
     return err_set(MPI_ERR_OTHER,
                    "%d of the %u ranks on %s did not reach MPI_Init within %lld seconds: rank %s%s. They may "
-                   "have ended, "
-                   "hang, or wait for input; FISHPLATE_INIT_TIMEOUT changes the limit",
+                   "have ended, hang, or wait for input; FISHPLATE_INIT_TIMEOUT changes the limit",
                    missing, s->nlocal, boot->host, (long long)seconds, list, missing > 16 ? ", ..." : "");
 }
 

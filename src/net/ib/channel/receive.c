@@ -33,8 +33,7 @@ static void control_receive(struct ib_endpoint *ep, const struct ib_head *h, siz
 {
     if (h->type >= IB_TYPES)
         ib_fatal(ep->ib, ep,
-                 "it sent a message of unknown kind %u; all ranks must use the same version "
-                 "of the library",
+                 "it sent a message of unknown kind %u; all ranks must use the same version of the library",
                  h->type);
     const struct ib_message *message = &ep->ib->messages[h->type];
     if (message->take)

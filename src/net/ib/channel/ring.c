@@ -16,8 +16,7 @@
 
 static COUNTER(ring_frames, "ib_ring_frames_sent", "Frames written into a peer's ring by RDMA.");
 static COUNTER(ring_full, "ib_ring_full",
-               "Small frames sent through the send/receive channel because the "
-               "ring was full.");
+               "Small frames sent through the send/receive channel because the ring was full.");
 static COUNTER(rings_added, "ib_rings_added", "Peers added to the set whose RDMA rings are polled.");
 static COUNTER(rings_removed, "ib_rings_removed", "Peers removed from the set whose RDMA rings are polled.");
 static COUNTER(wakes, "ib_wakes", "Wake-up messages sent to sleeping peers.");
@@ -179,8 +178,7 @@ static void mirror_open(struct ib_endpoint *ep, const struct ib_ring_on *on)
     if (on->slots != ib->ring_slots || on->slot_size != ib->ring_slot_size)
         ib_fatal(ib, ep,
                  "its ring has a different size: FISHPLATE_LAB=IB_RING_SLOTS and FISHPLATE_LAB=IB_RING_SLOT "
-                 "must be "
-                 "the same on all ranks");
+                 "must be the same on all ranks");
     if (!ep->tx_mirror)
         ep->tx_mirror = ib_buffer_get(&ib->rings);
     if (!ep->tx_mirror)

@@ -20,8 +20,7 @@ static TUNABLE_INT(patience, "IB_CONNECT_TIMEOUT", 0, 0, 86400,
                    "connection. 0: wait for ever; the launcher notices ranks that die.");
 
 static COUNTER(repeats, "ib_hellos_repeated",
-               "Datagrams to open connections that were repeated because "
-               "no answer came.");
+               "Datagrams to open connections that were repeated because no answer came.");
 static COUNTER(foreign, "ib_hellos_dropped",
                "Datagrams dropped because they were addressed to another process or job.");
 
@@ -90,9 +89,8 @@ static void handshake_warn_slow(const struct ib_endpoint *ep)
     if (others > 0)
         snprintf(more, sizeof(more), " (nor have %u others answered)", others);
     log_warn("waiting for rank %u%s to open a connection over %s; it has not answered for %d seconds%s: it "
-             "makes no MPI "
-             "call, or it cannot be reached. Still waiting; `fishplate why` reports what it does, and "
-             "FISHPLATE_IB_CONNECT_TIMEOUT sets a limit",
+             "makes no MPI call, or it cannot be reached. Still waiting; `fishplate why` reports what it "
+             "does, and FISHPLATE_IB_CONNECT_TIMEOUT sets a limit",
              (uint32_t)to.rank, ep->peer->card ? " of another job" : "", ib->device.name, WORRY_S, more);
 }
 

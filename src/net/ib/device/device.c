@@ -185,8 +185,7 @@ static void report_unknown_names(const struct ib_survey *s)
     const char *unknown = ib_survey_unknown_name(s, &len);
     if (unknown)
         log_warn("FISHPLATE_IB_DEVICES names %.*s, which is not there; fishplate info --devices shows the "
-                 "ports of "
-                 "this node",
+                 "ports of this node",
                  (int)len, unknown);
 }
 

@@ -25,8 +25,7 @@ void ib_fatal(struct ib *ib, const struct ib_endpoint *ep, const char *fmt, ...)
                  ep->peer->node);
     if (ep)
         snprintf(sentence, sizeof(sentence),
-                 "the connection to rank %u (%s) over %s failed: %s. If that rank is still running, check "
-                 "%s",
+                 "the connection to rank %u (%s) over %s failed: %s. If that rank is still running, check %s",
                  ep->peer->card ? ep->peer->card->rank : ep->peer->rank, where, ib->device.name, text,
                  ib->device.verbs.softib ? "the messages of softib above"
                                          : "the cable, the port and the switch");

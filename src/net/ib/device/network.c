@@ -147,8 +147,7 @@ static int network_report_mismatch(struct boot *b, const struct decision *d, con
     default:
         return err_set(
             MPI_ERR_OTHER,
-            "the list of ports of rank %u cannot be read: do all ranks use the same version of the "
-            "library?",
+            "the list of ports of rank %u cannot be read: do all ranks use the same version of the library?",
             rank);
     }
 }

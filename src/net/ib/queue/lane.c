@@ -200,9 +200,8 @@ static int create_ready_queue_pair(struct ib_lane *lane)
     if (qp)
         d->verbs.destroy_qp(qp);
     return err_set(MPI_ERR_OTHER,
-                   "%s: cannot create a queue pair for rank %u (%s): %u connections are open, the device "
-                   "has %d queue pairs; "
-                   "set FISHPLATE_IB_MAX_CONNECTIONS to use fewer",
+                   "%s: cannot create a queue pair for rank %u (%s): %u connections are open, the device has "
+                   "%d queue pairs; set FISHPLATE_IB_MAX_CONNECTIONS to use fewer",
                    d->name, lane->endpoint->peer->rank, err_reason(why), lane->endpoint->ib->open,
                    d->attr.max_qp);
 }

@@ -17,13 +17,11 @@
 
 static LABORATORY_CHOICE(
     policy, "IB_MESSAGES", IB_FRAMES_AUTO, "auto|binding|turns|shares|window|room",
-    "How small messages, up to IB_FRAME, and control messages use several rails: those of 1 KiB "
-    "and more over all by the rates of the ports and shorter ones over the rail of the process (auto), all "
-    "over "
-    "the rail of the process, and processes of a node over different ones (binding), over all in turns "
-    "(turns), by FISHPLATE_IB_WEIGHTS (shares), 16 messages at a time (window), or where fewer than 64 KiB "
-    "are under way (room). Should be the same on all ranks: a rank that binds is sent to over its rail "
-    "alone.");
+    "How small messages, up to IB_FRAME, and control messages use several rails: those of 1 KiB and more "
+    "over all by the rates of the ports and shorter ones over the rail of the process (auto), all over the "
+    "rail of the process, and processes of a node over different ones (binding), over all in turns (turns), "
+    "by FISHPLATE_IB_WEIGHTS (shares), 16 messages at a time (window), or where fewer than 64 KiB are under "
+    "way (room). Should be the same on all ranks: a rank that binds is sent to over its rail alone.");
 
 static COUNTER(joined, "ib_rails_joined", "Connections opened to peers over rails other than the first.");
 static COUNTER(failures, "ib_rail_failures",

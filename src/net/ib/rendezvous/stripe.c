@@ -20,14 +20,11 @@ enum { ADAPTIVE, EVEN, WEIGHTED, OFF, ALLOTTED /* then as enum ib_allot_policy *
 static TUNABLE_CHOICE_FEW(
     policy, "IB_STRIPE", ADAPTIVE,
     "adaptive|even|weighted|off|turns|shares|window|room|stages|basic|local|dynamic|hybrid|static", OFF + 1,
-    "How large messages use several rails: divided in proportion to the measured speed "
-    "of each rail (adaptive), in equal "
-    "parts (even), by FISHPLATE_IB_WEIGHTS (weighted), or whole over the rail of the "
-    "process (off). Must be the "
-    "same on all ranks. For experiments, by FISHPLATE_LAB, messages go whole: over all "
-    "rails in turns (turns), by "
-    "FISHPLATE_IB_WEIGHTS (shares), 16 at a time (window), where fewer than 256 KiB "
-    "are under way (room), over all rails in turns whatever the peer (stages), or by "
+    "How large messages use several rails: divided in proportion to the measured speed of each rail "
+    "(adaptive), in equal parts (even), by FISHPLATE_IB_WEIGHTS (weighted), or whole over the rail of the "
+    "process (off). Must be the same on all ranks. For experiments, by FISHPLATE_LAB, messages go whole: "
+    "over all rails in turns (turns), by FISHPLATE_IB_WEIGHTS (shares), 16 at a time (window), where fewer "
+    "than 256 KiB are under way (room), over all rails in turns whatever the peer (stages), or by "
     "reservation of rails (basic, local, dynamic, hybrid), or over rails of one direction (static).");
 static LABORATORY_SIZE(smallest, "IB_STRIPE_MIN", 3 * 1024, 1, 1 << 30,
                        "Smallest part of a message in bytes that is sent over a rail of its own. A message "

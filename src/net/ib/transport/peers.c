@@ -89,8 +89,7 @@ static int find_address(struct ib *ib, struct ib_endpoint *ep, struct ib_rail_in
     if (rc != 0)
         return err_set(MPI_ERR_OTHER,
                        "rank %u, on another node, has no InfiniBand or RoCE port; FISHPLATE_LOG=info shows "
-                       "what each rank "
-                       "found",
+                       "what each rank found",
                        ep->peer->rank);
     bool fits = len >= sizeof(*said) && len <= IB_RAILS_MAX * sizeof(*said) && len % sizeof(*said) == 0;
     if (fits) {
