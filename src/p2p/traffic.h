@@ -68,7 +68,8 @@ struct traffic_options {
     bool cpu_moves;    /* processors move the bytes (transport_caps.cpu_moves) */
     bool software;     /* the adapter is a program: a processor moves the bytes */
     bool shared_cores; /* ranks take turns on processors */
-    bool exchange;     /* this rank has announced large messages to the sender, whose processor is busy with them */
+    bool
+        exchange; /* this rank has announced large messages to the sender, whose processor is busy with them */
 };
 uint32_t traffic_list_paths(const struct traffic_options *o, uint64_t bytes);
 

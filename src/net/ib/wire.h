@@ -12,47 +12,48 @@
 
 #define IB_GRH_BYTES 40 /* before the data of a datagram */
 
-#define IB_COPY 256 /* what is sent inline is at most so long */
+#define IB_COPY 256 /* largest message in bytes that is sent inline */
 
-#define IB_LANES 2 /* at most; one without shared receive queues */
+#define IB_LANES 2 /* largest number of queue pairs of the primary rail; 1 without shared receive queues */
 
 enum ib_type {
-    IB_FRAME,  /* a frame of the layer above; takes a credit (or a ring slot) */
-    IB_CREDIT, /* nothing but credits; unordered */
-    IB_WAKE,   /* look at your rings; unordered */
-    IB_QUERY, /* struct ib_write_status: has the end of that write been seen? its connection failed; unordered */
-    IB_ANSWER, /* struct ib_write_status: the answer; unordered */
-    IB_WRITE, /* struct ib_redo_write: a silent write whose connection failed, for its receiver to do; unordered */
-    IB_WRITTEN,      /* it has, or has given that memory up; unordered */
-    IB_LEAVE,        /* I need nothing more and end soon: when I am gone nothing is wrong; unordered */
-    IB_RING_ON,      /* struct ib_ring_on: you may write frames there */
-    IB_RING_OFF,     /* write no more */
-    IB_RING_STOPPED, /* I shall write no more */
-    IB_RAILS,        /* struct ib_rails_message: what I know and have of further rails (join.h) */
-    IB_RESERVE, /* struct ib_reserve_message: rails that are asked for, granted, and free again (lab/mechanisms/rails) */
-    IB_CLOSE, /* conn.h */
+    IB_FRAME,        /* frame of the layer above; takes a credit or a ring slot */
+    IB_CREDIT,       /* only credits; unordered */
+    IB_WAKE,         /* the receiver must poll its rings; unordered */
+    IB_QUERY,        /* struct ib_write_status: has the receiver seen the end of that write? unordered */
+    IB_ANSWER,       /* struct ib_write_status: the answer to IB_QUERY; unordered */
+    IB_WRITE,        /* struct ib_redo_write: a silent write that the receiver executes itself; unordered */
+    IB_WRITTEN,      /* the write of IB_WRITE was executed, or its memory was released before; unordered */
+    IB_LEAVE,        /* struct ib_leave: the sender needs nothing more and ends soon; unordered */
+    IB_RING_ON,      /* struct ib_ring_on: the receiver may write frames into this ring */
+    IB_RING_OFF,     /* the receiver must write no more frames into the ring */
+    IB_RING_STOPPED, /* the sender writes no more frames into the ring */
+    IB_RAILS,        /* struct ib_rails_message: the sender's rails and its ends of the pairs (pairs.c) */
+    IB_RESERVE,      /* struct ib_reserve_message: reservations of rails (lab/mechanisms/rails) */
+    IB_CLOSE,        /* conn.h, as the next two */
     IB_AGREE,
     IB_KEEP,
-    IB_NOTHING, /* in the place of a message that a broken connection lost and nobody needs any more */
+    IB_NOTHING, /* takes the place of a lost message that the next connection does not need */
     IB_TYPES
 };
 #define IB_UNORDERED                                                                       \
     (1u << IB_CREDIT | 1u << IB_WAKE | 1u << IB_QUERY | 1u << IB_ANSWER | 1u << IB_WRITE | \
      1u << IB_WRITTEN | 1u << IB_LEAVE)
 #define IB_ANSWERS (1u << IB_ANSWER | 1u << IB_WRITTEN)
-#define IB_FINAL   (1u << IB_CLOSE | 1u << IB_AGREE) /* what ends a connection */
+#define IB_FINAL   (1u << IB_CLOSE | 1u << IB_AGREE) /* the last message of a side */
 
-#define IB_WAITED 1 /* flags: this frame had to wait for a credit */
-#define IB_PAIRED 2 /* it travels over a further rail: credits[0] are those of that pair (spread.h) */
+/* Values of ib_head.flags. */
+#define IB_WAITED 1 /* the frame had to wait for a credit */
+#define IB_PAIRED 2 /* the message uses a further rail: credits[0] belong to that pair of rails */
 
-/* Before everything that is sent. All but unordered types count in seq (the paper's PSN, 6.2.5), so that the
- * receiver can put the channels of a connection in order. Credits ride on everything. */
+/* Precedes every message. All types but unordered ones count in `seq` (PSN in [Liu04 6.2.5]), by which the receiver puts the
+ * channels of a connection in order. Every message returns credits. */
 struct ib_head {
     uint16_t seq;
     uint8_t type;
     uint8_t flags;
     uint8_t credits[IB_LANES];
-    uint16_t ring; /* slots of your ring that are free again */
+    uint16_t ring; /* slots of the receiver's ring that the sender has emptied */
 };
 _Static_assert(sizeof(struct ib_head) == 8, "head and frame header fill half a cache line");
 
@@ -74,7 +75,7 @@ struct ib_write_status {
     uint64_t seen;
 };
 
-/* A silent write (without notification), as it was requested. */
+/* A silent write (a write whose completion is not reported), as it was requested. */
 struct ib_redo_write {
     uint64_t address;
     struct net_key key;
@@ -85,9 +86,9 @@ struct ib_redo_write {
 /* A rail of the sender. */
 struct ib_rail_info {
     struct ib_address address;
-    uint64_t network; /* rails are joined where this is the same */
+    uint64_t network; /* rails with the same network are joined */
     uint32_t rate;    /* Mb/s, nominal */
-    uint8_t adapter;  /* place of its key in a net_key */
+    uint8_t adapter;  /* index of the rail's key in a net_key */
     uint8_t up;
     uint16_t rd_atomic;
 };
@@ -106,52 +107,53 @@ struct ib_leave {
 
 /* The body of IB_RAILS. */
 struct ib_rails_message {
-    uint8_t rails, pairs; /* pairs: 0 while the peer's rails are not known */
-    uint16_t frames : 15; /* receive buffers that each pair has; 0: pairs carry no frames */
-    uint16_t rings : 1;   /* slots of my ring may be written over any pair */
+    uint8_t rails, pairs; /* pairs: 0 while the rails of the receiver are unknown */
+    uint16_t frames : 15; /* receive buffers of each pair at the sender; 0: pairs carry no frames */
+    uint16_t rings : 1;   /* slots of the sender's ring may be written over any pair */
     struct ib_rail_info rail[IB_RAILS_MAX];
     struct ib_pair_info pair[RAILS_MAX];
 };
 
-/* The body of IB_RESERVE: frames of reservations; those that find no room go with the next message. */
+/* The body of IB_RESERVE: frames of the reservation protocol; frames without room go with the next message. */
 #define IB_RESERVE_MOST        8
 #define IB_RESERVE_FRAME_BYTES 20
 struct ib_reserve_message {
     uint32_t count;
-    uint32_t in_use; /* rails that carry transfers with the receiver now: FISHPLATE_LAB=IB_STRIPE=local */
+    uint32_t in_use; /* bit set of the rails with transfers to the receiver (FISHPLATE_LAB=IB_STRIPE=local) */
     uint8_t frame[IB_RESERVE_MOST][IB_RESERVE_FRAME_BYTES];
 };
 
-/* Of XRC: the initiator of the sender, the target of that of the receiver (0: not known yet), and the sender's receive queues. */
+/* The part of a HELLO that only XRC uses. */
 struct ib_hello_xrc {
-    uint32_t qpn, psn, target;
-    uint32_t srq[IB_LANES];
+    uint32_t qpn, psn;      /* the sender's initiator */
+    uint32_t target;        /* target of the receiver's initiator; 0: not known yet */
+    uint32_t srq[IB_LANES]; /* the sender's shared receive queues */
 };
 
 /* The datagram by which a process opens a connection (conn.h). */
 struct ib_hello {
     uint32_t magic;
     uint32_t version;
-    uint64_t job, to_job; /* the sender's, and that of who is meant */
-    uint32_t from, to;    /* ranks there */
-    uint32_t mine, yours;
+    uint64_t job, to_job; /* jobs of the sender and of the receiver */
+    uint32_t from, to;    /* ranks in these jobs */
+    uint32_t mine, yours; /* conn.h */
     uint32_t lanes;
     uint32_t receive;                      /* enum ib_receive */
-    uint32_t qpn[IB_LANES], psn[IB_LANES]; /* with XRC qpn is the immediate of messages to the sender */
+    uint32_t qpn[IB_LANES], psn[IB_LANES]; /* with XRC `qpn` is the immediate of messages to the sender */
     struct ib_hello_xrc xrc;
-    uint32_t posted[IB_LANES]; /* credits to begin with */
-    uint32_t scheme;           /* both must do the same sums */
+    uint32_t posted[IB_LANES]; /* initial credits of the receiver */
+    uint32_t scheme;           /* enum credit_scheme, the same at both ends */
     uint32_t rd_atomic;
-    uint64_t bell;
+    uint64_t bell; /* word in the sender's memory that the receiver sets before it sleeps */
     uint32_t bell_key;
     uint32_t ready;       /* conn_ready */
-    uint32_t ring_by_imm; /* frames in my ring must be announced by an immediate */
-    uint16_t expected;    /* the seq that I expect next: what came before it has arrived */
-    uint8_t rail;         /* of the sender, where its queue pairs are */
-    uint8_t adapter;      /* place of its keys in a net_key */
-    uint32_t up;          /* rails of the sender whose ports are up, a bit each */
+    uint32_t ring_by_imm; /* an immediate must announce each frame in the sender's ring */
+    uint16_t expected; /* next sequence number that the sender expects; all messages before it have arrived */
+    uint8_t rail;      /* rail of the sender's queue pairs */
+    uint8_t adapter;   /* index of the sender's keys in a net_key */
+    uint32_t up;       /* bit set of the sender's rails whose ports are up */
     struct ib_address address;
-    struct ib_address alternate; /* another way here, or the same */
+    struct ib_address alternate; /* alternate path to the sender; equal to `address`: none */
 };
 
 #endif

@@ -57,8 +57,8 @@ static inline uint16_t ib_buffer_sequence(const struct ib_buffer *b)
 static inline struct list *ib_buffers_find_place(struct list *sorted, const struct ib_buffer *b)
 {
     struct list *after = sorted->prev;
-    while (after != sorted &&
-           (int16_t)(ib_buffer_sequence(list_entry(after, struct ib_buffer, link)) - ib_buffer_sequence(b)) > 0)
+    while (after != sorted && (int16_t)(ib_buffer_sequence(list_entry(after, struct ib_buffer, link)) -
+                                        ib_buffer_sequence(b)) > 0)
         after = after->prev;
     return after;
 }
@@ -81,9 +81,9 @@ struct ib_work *ib_lane_send_control(struct ib_lane *lane, const void *message, 
 int ib_lane_refuse_full(void); /* counts the refusal; ERR_AGAIN */
 
 /* control.c */
-void ib_control_send(struct ib_endpoint *ep, enum ib_type type); /* now, or when there is room */
-void ib_control_flush(struct ib_endpoint *ep);                   /* those that found no room */
-void ib_pair_return_credits(struct ib_lane *lane);               /* of a further rail, if they are due */
+void ib_control_send(struct ib_endpoint *ep, enum ib_type type); /* at once, or when there is room */
+void ib_control_flush(struct ib_endpoint *ep);                   /* sends the messages that waited for room */
+void ib_pair_return_credits(struct ib_lane *lane); /* sends credits of a further rail if they are due */
 
 /* ring.c */
 int ib_ring_send_frame(struct ib_endpoint *ep, uint64_t head, uint64_t from, uint64_t word,
@@ -91,13 +91,13 @@ int ib_ring_send_frame(struct ib_endpoint *ep, uint64_t head, uint64_t from, uin
 char *ib_ring_reserve_slot(struct ib_endpoint *ep, struct ib_lane *lane); /* NULL: no room */
 void ib_ring_post_slot(struct ib_endpoint *ep, size_t size);
 void ib_ring_post_slot_over(struct ib_endpoint *ep, struct ib_lane *lane, uint8_t peer_adapter, size_t size,
-                            bool signal);             /* over a further rail */
-void ib_ring_count_candidate(struct ib_endpoint *ep); /* a frame could have come by ring */
+                            bool signal); /* over a further rail */
+void ib_ring_count_candidate(
+    struct ib_endpoint *ep); /* a frame was short enough for a ring, but came without */
 size_t ib_ring_fill_offer(struct ib_endpoint *ep, void *body);
 void ib_ring_take_control(struct ib_endpoint *ep, const struct ib_head *h, size_t len);
 void ib_ring_reset(struct ib_endpoint *ep);
-bool ib_rings_set_bells(
-    struct ib *ib); /* notifies the peers that write into rings that this process goes to sleep */
+bool ib_rings_set_bells(struct ib *ib); /* before sleep: peers that write into rings must wake this process */
 
 /* frames.c: over the primary rail. */
 int ib_frame_open_connection(struct ib_endpoint *ep); /* ERR_AGAIN; opens the connection if it is closed */
@@ -120,18 +120,17 @@ static inline bool ib_head_outlives_connection(const struct ib_head *h)
     return h->type == IB_FRAME || h->type == IB_RAILS || h->type == IB_RESERVE;
 }
 void ib_lane_receive_message(struct ib_lane *lane, struct ib_buffer *b, uint32_t length);
-void ib_lane_receive_immediate(struct ib_lane *lane, struct ib_buffer *b,
-                               bool waited); /* a frame is in the ring */
-void ib_endpoint_receive_late(struct ib_endpoint *ep, struct ib_buffer *b,
-                              uint32_t length); /* of an earlier generation: xrc.h */
-void ib_buffer_orphan(struct ib_buffer *b);     /* it waits for its turn, and its queue pair is gone */
-void ib_endpoint_drain(struct ib_endpoint *ep); /* delivers all messages whose turn it is */
-void ib_endpoint_return_credits(struct ib_endpoint *ep); /* if they are due */
+void ib_lane_receive_immediate(struct ib_lane *lane, struct ib_buffer *b, bool waited);
+/* A message of an earlier generation of the connection (xrc.h). */
+void ib_endpoint_receive_late(struct ib_endpoint *ep, struct ib_buffer *b, uint32_t length);
+void ib_buffer_orphan(struct ib_buffer *b);              /* a held message outlives its queue pair */
+void ib_endpoint_drain(struct ib_endpoint *ep);          /* delivers all messages whose turn it is */
+void ib_endpoint_return_credits(struct ib_endpoint *ep); /* sends credits if they are due */
 int ib_rings_poll(struct ib *ib);
 bool ib_rings_are_empty(const struct ib *ib);
 
 /* completion.c */
 int ib_completions_poll(struct ib *ib);
-void ib_completions_drain(struct ib *ib); /* all there are; not while one is handled */
+void ib_completions_drain(struct ib *ib); /* handles all completions; not while one is being handled */
 
 #endif

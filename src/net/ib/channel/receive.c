@@ -156,9 +156,9 @@ static bool frame_hold_out_of_order(struct ib_endpoint *ep, struct ib_buffer *b)
 {
     struct list *after = ib_buffers_find_place(&ep->held, b);
     const uint16_t seq = ib_buffer_sequence(b);
-    if (unlikely((int16_t)(seq - ep->expected) < 0 ||
-                 (after != &ep->held &&
-                  ib_buffer_sequence(list_entry(after, struct ib_buffer, link)) == seq)))
+    if (unlikely(
+            (int16_t)(seq - ep->expected) < 0 ||
+            (after != &ep->held && ib_buffer_sequence(list_entry(after, struct ib_buffer, link)) == seq)))
         return false;
     counter_add(&early, 1);
     list_prepend(after, &b->link);

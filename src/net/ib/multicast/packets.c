@@ -192,8 +192,8 @@ static bool member_take_packet(struct mcast_member *m, const struct ibv_wc *wc, 
 {
     if (wc->status != IBV_WC_SUCCESS)
         ib_fatal(m->ib, NULL, "a multicast packet cannot be %s: %s (verbs status %d)",
-                 wc->wr_id & SENT ? "sent" : "received",
-                 m->ib->device.verbs.wc_status_str(wc->status), wc->status);
+                 wc->wr_id & SENT ? "sent" : "received", m->ib->device.verbs.wc_status_str(wc->status),
+                 wc->status);
     if (wc->wr_id & SENT) {
         m->sends--;
         m->on_way[(uint32_t)wc->wr_id]--;

@@ -53,7 +53,8 @@ static inline bool leave_permits_failure(const struct leave *l, bool acknowledge
 {
     if (!l->received)
         return false;
-    return l->awaited && can_reopen ? l->delivered || (l->under_way && acknowledged) : l->sent || acknowledged;
+    return l->awaited && can_reopen ? l->delivered || (l->under_way && acknowledged)
+                                    : l->sent || acknowledged;
 }
 
 /* True if this process may end although the connection has failed. */

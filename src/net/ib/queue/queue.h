@@ -17,18 +17,18 @@ struct ib_initiator;
 struct ib_rail;
 struct net_op;
 
-/* A work request that has not completed. Unsignalled ones are retired by the next signalled one. */
+/* A work request that has not completed. The completion of a signalled request retires the unsignalled ones before it. */
 struct ib_work {
-    struct ib_buffer *buffer; /* to give back, or NULL */
-    struct net_op *op;        /* to tell, or NULL */
+    struct ib_buffer *buffer; /* released when the request completes; NULL: none */
+    struct net_op *op;        /* reported as done when the request completes; NULL: none */
     bool signalled;
-    bool frame;     /* carries something the peer waits for */
-    bool last;      /* the end of a lane of a connection that closes */
-    bool rdma;      /* described by ib_lane.rdma */
-    uint32_t bytes; /* of a message: in the buffer, or in ib_lane.copies */
+    bool frame;     /* the peer waits for the contents: not only credits */
+    bool last;      /* marker that ends a queue pair after CLOSE or AGREE */
+    bool rdma;      /* ib_lane.rdma describes the request */
+    uint32_t bytes; /* length of a message in the buffer or in ib_lane.copies; 0: no message */
 };
 
-/* A put or get as it was posted, kept because it may be repeated over another path. */
+/* A put or get as it was posted, recorded because it may be repeated over another path. */
 struct ib_rdma {
     enum ibv_wr_opcode opcode;
     uintptr_t local;
@@ -36,50 +36,52 @@ struct ib_rdma {
     size_t len;
     struct net_mem mem;
     struct net_key key;
-    uint16_t seq; /* of the next frame when it was posted: where that has arrived, so has a put */
+    uint16_t
+        seq; /* next sequence number when the request was posted: if that frame has arrived, a put has too */
 };
 
 struct ib_lane {
     /* Members that every send uses: one and a half cache lines. */
     struct ib_endpoint *endpoint;
-    struct ibv_qp *qp; /* NULL: not there */
+    struct ibv_qp *qp; /* NULL: the queue pair does not exist */
     struct ib_work *work;
-    uint64_t id;    /* of its requests, without their place */
-    uint32_t depth; /* a power of two; work is numbered without end */
-    uint32_t head, tail;
+    uint64_t id;           /* id of the lane's work requests, without their index */
+    uint32_t depth;        /* entries of the send queue and of `work`, a power of two */
+    uint32_t head, tail;   /* number of the next request, and of the oldest one that has not completed */
     uint32_t quiet;        /* unsignalled requests in a row */
     uint32_t signal_every; /* every signal_every-th request is signalled */
-    uint8_t index;
-    uint8_t adapter; /* whose keys it takes */
+    uint8_t index;         /* below IB_LANES: primary rail; else IB_LANES + pair of rails */
+    uint8_t adapter;       /* index of the adapter, whose keys the lane uses */
     struct credit credit;
 
     struct ib_rail *rail;
-    struct ib_shared *shared; /* where its receives are posted, or NULL: own ones */
-    struct ib_pool *pool;     /* what it receives into and sends from */
-    struct list posted;       /* own receive buffers */
-    size_t frame_max;         /* payload */
-    char *copies; /* of what went inline, IB_COPY bytes for each place; NULL: nobody would send it again */
-    struct ib_rdma *rdma; /* for each place, as copies */
+    struct ib_shared *shared; /* shared receive queue; NULL: the lane has receive buffers of its own */
+    struct ib_pool *pool;     /* buffers of received and sent messages */
+    struct list posted;       /* the lane's own receive buffers */
+    size_t frame_max;         /* largest payload in bytes */
+    char *copies;             /* inline messages, IB_COPY bytes for each request; NULL: never sent again */
+    struct ib_rdma *rdma;     /* puts and gets, for each request; NULL: never repeated */
     uint32_t psn;
-    uint32_t started; /* of tail, when the queue pair was created */
-    /* XRC (xrc.h): the queue pair is that of the initiator. */
+    uint32_t started; /* value of `tail` when the queue pair was created */
+    /* XRC (xrc.h): the queue pair belongs to the initiator. */
     struct ib_initiator *initiator;
-    uint32_t remote_srq, remote_number; /* where messages go, and their immediate */
+    uint32_t remote_srq, remote_number; /* receive queue of the peer, and immediate of messages to it */
     struct {
-        _Atomic uint32_t events; /* times the adapter has migrated it, not handled yet */
+        _Atomic uint32_t events; /* migrations by the adapter that were not handled yet */
         bool armed;              /* the other path is loaded */
-        bool moving;             /* the adapter was commanded to take the other path */
-        bool moved;              /* it travels by the alternate path */
-        bool left_first;         /* because the primary rail port here went down: move back when it is up */
+        bool moving;             /* the adapter was commanded to use the other path */
+        bool moved;              /* the queue pair uses the alternate path */
+        bool left_first;         /* the port here went down: the queue pair moves back when the port is up */
     } path;
-    bool failed;   /* a send has: all behind it fail too */
-    bool given_up; /* by this process (ib_lane_set_error): that its requests are flushed is no news */
-    bool bare;     /* for put and get alone: no receives, no credits */
+    bool failed; /* a request has failed, and so do all behind it */
+    bool
+        given_up; /* this process ended the queue pair (ib_lane_set_error): flushed requests are no failure */
+    bool bare;    /* only puts and gets: no receive buffers, no credits */
 };
 
-int ib_lane_probe_device(struct ib *ib); /* how much can be inline, and in which order bytes arrive */
+int ib_lane_probe_device(struct ib *ib); /* finds the inline limit, and whether the last byte arrives last */
 uint8_t ib_lane_ack_timeout(void);
-void ib_lane_use_primary(struct ib_lane *lane); /* on the primary rail of its connection */
+void ib_lane_use_primary(struct ib_lane *lane); /* the lane gets the primary rail of its connection */
 /* qp.c: 0 or an errno. service_level: 0 to 15, or IB_SERVICE_LEVEL_DEFAULT: FISHPLATE_IB_SERVICE_LEVEL. */
 enum { IB_SERVICE_LEVEL_DEFAULT = -1 };
 int ib_qp_init(const struct ib_device *d, struct ibv_qp *qp);
@@ -91,25 +93,25 @@ int ib_lane_service_level(const struct ib_lane *lane); /* as ib_qp_connect */
 int ib_lane_connect(struct ib_lane *lane, const struct ib_address *to, uint32_t qpn, uint32_t psn,
                     uint32_t rd_atomic);
 void ib_lane_destroy(struct ib_lane *lane);
-void ib_lane_post_receives(struct ib_lane *lane, uint32_t n);         /* receive buffers */
-void ib_lane_post_receive(struct ib_lane *lane, struct ib_buffer *b); /* this one again */
-void ib_lane_retire_sends(struct ib_lane *lane, uint32_t place); /* this one and all before it are done */
-void ib_lane_destroy_queue_pair(struct ib_lane *lane);           /* fails what is under way; then destroys */
-void ib_lane_report_refusal(struct ib_lane *lane, int rc);       /* the adapter does not take a request */
+void ib_lane_post_receives(struct ib_lane *lane, uint32_t n);
+void ib_lane_post_receive(struct ib_lane *lane, struct ib_buffer *b);
+void ib_lane_retire_sends(struct ib_lane *lane, uint32_t place); /* all requests up to `place` are complete */
+void ib_lane_destroy_queue_pair(struct ib_lane *lane);           /* transfers under way end with an error */
+void ib_lane_report_refusal(struct ib_lane *lane, int rc);       /* the adapter refused a request */
 void ib_lane_post_marker(struct ib_lane *lane, bool last);
-bool ib_lane_has_only_credits(const struct ib_lane *lane); /* nothing is on its way that the peer waits for */
-bool ib_lane_carries_frames(const struct ib_lane *lane);   /* a frame is under way there */
-void ib_lane_request_completion(
-    struct ib_lane *lane); /* has all that was sent arrived? requests a completion from the adapter */
+bool ib_lane_has_only_credits(
+    const struct ib_lane *lane);                         /* no message that the peer waits for is under way */
+bool ib_lane_carries_frames(const struct ib_lane *lane); /* a frame is under way */
+/* Requests a completion if there is none on the way: it reports that everything sent so far has arrived. */
+void ib_lane_request_completion(struct ib_lane *lane);
 struct ib_lane *ib_lane_find(struct ib *ib, uint32_t qpn, const struct ib_shared *shared);
-void ib_lane_set_error(
-    struct ib_lane *lane); /* puts the queue pair into the error state: nothing arrives any more */
+void ib_lane_set_error(struct ib_lane *lane); /* nothing arrives through the queue pair any more */
 
-/* Who a completion is for: the two low bits of a request's id. Sends name their place in the queue, receives
- * and handshakes their buffer. */
+/* The kind of request that has completed: the two low bits of its id. The id of a send has the index of its record, that of
+ * a receive or a handshake the address of its buffer. */
 enum ib_kind { IB_KIND_RECEIVE, IB_KIND_SEND, IB_KIND_HELLO_SENT, IB_KIND_HELLO };
 
-static inline uint64_t ib_send_id(uint32_t endpoint, uint32_t lane) /* place 0 */
+static inline uint64_t ib_send_id(uint32_t endpoint, uint32_t lane) /* for record 0 */
 {
     return (uint64_t)endpoint << 32 | lane << 2 | IB_KIND_SEND;
 }
@@ -126,14 +128,14 @@ static inline uint32_t ib_send_work_index(uint64_t id)
     return (id >> 8) & 0xffffff;
 }
 
-#define IB_CONTROL_ROOM 8 /* places in the send queue that only control messages may use */
+#define IB_CONTROL_ROOM 8 /* entries of the send queue that only control messages may use */
 
 static inline bool ib_lane_has_room(const struct ib_lane *lane, uint32_t n, bool control)
 {
     return lane->head - lane->tail + n + (control ? 0 : IB_CONTROL_ROOM) <= lane->depth;
 }
 
-/* The record for a request that is about to be posted; decides whether it is signalled. */
+/* Returns the record for a request that is about to be posted, and decides whether that request is signalled. */
 static inline struct ib_work *ib_lane_prepare_work(struct ib_lane *lane, struct ibv_send_wr *wr, bool signal)
 {
     struct ib_work *w = &lane->work[lane->head & (lane->depth - 1)];
@@ -168,21 +170,21 @@ struct ib_shared {
     struct ibv_srq *srq;
     struct ib_pool *pool;
     uint32_t adapter;
-    uint32_t target; /* log2(n) * k + b */
+    uint32_t target; /* buffers to post: log2(n) * k + b */
     uint32_t posted;
-    uint32_t most; /* what the device allows */
+    uint32_t most; /* limit of the device */
     struct list buffers;
-    _Atomic int low; /* the limit event came */
+    _Atomic int low; /* the limit event has arrived */
 };
 
 /* shared.c */
-int ib_shared_open(struct ib *ib, uint32_t adapter); /* once; when the first connection is there */
+int ib_shared_open(struct ib *ib, uint32_t adapter); /* by the first connection of the adapter */
 void ib_shared_close(struct ib *ib);
-void ib_shared_refill(struct ib_shared *s);     /* when half of its buffers are out */
-void ib_shared_refill_low(struct ib_shared *s); /* the limit event came */
+void ib_shared_refill(struct ib_shared *s);     /* if half of the buffers are in use */
+void ib_shared_refill_low(struct ib_shared *s); /* after the limit event */
 void ib_shared_grow(struct ib_shared *s, uint32_t n);
 
-/* own.c */
+/* self.c */
 int ib_self_open(struct transport *t);
 int ib_self_atomic(struct transport *t, const struct net_atomic *change, uint64_t *old, void *word,
                    const struct net_key *key);

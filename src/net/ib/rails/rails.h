@@ -12,16 +12,16 @@
 
 enum ib_frames_policy { IB_FRAMES_AUTO, IB_FRAMES_BINDING }; /* then as enum mux_policy */
 enum ib_frames_policy ib_frames_get_policy(void);
-bool ib_frames_can_spread(const struct ib_endpoint *ep); /* frames may take several rails */
+bool ib_frames_can_spread(const struct ib_endpoint *ep); /* frames may use several rails */
 
-void ib_pairs_request(struct ib_endpoint *ep); /* further rails would be used */
+void ib_pairs_request(struct ib_endpoint *ep); /* starts to join further rails */
 size_t ib_pairs_fill_message(struct ib_endpoint *ep, void *body);
 void ib_pairs_take_message(struct ib_endpoint *ep, const struct ib_rails_message *message);
 void ib_pair_report_failure(struct ib_lane *lane, const char *why);
 void ib_pairs_drop_failed(struct ib *ib);
 void ib_pair_rejoin(struct ib_endpoint *ep, unsigned pair); /* drops the pair, though it works */
-void ib_pairs_check_ports(struct ib *ib, bool rested);      /* rested: try again what failed */
-void ib_pairs_free(struct ib_endpoint *ep);                 /* the connection closes */
+void ib_pairs_check_ports(struct ib *ib, bool rested);      /* rested: joins failed pairs again, too */
+void ib_pairs_free(struct ib_endpoint *ep);
 
 /* ---- spread.c: each pair that carries frames has receive buffers and credits of its own. The sequence number puts in order what
  * arrives over several pairs. A pair that fails with frames under way takes the connection with it: its queue pairs on all rails
@@ -30,30 +30,29 @@ void ib_pairs_free(struct ib_endpoint *ep);                 /* the connection cl
 /* The state of frames spread over the rails of a connection. */
 struct ib_spread {
     struct mux mux;
-    uint32_t seen[RAILS_MAX];  /* requests of the pair whose end mux knows */
-    uint64_t quiet[RAILS_MAX]; /* bytes since the last request that reports */
-    uint32_t
-        *bytes[RAILS_MAX]; /* of the frame at each place of the send queue, as mux counts it; NULL: unused */
+    uint32_t seen[RAILS_MAX];   /* requests of the pair whose completion was reported to mux */
+    uint64_t quiet[RAILS_MAX];  /* bytes since the last signalled request */
+    uint32_t *bytes[RAILS_MAX]; /* bytes of each frame in the send queue, as mux counts them; NULL: unused */
 };
 
 int ib_send(struct peer *peer, uint64_t head, uint64_t from, uint64_t word, const void *payload, size_t len);
 int ib_reserve(struct peer *peer, size_t len, void **payload);
 void ib_commit(struct peer *peer, const struct frame_header *header, size_t len);
-void ib_spread_start(
-    struct ib_endpoint *ep); /* the connection is open: several rails are wanted, or watched for */
-void ib_spread_open(struct ib_endpoint *ep); /* its pairs are known */
+void ib_spread_start(struct ib_endpoint *ep); /* after the connection has opened */
+void ib_spread_open(struct ib_endpoint *ep);  /* after the pairs of rails are known */
 void ib_spread_close(struct ib_endpoint *ep);
-void ib_spread_update_route(struct ib_endpoint *ep);  /* pairs came or went */
-void ib_spread_reset_primary(struct ib_endpoint *ep); /* its primary rail is open again */
+void ib_spread_update_route(struct ib_endpoint *ep);  /* after pairs were joined or dropped */
+void ib_spread_reset_primary(struct ib_endpoint *ep); /* after the connection was opened again */
 void ib_spread_reset_pair(struct ib_lane *lane);
-void ib_spread_fail_pairs(struct ib_endpoint *ep); /* nothing arrives on its pairs any more */
+void ib_spread_fail_pairs(struct ib_endpoint *ep); /* nothing arrives over pairs any more */
 void ib_spread_rejoin_pairs(
-    struct ib_endpoint *ep); /* what was under way is collected; the pairs are joined anew */
+    struct ib_endpoint *ep); /* records the messages under way, and joins the pairs anew */
 bool ib_spread_all_sends_done(
-    struct ib_endpoint *ep); /* no frame is under way on pairs; else requests completions */
+    struct ib_endpoint *ep); /* false: completions were requested for frames over pairs */
 void ib_spread_post_markers(
-    struct ib_endpoint *ep); /* CLOSE or AGREE was sent: the ends of pairs count too */
-bool ib_spread_has_room(const struct ib_endpoint *ep); /* for that */
+    struct ib_endpoint *ep); /* after CLOSE or AGREE: markers end the queue pairs of pairs */
+bool ib_spread_has_room(
+    const struct ib_endpoint *ep); /* the send queues of all pairs have room for markers */
 
 /* ---- Allotment: a policy that decides which rails a large transfer takes as a whole, and when. NULL in struct ib: a transfer is divided
  * among all rails that are up, at once. Only the laboratory has such policies (lab/mechanisms/rails) ---- */

@@ -347,7 +347,8 @@ static bool endpoint_is_flushed(struct ib_endpoint *ep)
         struct ib_lane *lane = &ep->lanes[k];
         if (lane->qp && !ib_lane_has_only_credits(lane)) {
             done = false;
-            if (!ep->leave.under_way) /* the completion of LEAVE is requested, and the peer may end after LEAVE */
+            if (!ep->leave
+                     .under_way) /* the completion of LEAVE is requested, and the peer may end after LEAVE */
                 ib_lane_request_completion(lane);
         }
     }
