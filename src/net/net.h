@@ -18,10 +18,10 @@
 struct net_waiter;
 struct request_set;
 
-/* A word that sleepers wait on (futex) and that anyone who delivers to this process rings. It lies in shared
- * memory when there is any. */
+/* A word on which threads of a process sleep (futex). A process that delivers something to that process rings the doorbell, which is in
+ * shared memory if there is any. */
 struct doorbell {
-    _Atomic uint32_t rings;    /* the futex */
+    _Atomic uint32_t rings;    /* the futex: number of rings */
     _Atomic uint32_t sleepers; /* threads of the owner that are about to sleep or asleep */
 };
 
@@ -30,8 +30,8 @@ struct doorbell {
 struct net_hook {
     struct list link;
     int (*progress)(struct net_hook *hook);
-    /* How many ns it may be left alone unless the doorbell rings; NET_FOREVER: until then. NULL: it must be called again and
-     * again, so that the progress thread does not sleep. */
+    /* Returns the time in ns after which `progress` must be called even if no doorbell rings; NET_FOREVER: never. NULL: `progress` must be
+     * called all the time, and the progress thread does not sleep. */
     uint64_t (*rests)(struct net_hook *hook, uint64_t now);
 };
 #define NET_FOREVER UINT64_MAX
@@ -40,39 +40,40 @@ struct net {
     struct boot *boot;
     uint32_t rank, size;
     uint64_t world; /* the job's name as a number: the same in all its ranks */
-    struct transport *transports[NET_TRANSPORTS_MAX]; /* best first; those to this process itself last */
+    struct transport *transports[NET_TRANSPORTS_MAX]; /* best first, inner ones last (transport.inner) */
     int ntransports;
-    int nouter;            /* number of them that receive messages of other processes */
-    struct peer **peers;   /* by job rank; NULL until first used. Those of guests: guest.h */
-    struct guests *guests; /* processes of other worlds; NULL until one is met */
+    int nouter;            /* number of transports that receive messages of other processes */
+    struct peer **peers;   /* by job rank; NULL: never used. Peers of guests: guest.h */
+    struct guests *guests; /* processes of other worlds; NULL: none was ever connected */
     struct list stalled;   /* peers with pending work */
     struct list hooks;
     struct list groups, group_notes; /* multicast (group.h) */
-    struct peer *revoked_peer;       /* NULL until needed */
+    struct peer *revoked_peer;       /* net_get_revoked_peer; NULL: never needed */
     struct net_lost *lost;           /* processes that have died; NULL: a death ends the job */
-    const _Atomic uint32_t *notices; /* changes when the launcher reports a death; NULL likewise */
-    uint32_t lost_seen;              /* its value when it was last read */
-    uint32_t ndead;                  /* processes of this and other jobs that were lost (net/lost.h) */
-    uint32_t
-        unrung; /* things awaited that ring no doorbell (bytes written by a peer): naps instead of sleep */
+    const _Atomic uint32_t
+        *notices;           /* changes when the launcher reports a death; NULL: a death ends the job */
+    uint32_t lost_seen;     /* value of *notices when it was last read */
+    uint32_t ndead;         /* processes of this and other jobs that were lost (net/lost.h) */
+    uint32_t unrung;        /* awaited events that ring no doorbell (memory writes): threads nap, not sleep */
     bool multicast_refused; /* a group could not be joined: tried again only on request */
     bool published;         /* a transport published keys in the boot layer that peers will read */
-    char *why_missing; /* why a transport could not be opened, when somebody needs to know; NULL: all could */
-    struct doorbell *_Atomic doorbell; /* moved by a thread while others ring it */
+    char *why_missing;      /* why a transport could not be opened; NULL: all were opened */
+    struct doorbell *_Atomic doorbell; /* a thread may move it while others ring it */
     struct doorbell own_doorbell;      /* used when no transport shares memory */
-    int doorbell_fd;                   /* the memory the doorbell lies in, for guests; -1: private */
+    int doorbell_fd;                   /* memory file of the doorbell, for guests; -1: private memory */
     uint64_t doorbell_offset;
-    bool oversubscribed;  /* more ranks on this node than processors: never spin */
-    bool fences;          /* see net_fence_before_sleep_check */
-    int cpus;             /* processors that this process may use */
-    int waiting;          /* threads in net_wait, of a threaded process */
-    struct biglock *lock; /* the big lock when the process is threaded, else NULL; dropped while asleep */
-    const struct net_doctor *doctor; /* is called for waits that last; NULL: no diagnosis */
-    uint64_t ticked;                 /* when the doctor last counted */
-    struct paces paces;              /* how fast large messages move, by link */
-    struct net_thread *thread;       /* makes progress while the program computes; NULL unless requested */
+    bool oversubscribed; /* more ranks on this node than processors: never spin */
+    bool fences;         /* see net_fence_before_sleep_check */
+    int cpus;            /* processors that this process may use */
+    int waiting;         /* threads in net_wait, of a threaded process */
+    struct biglock
+        *lock; /* the big lock, released while a thread sleeps; NULL: the process is not threaded */
+    const struct net_doctor *doctor; /* called for waits that last; NULL: no diagnosis */
+    uint64_t ticked;                 /* when doctor->tick was last called, in ns */
+    struct paces paces;              /* speed of large messages, by link */
+    struct net_thread *thread;       /* makes progress while the program computes; NULL: not requested */
 
-    /* Where frames go. Set by p2p. The payload is valid only during the call. */
+    /* Receives all frames; set by p2p. The payload is valid only during the call. */
     void (*deliver)(void *ctx, struct peer *from, const struct frame_header *header, const void *payload,
                     size_t len);
     /* A peer was connected: p2p fills in its protocol limits. May be NULL. */
@@ -81,24 +82,23 @@ struct net {
     void (*died)(void *ctx, uint32_t number, struct peer *peer);
     /* A connection failed before this put or get was reported as complete. NULL: its status cannot be queried. */
     enum net_fate (*fate)(void *ctx, struct net_op *op, uint64_t *number);
-    /* The other end: whether the transfer of that number has ended here. Nothing of the transfer is on its way any more. */
+    /* At the other end: true if the transfer with that number has ended here. None of its data is under way any more. */
     bool (*has_arrived)(void *ctx, const struct peer *from, uint64_t number);
     /* A process of another job has disconnected: p2p frees its state. May be NULL. */
     void (*parted)(void *ctx, struct peer *peer);
     void *deliver_ctx;
 
-    /* Called now and then by a thread that is about to sleep in this wait: upper layers look for mistakes that would keep it asleep
-     * for ever. May be NULL. */
+    /* Called at most every 100 ms by a thread that is about to sleep in this wait: upper layers check for mistakes of the program
+     * that would keep the thread asleep for ever. May be NULL. */
     void (*look)(void *arg, const struct net_waiter *w);
     void *look_arg;
-    uint64_t looked; /* when, in ns */
+    uint64_t looked; /* when `look` was last called, in ns */
 
     /* Memory shared by all ranks of this node, for upper layers (collectives); NULL when there is none.
      * Offsets mean the same in every process of the node. See net_area_alloc. */
     char *area;
     size_t area_size;
-    struct transport
-        *local; /* the transport that shares this memory and knows the node's doorbells, or NULL */
+    struct transport *local; /* transport that shares this memory and has the node's doorbells; NULL: none */
 };
 
 int net_open(struct boot *boot, struct net **out);
@@ -155,7 +155,7 @@ static inline void net_wait(struct net *net, const _Atomic int *flag)
  * `ready` must be given: it is checked once more after this process has announced that it sleeps. When only
  * code that runs inside progress changes it, `ready` may be NULL.
  */
-/* NET_UNRECORDED: the doctor does not hear of it. All others must call net_wait_end after the last step. */
+/* What a wait is for. NET_UNRECORDED: the doctor is not called. After waits of all other kinds net_wait_end must be called. */
 enum net_awaited {
     NET_UNRECORDED,
     NET_NAMED, /* struct net_named */
@@ -165,7 +165,7 @@ enum net_awaited {
     NET_MESSAGE,
     NET_MEMBERS,
     NET_ROOM,
-    NET_PEER /* room at this peer */
+    NET_PEER /* room for a message at one peer */
 };
 /* A wait that has a name, and perhaps one process that can end it. */
 struct net_named {
@@ -181,21 +181,21 @@ struct net_waiter {
     enum net_awaited what;
     const void *of;
     uint64_t record_id; /* of this wait in the diagnosis page; 0: not recorded yet */
-    uint64_t begun;     /* when the clock was first read */
-    uint64_t shown;     /* when the diagnosis page was last updated */
-    bool stirred;       /* something has arrived since then */
+    uint64_t begun;     /* when the clock was first read, in ns */
+    uint64_t shown;     /* when the diagnosis page was last updated, in ns */
+    bool stirred;       /* something has arrived since the last update */
     unsigned idle;      /* consecutive steps without an event */
-    unsigned look;      /* when to look at the clock next */
-    unsigned refused;   /* times that a sleep was refused without an event */
-    uint64_t since;     /* when spinning began, 0 before the first read of the clock */
+    unsigned look;      /* value of `idle` at which the clock is read next */
+    unsigned refused;   /* consecutive sleeps that a transport refused although no event followed */
+    uint64_t since;     /* when spinning began, in ns; 0: the clock was not read yet */
 };
 void net_wait_step(struct net *net, struct net_waiter *w);
 /* Yields the processor to ranks that wait for what this rank has just done. */
 void net_yield(struct net *net);
 
-/* Called when a wait has lasted for PAGE_PATIENCE_MS (`waits`), then whenever something has come (`stirs`) and soon
- * after that what is now awaited (`waits` again), and when it is over. `tick` now and then while a process waits. All with
- * the lock held. */
+/* Called for waits that have lasted for PAGE_PATIENCE_MS (`waits`), whenever something arrives during such a wait (`stirs`, and soon
+ * afterwards `waits` again), and at its end (`ends`). `tick` is called every PAGE_TICK_MS while a process waits. All with the lock
+ * held. */
 struct net_doctor {
     void (*waits)(struct net *net, struct net_waiter *w);
     void (*stirs)(struct net *net, struct net_waiter *w);
@@ -213,8 +213,8 @@ static inline void net_wait_end(struct net *net, struct net_waiter *w)
         net_wait_update_record(net, w);
 }
 
-/* The shortest time that the hooks may be left alone (struct net_hook); `all`: also those that never may, else only those that
- * say. Under the lock. */
+/* The shortest time in ns after which a hook must be called (net_hook.rests). all: hooks without `rests` count as 0; else they are
+ * ignored. Under the lock. */
 uint64_t net_hooks_next_deadline(const struct net *net, bool all);
 
 /* True if something is awaited that rings no doorbell: room for queued sends, or bytes that a peer writes. */
@@ -223,9 +223,9 @@ static inline bool net_has_unsignalled_wait(const struct net *net)
     return !list_empty(&net->stalled) || net->unrung != 0;
 }
 
-/* Sleeping in its parts, for callers that do not wait in a loop of their own: read the bell's rings; begin
- * (announces a sleeper and arms; false when something has arrived already); block until it has rung since,
- * without the lock, or for so long (0: for ever); end. */
+/* The steps of sleeping: read doorbell.rings; net_sleep_begin (announces a sleeper and arms the transports; false if something
+ * has arrived already); net_sleep (blocks without the lock until the doorbell has rung since, or for at_most_ns; 0: no limit);
+ * net_sleep_end. */
 bool net_sleep_begin(struct net *net);
 
 /* True if a process has died since the last check. Requires net->notices. */
@@ -233,7 +233,7 @@ static inline bool net_has_new_deaths(const struct net *net)
 {
     return atomic_load_explicit(net->notices, memory_order_acquire) != net->lost_seen;
 }
-#define NET_NAP_NS 50000 /* while sends wait for room: nobody rings when it appears */
+#define NET_NAP_NS 50000 /* longest sleep while an event is awaited that rings no doorbell */
 void net_sleep(struct net *net, uint32_t rings, uint64_t at_most_ns);
 void net_sleep_end(struct net *net);
 

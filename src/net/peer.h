@@ -20,27 +20,29 @@ struct net_pending {
 
 /* The members that every small message uses come first, in two cache lines. */
 struct peer {
-    const struct transport_ops *ops; /* copied from the transport: one load less on every send */
+    const struct transport_ops *ops; /* transport->ops: a copy saves one load in every send */
     struct transport *transport;
-    void *endpoint;       /* the transport's own */
-    struct list pending;  /* in order; while it is not empty nothing may overtake it */
-    uint64_t eager_below; /* shorter messages are sent at once without a further look; 0: look first (p2p) */
-    uint64_t sent_messages, sent_bytes; /* what p2p has sent to it, for FISHPLATE_STATS */
+    void *endpoint; /* state of the transport for this peer */
+    struct list
+        pending; /* struct net_pending, in order; while the list is not empty no send may overtake it */
+    uint64_t
+        eager_below; /* shorter messages are sent at once without further checks; 0: every message is checked */
+    uint64_t sent_messages, sent_bytes; /* sent by p2p to this peer, for FISHPLATE_STATS */
     uint32_t messages_to[PEER_CLASSES], messages_from[PEER_CLASSES]; /* messages in frames, counted by p2p */
-    uint64_t eager_max; /* protocol limit, filled by p2p when the peer connects */
-    void *protocol;     /* p2p's own */
+    uint64_t eager_max; /* largest eager message in bytes, set by p2p when the peer connects */
+    void *protocol;     /* state of p2p for this peer */
     struct transport_caps caps;
-    struct list stalled_link; /* net->stalled */
+    struct list stalled_link; /* in net->stalled */
     struct net *net;
-    uint32_t announced; /* large messages that it has not answered yet: p2p's count */
-    uint32_t rank;      /* in the job (MPI_COMM_WORLD of the first process set), or the number of a guest */
+    uint32_t announced; /* large messages that the peer has not answered yet, counted by p2p */
+    uint32_t rank;      /* job rank (in MPI_COMM_WORLD), or the number of a guest */
     uint32_t node;
-    bool stalled; /* on net->stalled */
-    bool opening; /* refuses frames because the connection is not open yet: said by the transport */
-    bool local;   /* same (virtual) node */
+    bool stalled; /* the peer is in net->stalled */
+    bool opening; /* the transport refuses frames because the connection is not open yet */
+    bool local;   /* the peer is on the same (virtual) node */
     bool self;
-    const struct net_card *card; /* of a guest; NULL: a process of this world */
-    uint32_t paces;              /* its first record in net->paces (pace.h), 0: none */
+    const struct net_card *card; /* card of a guest; NULL: a process of this world */
+    uint32_t paces;              /* index + 1 of the peer's first record in net->paces (pace.h); 0: none */
 };
 
 /* Counts a message that was sent or announced, next to data that every send touches, so that it costs nothing. */

@@ -1,5 +1,5 @@
-/* events.h: what the files of this transport report upward. A file calls only files below it; an event that a file above must
- * act on goes through one of these two tables. events.c fills both, and struct ib holds them from the start.
+/* events.h: reports of a module of this transport to a later one. A module calls only earlier modules; an event on which a later module
+ * must act goes through one of these two tables. transport/events.c fills both, and struct ib has pointers to them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_IB_EVENTS_H
@@ -19,8 +19,8 @@ struct ibv_wc;
 struct ib_events {
     /* From queue pairs. */
     bool (*failed)(struct ib_endpoint *ep, const char *why); /* false: the connection cannot be opened again.
-                                                              * why NULL: the user need not know */
-    void (*last_sent)(struct ib_endpoint *ep);               /* the end of a CLOSE or AGREE has completed */
+                                                              * why: for a warning; NULL: no warning */
+    void (*last_sent)(struct ib_endpoint *ep);               /* a marker after CLOSE or AGREE has completed */
 
     /* From the completion queues. */
     void (*send_failed)(struct ib_lane *lane, const struct ibv_wc *wc);
@@ -31,8 +31,8 @@ struct ib_events {
     void (*first_frame)(struct ib_endpoint *ep); /* a half-open connection has received something */
 
     /* From the connection. */
-    bool (*is_busy)(const struct ib_endpoint *ep); /* something above needs the connection: do not close it */
-    void (*closing)(struct ib_endpoint *ep);       /* its queue pairs are about to be destroyed */
+    bool (*is_busy)(const struct ib_endpoint *ep); /* a later module needs the connection: do not close it */
+    void (*closing)(struct ib_endpoint *ep);       /* the queue pairs are about to be destroyed */
     void (*connected)(struct ib_endpoint *ep, const struct ib_hello *h);
     void (*opened)(struct ib_endpoint *ep);
     bool (*unreachable)(struct ib_endpoint *ep); /* false: the job cannot go on without this peer */
@@ -41,17 +41,18 @@ struct ib_events {
     void (*pairs_known)(struct ib_endpoint *ep);
     void (*pair_connected)(struct ib_lane *lane);
     void (*pair_changed)(struct ib_endpoint *ep, unsigned pair, bool up);
-    void (*pair_dropped)(struct ib_lane *lane); /* before its queue pair is destroyed */
+    void (*pair_dropped)(struct ib_lane *lane); /* the queue pair is about to be destroyed */
     void (*pair_settled)(struct ib_endpoint *ep,
-                         unsigned pair); /* nothing of its old queue pair can arrive any more */
+                         unsigned pair); /* nothing of the old queue pair can arrive any more */
     void (*pairs_freed)(struct ib_endpoint *ep);
 };
 
 /* One type of control message. */
 struct ib_message {
-    size_t (*fill)(struct ib_endpoint *ep, void *body); /* writes the body, returns its length; NULL: none */
+    size_t (*fill)(struct ib_endpoint *ep,
+                   void *body); /* writes the body, returns its length; NULL: no body */
     void (*take)(struct ib_endpoint *ep, const struct ib_head *h,
-                 size_t len);               /* NULL: its head has all of it */
+                 size_t len);               /* NULL: the head has everything */
     void (*posted)(struct ib_endpoint *ep); /* after the message was posted; may be NULL */
 };
 

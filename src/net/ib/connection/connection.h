@@ -17,7 +17,7 @@ void ib_endpoint_drop(struct ib_endpoint *ep);
 void ib_endpoint_open(struct ib_endpoint *ep);
 bool ib_endpoint_is_busy(const struct ib_endpoint *ep);
 void ib_endpoints_trim(struct ib *ib);          /* closes idle connections over the budget */
-bool ib_endpoint_close(struct ib_endpoint *ep); /* true: it is closed */
+bool ib_endpoint_close(struct ib_endpoint *ep); /* true: the connection is closed */
 
 /* hello.c */
 int ib_hello_open(struct ib *ib);
@@ -30,7 +30,7 @@ int ib_hello_post_receive(struct ib *ib, struct ib_buffer *b);
 
 /* handshake.c */
 void ib_hello_receive(struct ib *ib, struct ib_buffer *b, uint32_t length);
-void ib_hello_repeat(struct ib *ib); /* those whose timer has run out */
+void ib_hello_repeat(struct ib *ib); /* sends HELLOs again whose deadline has passed */
 
 /* path.c */
 #define IB_PATH_TRIES 8 /* HELLOs without an answer, after which another path is tried */
@@ -38,13 +38,14 @@ void ib_rails_list_networks(const struct ib_rail_info *rails, uint32_t n, struct
 int ib_paths_find(struct ib_endpoint *ep, const struct ib_rail_info *peer, uint32_t count);
 void ib_path_use(struct ib_endpoint *ep, unsigned path);
 void ib_path_assume_up(struct ib_endpoint *ep); /* the peer's list of ports may be stale: all may be up */
-void ib_path_use_next(struct ib_endpoint *ep);  /* another one than the present one, if there is */
+void ib_path_use_next(struct ib_endpoint *ep);  /* the next path, or the present one if there is no other */
 enum ib_path_verdict {
     IB_PATH_REFUSED, /* the peer sends HELLO again */
     IB_PATH_ACCEPTED,
-    IB_PATH_RESTART /* accepted, after the queue pairs were made anew on the peer's rail */
+    IB_PATH_RESTART /* the queue pairs must be created again on the rail of the HELLO */
 };
 enum ib_path_verdict ib_path_match_hello(struct ib_endpoint *ep, uint8_t rail, const struct ib_hello *h);
-bool ib_endpoint_is_first(const struct ib_endpoint *ep); /* of the two ends: both agree on one */
+bool ib_endpoint_is_first(
+    const struct ib_endpoint *ep); /* true at one end of each connection, the same always */
 
 #endif

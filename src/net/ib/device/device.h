@@ -27,18 +27,18 @@ struct ib_shared;
 /* ---- device.c: one open port of one adapter ---- */
 
 #define IB_NAME_MAX     64
-#define IB_RAILS_MAX    8 /* that a process uses */
-#define IB_ADAPTERS_MAX 4 /* number of keys in a net_key */
+#define IB_RAILS_MAX    8 /* rails of a process */
+#define IB_ADAPTERS_MAX 4 /* adapters of a process: a net_key has a key for each */
 
 /* The address of a port, sent at boot and in HELLO: fixed layout, little-endian. */
 struct ib_address {
     uint8_t gid[16];
     uint16_t lid;
     uint8_t mtu;          /* enum ibv_mtu */
-    uint8_t ethernet;     /* RoCE: reached by GID; LIDs mean nothing */
-    uint32_t ud_qpn : 24; /* where HELLOs go */
-    uint32_t rails : 8;   /* how many the process has */
-    uint64_t subnet;      /* GID prefix on InfiniBand: another one needs a global route */
+    uint8_t ethernet;     /* RoCE: the port is reached by GID, and has no LID */
+    uint32_t ud_qpn : 24; /* queue pair that receives HELLOs */
+    uint32_t rails : 8;   /* number of rails of the process */
+    uint64_t subnet;      /* GID prefix on InfiniBand: ports in other subnets need a global route */
 };
 _Static_assert(sizeof(struct ib_address) == 32, "travels between processes");
 
@@ -54,15 +54,15 @@ struct ib_device {
     uint8_t path;  /* added to the port's LID, at both ends: one of several paths through the fabric (LMC) */
     bool borrowed; /* context and protection domain belong to another port of the adapter */
     uint16_t pkey_index;
-    bool query_last_byte; /* not decided yet */
+    bool query_last_byte; /* last_byte_last must still be queried */
     bool last_byte_last;  /* RDMA data appears in memory with its last byte last */
     struct ib_address address;
     struct ib_survey survey; /* all ports of the library, with the reasons for and against each */
-    struct net_port *used;   /* the one that is open, in the survey */
+    struct net_port *used;   /* entry of this port in the survey */
 };
 
-/* Collective over all ranks of a job on several nodes. Opens the best active port; real: softib will not do unless the user named it. 0; or MPI_ERR_OTHER with a
- * sentence that gives the reason (which may not be an error for the caller: one node needs none). */
+/* Collective over all ranks of a job on several nodes. Opens the best active port. real: softib is accepted only if the user named it.
+ * 0; or MPI_ERR_OTHER with a sentence that gives the reason (no error for a job on one node, which needs no port). */
 int ib_device_open(struct ib_device *d, struct boot *boot, bool real);
 void ib_device_close(struct ib_device *d);
 
@@ -109,14 +109,13 @@ void ib_device_fill_route(const struct ib_device *d, const struct ib_address *to
  * once, though several of its ports or paths are rails; it has one completion queue, and memory is registered once with each ---- */
 
 struct ib_adapter {
-    struct ib_device *device; /* a port of it: for the context and the protection domain */
+    struct ib_device *device; /* a port of the adapter: for its context and protection domain */
     struct ibv_comp_channel *channel;
     struct ibv_cq *cq;
     int cq_size, cq_used;
-    uint32_t
-        under_way; /* stripes that will report here; polled only while there are some, but for the primary rail's */
-    uint8_t index;    /* place of its keys in a net_key */
-    _Atomic int gone; /* it was taken out: nothing of it works any more */
+    uint32_t under_way; /* connections and stripes that use the completion queue; 0: polled rarely */
+    uint8_t index;      /* index of the adapter's keys in a net_key */
+    _Atomic int gone;   /* the adapter was taken out: nothing of it works any more */
 };
 
 static inline bool ib_adapter_is_gone(const struct ib_adapter *a)
@@ -131,9 +130,9 @@ struct ib_rail {
     struct ib_device *device;
     struct ib_adapter *adapter;
     struct counter *bytes, *stripes, *frames;
-    double weight;         /* of weighted striping */
-    uint8_t index;         /* 0: home */
-    bool waiting;          /* its port has not been up yet, and its address may not be known */
+    double weight;         /* relative share in weighted striping */
+    uint8_t index;         /* 0: primary rail of the process */
+    bool waiting;          /* the port has not been up yet, and its address may be unknown */
     _Atomic uint64_t down; /* when the port went down, in ns; 0: it is up */
 };
 
@@ -144,15 +143,15 @@ static inline bool ib_rail_is_up(const struct ib_rail *r)
 
 /* Opens the ports beside ib->device, which is open, and one completion queue for each adapter. */
 int ib_rails_open(struct ib *ib, struct boot *boot);
-void ib_rails_check_waiting(struct ib *ib); /* has a port come up that was down at the start? */
-void ib_rails_close(struct ib *ib);         /* completion queues */
-void ib_rails_free(struct ib *ib);          /* and, when nothing is left on them, the ports */
+void ib_rails_check_waiting(struct ib *ib); /* uses ports that were down at the start and have come up */
+void ib_rails_close(struct ib *ib);         /* destroys the completion queues */
+void ib_rails_free(struct ib *ib);          /* closes the ports, after everything on them was destroyed */
 
 /* Enlarges the completion queue, which must hold everything that can complete at once: it grows with the connections. */
 int ib_adapter_reserve_completions(struct ib_adapter *a, int more);
 
 uint32_t ib_rails_list_up(const struct ib *ib);
-uint32_t ib_rails_describe(const struct ib *ib, struct ib_rail_info *out); /* how many */
+uint32_t ib_rails_describe(const struct ib *ib, struct ib_rail_info *out); /* returns the number of rails */
 
 /* True if several rails lead to a peer with this address. Otherwise nothing is striped, and order holds. */
 bool ib_has_several_rails(const struct ib *ib, const struct ib_address *peer);
@@ -169,13 +168,13 @@ struct ib_chunk {
 /* A buffer: its descriptor lies apart from its bytes, which the adapter writes. */
 struct ib_buffer {
     char *data;
-    struct ib_buffer *next;   /* in its pool */
-    struct list link;         /* what a lane has posted, or what waits for its turn */
-    struct ib_lane *lane;     /* where it was posted or came in */
-    struct ib_shared *shared; /* where it was posted, in shared mode */
+    struct ib_buffer *next;   /* next free buffer of the pool */
+    struct list link;         /* in a list of posted buffers, held messages or recorded messages */
+    struct ib_lane *lane;     /* queue pair for which the buffer was posted, or that received its message */
+    struct ib_shared *shared; /* shared receive queue for which the buffer was posted */
     uint32_t lkey[IB_ADAPTERS_MAX], rkey[IB_ADAPTERS_MAX]; /* by adapter */
-    uint32_t length;                                       /* what arrived */
-    uint8_t rail; /* where it waits for a HELLO, or goes out as one */
+    uint32_t length;                                       /* bytes of the message */
+    uint8_t rail;                                          /* rail of a HELLO */
 };
 
 /* A pool of registered buffers of one size. */
@@ -203,7 +202,7 @@ void ib_memory_release(struct transport *t, struct net_mem *mem);
 /* Deregisters memory that was freed. Called now and then, so that freed memory does not stay allocated. */
 void ib_memory_sweep(struct ib *ib);
 bool ib_memory_is_registered(const struct ib *ib, uint64_t address, size_t len,
-                             const struct net_key *key); /* it has that key, and was not released */
+                             const struct net_key *key); /* under this key, and not released since */
 
 struct ib_region {
     uint32_t lkey[IB_ADAPTERS_MAX], rkey[IB_ADAPTERS_MAX];

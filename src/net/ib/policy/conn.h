@@ -33,7 +33,7 @@
  * A connection may break: a port goes down, an adapter is taken out. The side that notices processes all that has arrived,
  * drops its queue pairs, and requests the next generation, over another rail if there is one; its HELLO notifies the peer.
  * Frames are numbered through all generations, and each HELLO carries the number that is expected next: what has not arrived is
- * sent again, and nothing else (move.c).
+ * sent again, and nothing else (failover/resend.c).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_IB_CONN_H
@@ -44,43 +44,36 @@
 
 enum conn_state {
     CONN_IDLE,    /* no queue pairs */
-    CONN_ASKING,  /* mine exist, the peer's address is not known */
-    CONN_HALF,    /* the peer's address is known and mine are ready to receive; does it have mine? */
+    CONN_ASKING,  /* the queue pairs of this side exist; the peer's are not known */
+    CONN_HALF,    /* this side can receive; whether the peer knows its queue pairs is not known */
     CONN_OPEN,    /* frames may be sent */
-    CONN_CLOSING, /* I sent CLOSE and send no more; waiting for AGREE, CLOSE or KEEP */
-    CONN_AGREED,  /* the peer has sent its last frame and I mine; when that has left, the queue pairs go */
-    CONN_FAILED   /* the peer never answered */
+    CONN_CLOSING, /* this side sent CLOSE and waits for AGREE, CLOSE or KEEP */
+    CONN_AGREED, /* both sides sent their last frame; the queue pairs are destroyed when that of this side has left */
+    CONN_FAILED /* the peer never answered, or has ended */
 };
 
 /* Actions for the transport, to be taken in the order of the bits. */
 enum conn_action {
-    CONN_DO_DESTROY = 1 << 0, /* drop the old queue pairs */
-    CONN_DO_CREATE = 1 << 1,  /* make new ones, with receives posted */
-    CONN_DO_CONNECT = 1 << 2, /* bring them to ready-to-send with the address in the HELLO at hand */
-    CONN_DO_HELLO =
-        1
-        << 3, /* send HELLO {c->mine, c->yours, conn_ready}, (re)start the timer while !conn_has_no_pending_hello */
-    CONN_DO_OPENED =
-        1 << 4, /* a connection more: once between CREATE and DESTROY. Frames may go, unless AGREE follows */
-    CONN_DO_RESUME = 1 << 5, /* it stays open: frames may go again */
-    CONN_DO_CLOSE = 1 << 6,  /* send these as the last frame */
-    CONN_DO_AGREE = 1 << 7,
-    CONN_DO_KEEP = 1 << 8, /* an ordinary frame: not the last */
-    CONN_DO_FAIL =
-        1 << 9, /* an error if something waits to be sent; else the peer has merely gone home early */
-    CONN_DO_BREAK =
-        1
-        << 10 /* the peer has dropped its queue pairs: look at all that has arrived, then say conn_queue_pair_failed */
+    CONN_DO_DESTROY = 1 << 0, /* destroy the old queue pairs */
+    CONN_DO_CREATE = 1 << 1,  /* create queue pairs, with receives posted */
+    CONN_DO_CONNECT = 1 << 2, /* connect the queue pairs to those in the HELLO */
+    CONN_DO_HELLO = 1 << 3,   /* send HELLO {mine, yours, conn_ready}; restart the timer for the answer */
+    CONN_DO_OPENED = 1 << 4,  /* the connection is open: frames may go, unless AGREE follows */
+    CONN_DO_RESUME = 1 << 5,  /* the connection stays open: frames may go again */
+    CONN_DO_CLOSE = 1 << 6,   /* send CLOSE as the last frame */
+    CONN_DO_AGREE = 1 << 7,   /* send AGREE as the last frame */
+    CONN_DO_KEEP = 1 << 8,    /* send KEEP, after which frames may follow */
+    CONN_DO_FAIL = 1 << 9,    /* report an error if frames wait to be sent; else the peer has ended */
+    CONN_DO_BREAK = 1 << 10   /* process all that arrived, then call conn_queue_pair_failed */
 };
 
 struct conn {
     enum conn_state state;
-    uint32_t mine;  /* my generation, 0 before the first */
-    uint32_t yours; /* the peer's generation I know the address of, 0: none in this generation of mine */
-    uint32_t seen;  /* newest generation of the peer ever connected to: older HELLOs are old datagrams */
-    uint32_t
-        tries; /* HELLOs sent by the timer since anything was last received from the peer in this generation */
-    bool resumes; /* this generation replaces one that broke after the peer's address was known */
+    uint32_t mine;  /* generation of this side; 0 before the first */
+    uint32_t yours; /* generation of the peer that this generation of mine connects to; 0: none yet */
+    uint32_t seen;  /* newest generation of the peer that was ever connected to: older HELLOs are dropped */
+    uint32_t tries; /* HELLOs that the timer sent since the peer last answered in this generation */
+    bool resumes;   /* this generation replaces one that failed after the peer's queue pairs were known */
 };
 
 /* Events. Each returns the actions (bits of enum conn_action). Events that mean nothing in a state do

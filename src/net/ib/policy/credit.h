@@ -30,28 +30,25 @@ enum credit_growth { CREDIT_LINEAR, CREDIT_EXPONENTIAL };
 struct credit_rules {
     enum credit_scheme scheme;
     enum credit_growth growth;
-    uint32_t first; /* buffers posted for a peer when the connection opens, at least 1 */
-    uint32_t most;  /* and at most (dynamic) */
-    uint32_t step;  /* linear growth: buffers more at a time */
-    uint32_t
-        tell_at; /* a credit message is due when this many are owed, or all that are posted; 0: half of those
-                         posted, but not one of two */
-    uint32_t
-        calm_after; /* dynamic: frames in a row that did not wait, until one buffer is let go; 0: never */
+    uint32_t first;      /* buffers posted for a peer when the connection opens, at least 1 */
+    uint32_t most;       /* largest number of buffers for a peer (dynamic) */
+    uint32_t step;       /* linear growth: buffers added at a time */
+    uint32_t tell_at;    /* owed credits at which a credit message is due; 0: half of the posted buffers */
+    uint32_t calm_after; /* dynamic: frames in a row without a wait until a buffer is released; 0: never */
 };
 
 struct credit {
     const struct credit_rules *rules;
-    uint32_t unit; /* what a frame costs: 1, or 0 where the adapter does the counting (hw) */
-    /* as a sender */
-    uint32_t have; /* frames I may send; with hw it stays as it is */
-    bool starved;  /* a frame was refused since the last one that went */
-    /* as a receiver */
-    uint32_t posted;      /* buffers I keep for this peer */
-    uint32_t most_posted; /* the largest that ever was (table 5.2) */
-    uint32_t owed;        /* posted again, and the peer does not know yet */
-    uint32_t due_at;      /* number owed at which a credit message is due */
-    uint32_t calm;        /* frames since the last one that had waited */
+    uint32_t unit; /* credits of a frame: 1, or 0 with hw */
+    /* The sender. */
+    uint32_t have; /* frames that may be sent; constant with hw */
+    bool starved;  /* a frame was refused since the last frame was sent */
+    /* The receiver. */
+    uint32_t posted;      /* buffers for this peer */
+    uint32_t most_posted; /* largest value of `posted` so far (table 5.2) */
+    uint32_t owed;        /* buffers that were posted again and not announced to the peer yet */
+    uint32_t due_at;      /* owed credits at which a credit message is due */
+    uint32_t calm;        /* frames since the last one that had waited for a credit */
 };
 
 /* Initialises the credits to the number of buffers that the other side posted, at least 1. */

@@ -20,7 +20,7 @@
 #define POLLSET_WORTH  16   /* traffic: frames lately that make a ring worth its memory */
 #define POLLSET_WINDOW 4096 /* frames until counts are halved, at least */
 
-enum pollset_policy { POLLSET_FIRST, POLLSET_TRAFFIC }; /* who gets in */
+enum pollset_policy { POLLSET_FIRST, POLLSET_TRAFFIC };
 enum pollset_order { POLLSET_SEQUENTIAL, POLLSET_CIRCULAR, POLLSET_PRIORITISED };
 
 struct pollset_member {
@@ -32,21 +32,20 @@ struct pollset_member {
 struct pollset {
     enum pollset_policy policy;
     enum pollset_order order;
-    uint32_t limit; /* at most this many members, 0: no RDMA channel at all */
+    uint32_t limit; /* largest number of members; 0: no RDMA channel */
     uint32_t count;
-    uint32_t leaving; /* members on their way out */
-    uint32_t next;    /* circular: where the next round begins */
-    uint32_t events;  /* frames since traffic was last halved */
-    uint32_t window;  /* and until it is */
-    uint32_t epoch;   /* how often it was */
-    uint32_t least;   /* no member that stays has less traffic than this */
+    uint32_t leaving; /* members that were sent a stop */
+    uint32_t next;    /* circular order: first place of the next round */
+    uint32_t events;  /* frames since the counts of traffic were last halved */
+    uint32_t window;  /* frames between two halvings */
+    uint32_t epoch;   /* number of halvings */
+    uint32_t least;   /* lower bound of the traffic of members that stay */
     struct pollset_member members[POLLSET_MAX];
 };
 
 struct pollset_change {
-    uint32_t add; /* connection to take in now, or POLLSET_NONE: it is a member, at the last place */
-    uint32_t
-        remove; /* connection to send away now, or POLLSET_NONE; its place is free after pollset_remove_member */
+    uint32_t add;    /* connection that has become a member, at the last place; or POLLSET_NONE */
+    uint32_t remove; /* connection to stop, a member until pollset_remove_member; or POLLSET_NONE */
 };
 
 void pollset_open(struct pollset *s, enum pollset_policy policy, enum pollset_order order, uint32_t limit);

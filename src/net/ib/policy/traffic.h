@@ -18,7 +18,7 @@ enum traffic_state {
     TRAFFIC_RESENDING, /* open; messages that the failed connection lost go first */
     TRAFFIC_FAILING,   /* its queue pairs have failed; the next poll opens it anew */
     /* Frames may be sent. */
-    TRAFFIC_COUNTED, /* over the primary rail; larger ones are counted until further rails are requested */
+    TRAFFIC_COUNTED, /* over the primary rail; larger frames are counted until further rails are requested */
     TRAFFIC_SPREAD,  /* over several rails */
     TRAFFIC_PRIMARY  /* over the primary rail */
 };
@@ -36,12 +36,12 @@ static inline bool traffic_is_ready(const struct traffic *t)
 
 /* Called when the state of the connection changes. open: frames may be sent; resend: recorded messages are sent first. */
 void traffic_follow_connection(struct traffic *t, bool open, bool resend);
-void traffic_resend_finished(struct traffic *t); /* all of them are sent */
+void traffic_resend_finished(struct traffic *t); /* all recorded messages are sent */
 void traffic_set_failing(struct traffic *t);
-void traffic_reset(
-    struct traffic *t); /* the queue pairs are destroyed, or about to be with nothing left to deliver */
+void traffic_reset(struct traffic *t); /* nothing is left to deliver from the queue pairs */
 void traffic_set_pairs(struct traffic *t, bool pairs);
 void traffic_set_counted(struct traffic *t, uint8_t frames);
-bool traffic_count(struct traffic *t); /* a larger frame; true: it was the last to be counted */
+bool traffic_count(
+    struct traffic *t); /* counts a larger frame; true: further rails are to be requested now */
 
 #endif

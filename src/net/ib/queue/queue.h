@@ -36,8 +36,7 @@ struct ib_rdma {
     size_t len;
     struct net_mem mem;
     struct net_key key;
-    uint16_t
-        seq; /* next sequence number when the request was posted: if that frame has arrived, a put has too */
+    uint16_t seq; /* sequence number of the next frame: if that frame has arrived, a put has too */
 };
 
 struct ib_lane {
@@ -73,10 +72,9 @@ struct ib_lane {
         bool moved;              /* the queue pair uses the alternate path */
         bool left_first;         /* the port here went down: the queue pair moves back when the port is up */
     } path;
-    bool failed; /* a request has failed, and so do all behind it */
-    bool
-        given_up; /* this process ended the queue pair (ib_lane_set_error): flushed requests are no failure */
-    bool bare;    /* only puts and gets: no receive buffers, no credits */
+    bool failed;   /* a request has failed, and so do all behind it */
+    bool given_up; /* ib_lane_set_error ended the queue pair: flushed requests are no failure */
+    bool bare;     /* only puts and gets: no receive buffers, no credits */
 };
 
 int ib_lane_probe_device(struct ib *ib); /* finds the inline limit, and whether the last byte arrives last */

@@ -13,7 +13,7 @@ struct ib_transfer {
     uintptr_t local;
     uint64_t remote;
     uint32_t lkey, rkey;
-    const struct ib_rdma *whole; /* to be repeated if the connection fails; NULL: the caller does that */
+    const struct ib_rdma *whole; /* to be repeated after a failure; NULL: the caller repeats the transfer */
 };
 
 /* rdma.c */
@@ -34,14 +34,15 @@ void ib_stripe_close(struct ib *ib);
 int ib_stripe_transfer(struct ib_endpoint *ep, enum ibv_wr_opcode opcode, uintptr_t local,
                        const struct net_mem *mem, uint64_t remote, const struct net_key *key, size_t len,
                        struct net_op *op);
-void ib_stripes_retry(struct ib *ib); /* those that found no room in a send queue */
+void ib_stripes_retry(struct ib *ib); /* issues stripes that waited for room in a send queue */
 void ib_stripes_repeat(struct ib_endpoint *ep,
-                       unsigned pair); /* those that failed on a pair can be sent again */
+                       unsigned pair); /* issues stripes again that failed on the pair */
 void ib_stripes_set_pair(struct ib_endpoint *ep, unsigned pair, bool up);
 void ib_stripes_set_weights(struct ib_endpoint *ep);
-void ib_stripes_forget(struct ib_endpoint *ep); /* the connection is gone, and nobody waits */
-void ib_stripes_fail(struct ib_endpoint *ep);   /* the peer has died: all its transfers end with an error */
-bool ib_is_stripe(const struct net_op *op);     /* a part of a larger transfer, which sends it again itself */
+void ib_stripes_forget(struct ib_endpoint *ep); /* frees transfers for which no caller waits any more */
+void ib_stripes_fail(struct ib_endpoint *ep);   /* the peer has died: all transfers end with an error */
+bool ib_is_stripe(
+    const struct net_op *op); /* a part of a striped transfer, which repeats it after a failure */
 
 /* True if the transfer is large enough to be striped and more than one rail may reach the peer. */
 static inline bool ib_may_stripe(const struct ib *ib, const struct ib_endpoint *ep, size_t len)

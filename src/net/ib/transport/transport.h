@@ -11,7 +11,7 @@
 int ib_peer_connect(struct transport *t, struct peer *peer);
 void ib_peer_disconnect(struct transport *t, struct peer *peer);
 void ib_peer_part(struct transport *t, struct peer *peer, bool begin);
-void ib_endpoints_free(struct ib *ib); /* the memory of all, when the transport closes */
+void ib_endpoints_free(struct ib *ib); /* when the transport closes */
 
 /* transport.c: sends LEAVE where it is due. True if this process may end. */
 bool ib_has_finished(struct ib *ib, bool together, bool late);
