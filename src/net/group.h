@@ -14,7 +14,8 @@
 #include "net/mcast/rules.h"
 #include "net/net.h"
 
-/* The kind of its frames; the layer that gets all frames hands them on. Never waits. */
+/* The kind of frames of multicast groups. The layer that receives all frames passes those of this kind to net_group_frame, which never
+ * waits. */
 #define NET_FRAME_GROUP 18
 void net_group_frame(struct net *net, struct peer *from, const struct frame_header *h, const void *payload,
                      size_t len);
@@ -30,18 +31,17 @@ struct net_group_setup {
     uint32_t collectors; /* the root and its co-roots */
     bool deliver;        /* co-roots receive every packet over connections besides, along a tree */
     struct mcast_rules rules;
-    bool
-        by_write; /* acknowledgements are written into the memory of roots and co-roots, where that can be done */
+    bool by_write; /* acknowledgements are written into the memory of roots and co-roots if possible */
     int (*peer)(void *arg, uint32_t member, struct peer **out);
     void *arg;
 };
 
 /* What a member sends to all others before the first message. */
 struct net_group_card {
-    uint64_t address; /* of acknowledgements that are written; 0: they are sent */
+    uint64_t address; /* memory for acknowledgements that are written; 0: acknowledgements are sent */
     struct net_key key;
     uint32_t packet;   /* bytes of the largest packet */
-    uint32_t receives; /* buffers for packets; 0: this member is not there */
+    uint32_t receives; /* buffers for packets; 0: the member has not joined */
 };
 
 /* Default settings; window and aggregate may be changed before they are used. */
@@ -75,9 +75,9 @@ struct net_group_want {
     uint32_t from, channel;
     char *message;
     size_t length;
-    /* The group's: */
+    /* Set by the group. */
     struct list link;
-    size_t got, total; /* total: the length that its sender announced */
+    size_t got, total; /* bytes received so far; length of the message as its sender announced it */
     bool begun, aside, complete;
 };
 /* Posts a receive whose from, channel, message and length are set; the group owns it until it is complete. */

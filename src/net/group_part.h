@@ -13,20 +13,20 @@
 struct group_head {
     uint64_t group;
     uint32_t seq;
-    uint16_t from;  /* whose packet it is, not who sends it again */
+    uint16_t from;  /* member that sent the packet first */
     uint16_t flags; /* enum group_flags */
-    uint32_t total; /* bytes of its message */
+    uint32_t total; /* bytes of the message */
     uint32_t channel;
 };
 _Static_assert(sizeof(struct group_head) == 24, "travels between processes");
 enum group_flags {
     GROUP_ASK = 1,
     GROUP_ACK = 2,
-    GROUP_EMPTY = 4,  /* no packet, only a request for an acknowledgement */
+    GROUP_EMPTY = 4,  /* only a request for an acknowledgement, without data */
     GROUP_CARRIES = 8 /* struct group_carried follows the data */
 };
 
-/* An acknowledgement that a packet of its member takes along [Liu04 7.2.4]. */
+/* An acknowledgement that travels with a packet of the same member [Liu04 7.2.4]. */
 struct group_carried {
     struct mcast_ack ack;
     uint64_t root;
@@ -39,44 +39,44 @@ struct group_note {
     uint64_t pad;
 };
 
-/* Memory for notes. A member may write one more after the root has closed the group, so the memory stays registered and serves
- * the next group: the check rejects records of other groups. */
+/* Memory for notes. A member may write a note after the root has closed the group, so the memory stays registered and serves
+ * the next group: the check rejects notes of other groups. */
 struct group_notes {
-    struct list link; /* net->group_notes, while no group has it */
+    struct list link; /* in net->group_notes while no group uses the memory */
     struct transport *transport;
     struct mapping memory;
-    struct group_note *note; /* in it */
+    struct group_note *note; /* the notes in `memory`, by member */
     struct net_mem mem;
     struct net_key key;
 };
 
 /* A packet that waits for its turn. */
 struct group_kept {
-    char *data; /* behind its head */
+    char *data; /* behind the head of the packet */
     uint32_t length;
     uint32_t total, channel;
-    uint32_t handle; /* the transport's buffer, or ... */
-    void *block;     /* ... from malloc */
+    uint32_t handle; /* buffer of the transport, if `block` is NULL */
+    void *block;     /* memory from malloc */
 };
 
 /* A co-root's window: the packets that its leaves have not acknowledged yet. */
 struct group_relay {
     struct mcast_sender sender;
-    struct mcast_rules rules; /* to each leaf alone, never to all */
-    char *packets;            /* a window of them, with heads */
+    struct mcast_rules rules; /* packets are sent again to each leaf alone, never to all members */
+    char *packets;            /* the packets of the window, with heads */
     uint32_t *length;
 };
 
 /* The packets of one sender. */
 struct group_stream {
     struct mcast_stream in;
-    struct list dirty; /* an acknowledgement is due now or later */
+    struct list dirty; /* in net_group.dirty while an acknowledgement is owed */
     uint32_t from;
-    uint32_t parent;                /* member to whom it is acknowledged */
-    uint32_t index;                 /* mine at the parent */
-    struct group_kept *kept;        /* by number modulo ring */
+    uint32_t parent;                /* member that collects the acknowledgements of this one */
+    uint32_t index;                 /* index of this member among the children of the parent */
+    struct group_kept *kept;        /* stored packets, by number modulo ring */
     struct group_relay *relay;      /* NULL: not a co-root of this sender */
-    struct net_group_want *current; /* whose packets come now; NULL: between two messages */
+    struct net_group_want *current; /* receive whose message is arriving; NULL: between two messages */
 };
 
 /* A message without a receive, set aside because a receive waits for a later message of the same sender. */
@@ -102,20 +102,20 @@ struct net_group {
     struct net_group_setup setup;
     struct net_group_card *cards; /* by member */
     struct peer **peers;
-    size_t payload; /* of a packet */
-    /* Sending. The slots are the window, and one for packets that only ask. */
+    size_t payload; /* bytes of a packet */
+    /* Sending. The slots are those of the window, and one for requests for acknowledgements. */
     struct mcast_sender sender;
-    uint32_t *length;          /* by slot */
-    struct group_notes *notes; /* by member, of the distance of a member that acknowledges; NULL: none does */
-    bool wants_slot;           /* somebody waits until the next slot has left */
-    bool awake;                /* counted in net->unrung */
-    uint32_t empty;            /* polls one after the other that found nothing */
+    uint32_t *length;          /* bytes of the packet in each slot of the window */
+    struct group_notes *notes; /* acknowledgements that children write; NULL: children send them */
+    bool wants_slot;           /* a send waits until the next slot has left */
+    bool awake;                /* the group is counted in net->unrung */
+    uint32_t empty;            /* consecutive polls that found nothing */
     struct group_early *early;
     uint32_t nearly;
     /* Receiving. */
     struct group_stream **streams; /* by sender; NULL until it sends */
     struct list dirty;
-    uint32_t room;     /* receive buffers that may be kept */
+    uint32_t room;     /* receive buffers that may still store packets */
     struct list wants; /* struct net_group_want, not complete */
     struct list aside; /* struct group_aside */
     size_t aside_bytes;
@@ -133,7 +133,7 @@ int group_peer(struct net_group *g, uint32_t member, struct peer **out);
 int group_send_open(struct net_group *g);
 void group_send_close(struct net_group *g);
 int group_send_poll(struct net_group *g); /* notes, timers */
-/* Whether a packet waits for a connection. */
+/* True if a packet waits for room on a connection. */
 bool group_has_undelivered(struct net_group *g);
 void group_handle_ack(struct net_group *g, uint32_t from, uint32_t root, const struct mcast_ack *ack);
 uint64_t group_note_checksum(uint64_t group, const struct mcast_ack *ack);

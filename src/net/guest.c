@@ -23,18 +23,17 @@
 struct guest {
     struct net_card card;
     struct peer *peer;         /* NULL: not connected */
-    struct inbox_watch *watch; /* NULL: its end is not reported by the kernel */
+    struct inbox_watch *watch; /* NULL: the kernel does not report the end of the process */
     uint32_t number;
     uint32_t holders;
     bool dead;
-    bool parting; /* somebody is parting from it */
+    bool parting; /* a thread is disconnecting from the guest */
 };
 
 struct guests {
-    struct guest *
-        *list; /* present guests by number: the memory of a job that spawns for days does not grow */
+    struct guest **list; /* present guests, by number; entries of guests that have left are freed */
     uint32_t count, room;
-    uint32_t met; /* so far: the next number */
+    uint32_t met; /* guests so far */
     uint64_t machine;
     struct transport *inbox;
 };

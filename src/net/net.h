@@ -62,12 +62,11 @@ struct net {
     struct doorbell own_doorbell;      /* used when no transport shares memory */
     int doorbell_fd;                   /* memory file of the doorbell, for guests; -1: private memory */
     uint64_t doorbell_offset;
-    bool oversubscribed; /* more ranks on this node than processors: never spin */
-    bool fences;         /* see net_fence_before_sleep_check */
-    int cpus;            /* processors that this process may use */
-    int waiting;         /* threads in net_wait, of a threaded process */
-    struct biglock
-        *lock; /* the big lock, released while a thread sleeps; NULL: the process is not threaded */
+    bool oversubscribed;  /* more ranks on this node than processors: never spin */
+    bool fences;          /* see net_fence_before_sleep_check */
+    int cpus;             /* processors that this process may use */
+    int waiting;          /* threads in net_wait, of a threaded process */
+    struct biglock *lock; /* the big lock, released during sleep; NULL: the process is not threaded */
     const struct net_doctor *doctor; /* called for waits that last; NULL: no diagnosis */
     uint64_t ticked;                 /* when doctor->tick was last called, in ns */
     struct paces paces;              /* speed of large messages, by link */

@@ -22,11 +22,9 @@ struct net_pending {
 struct peer {
     const struct transport_ops *ops; /* transport->ops: a copy saves one load in every send */
     struct transport *transport;
-    void *endpoint; /* state of the transport for this peer */
-    struct list
-        pending; /* struct net_pending, in order; while the list is not empty no send may overtake it */
-    uint64_t
-        eager_below; /* shorter messages are sent at once without further checks; 0: every message is checked */
+    void *endpoint;       /* state of the transport for this peer */
+    struct list pending;  /* struct net_pending; no send may overtake this queue */
+    uint64_t eager_below; /* bytes: shorter messages are sent without further checks; 0: all are checked */
     uint64_t sent_messages, sent_bytes; /* sent by p2p to this peer, for FISHPLATE_STATS */
     uint32_t messages_to[PEER_CLASSES], messages_from[PEER_CLASSES]; /* messages in frames, counted by p2p */
     uint64_t eager_max; /* largest eager message in bytes, set by p2p when the peer connects */

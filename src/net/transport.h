@@ -24,7 +24,7 @@ struct peer;
 /* The 24 bytes that travel with every frame. They belong to the layer above. With the transport's own 8 bytes
  * and 32 bytes of payload they fill one cache line, so an 8-byte message costs one line. */
 struct frame_header {
-    uint8_t kind; /* which protocol step: the layer above chooses its handler by it */
+    uint8_t kind; /* protocol step: selects the handler of the layer above */
     uint8_t flags;
     uint16_t aux;
     uint32_t context;
@@ -57,16 +57,15 @@ static inline void frame_write(struct frame_header *h, uint64_t head, uint64_t f
  * the call that started the transfer returns. */
 struct net_op {
     void (*done)(struct net_op *op, int status);
-    bool
-        once; /* a put that must not be repeated when its connection fails: others may have changed the word meanwhile */
+    bool once; /* a put that must not be repeated after a failure: others may have changed the word */
 };
 
 /* What the layer above knows of a put or get whose connection failed before its end. A receiver that polls bytes in memory
  * (caps.last_byte_last) may have seen that end, and given the memory back to the program. */
 enum net_fate {
-    NET_FATE_REPEAT, /* nobody uses its memory before it is reported done: it can be done again */
-    NET_FATE_DONE,   /* its end was seen here */
-    NET_FATE_ASK /* its end may have been seen at the peer, who knows the transfer by a number (net.has_arrived) */
+    NET_FATE_REPEAT, /* the transfer can be repeated: nobody uses its memory before it is reported as done */
+    NET_FATE_DONE,   /* this process has seen the end of the transfer */
+    NET_FATE_ASK /* the peer may have seen the end, and knows the transfer by a number (net.has_arrived) */
 };
 
 /* Registered memory as the owner sees it, and the bytes a peer needs to reach it. */
@@ -79,7 +78,7 @@ struct net_key {
     uint64_t word[2];
 };
 
-/* What registering new memory has taken lately: so much, and so much more for each 64 KiB. 0: not known, or nothing. */
+/* Recent cost of registering memory: ns for a registration, and ns for each 64 KiB. 0: unknown, or free. */
 struct net_pin {
     uint32_t base_ns, unit_ns;
 };
@@ -108,7 +107,7 @@ struct transport_barrier {
     void *(*join)(const struct transport_barrier *b, uint32_t group);     /* NULL: no memory */
     void (*enter)(const struct transport_barrier *b, void *member);
     bool (*over)(const struct transport_barrier *b,
-                 void *member); /* once true after enter; nobody rings a doorbell */
+                 void *member); /* true once after enter; rings no doorbell */
     void (*leave)(const struct transport_barrier *b, void *member);
 };
 
@@ -126,7 +125,7 @@ struct transport_multicast {
     /* From now on packets are polled for, and wake a process that sleeps. Those that came earlier have waited. */
     void (*begin)(void *member);
     void *(*slot)(void *member, uint32_t i);
-    bool (*busy)(void *member, uint32_t i);            /* it may not be written now: it is on its way out */
+    bool (*busy)(void *member, uint32_t i); /* the slot must not be written: its packet is being sent */
     int (*send)(void *member, uint32_t i, size_t len); /* ERR_AGAIN: the send queue is full */
     int (*poll)(void *member, struct net_packet *out, int most);
     void (*give_back)(void *member, uint32_t handle); /* the packet has been read */
@@ -134,21 +133,20 @@ struct transport_multicast {
 };
 
 struct transport_caps {
-    size_t frame_max;    /* largest payload of one frame */
-    size_t inline_max;   /* payload that costs no more than an empty frame */
-    size_t eager_best;   /* up to which size a message is best sent at once; 0: FISHPLATE_EAGER_MAX */
-    bool gpu_memory;     /* puts and gets may reach GPU memory: mem_register accepts or refuses it */
-    bool put, get;       /* one-sided transfers to and from the peer's private memory */
-    size_t put_silent;   /* puts up to this length may be silent: without op and mem. 0: none may */
-    bool cpu_moves;      /* ... by this processor, before the call returns; else by an adapter, on its own */
-    bool software;       /* the adapter is a program: a processor moves the bytes */
+    size_t frame_max;  /* largest payload of one frame */
+    size_t inline_max; /* payload that costs no more than an empty frame */
+    size_t eager_best; /* up to which size a message is best sent at once; 0: FISHPLATE_EAGER_MAX */
+    bool gpu_memory;   /* puts and gets may reach GPU memory: mem_register accepts or refuses it */
+    bool put, get;     /* one-sided transfers to and from the peer's private memory */
+    size_t put_silent; /* bytes: longest put without op and mem; 0: every put needs both */
+    bool cpu_moves; /* this processor executes puts and gets before the call returns; else an adapter does */
+    bool software;  /* the adapter is a program: a processor moves the bytes */
     bool frames_spread;  /* frames take several rails in turns */
     bool put_ordered;    /* a frame sent after a put was started arrives after its data */
     bool last_byte_last; /* who sees the last byte of a put or get change sees all of its data */
-    size_t
-        striped_from; /* puts and gets of this length are divided among several rails; 0: one rail leads there */
-    bool starves;     /* frames may be refused for long: the peer grants credits, and they run out */
-    uint32_t latency_ns; /* one small frame, one way: for choosing protocols and schedules */
+    size_t striped_from; /* bytes: puts and gets of this length use several rails; 0: there is one rail */
+    bool starves;        /* frames may be refused for long: the peer grants credits, which run out */
+    uint32_t latency_ns; /* one-way latency of a small frame: for choosing protocols and schedules */
     uint32_t bandwidth_mbs;
 };
 
@@ -157,13 +155,13 @@ struct transport {
     struct net *net;
     bool idle;            /* nothing can arrive until this process sends something: poll may be left out */
     bool inner;           /* reaches this process itself and no other */
-    bool adds;            /* it has transport_ops.atomic, and peers may use it on memory that it registers */
-    bool adds_beside_cpu; /* ... while processors change the same words by their atomics */
-    const struct transport_barrier *barrier;     /* NULL: the network has none */
-    const struct transport_barrier *wires;       /* a network that does nothing else: one group */
-    const struct transport_multicast *multicast; /* likewise */
+    bool adds;            /* transport_ops.atomic works on memory that a peer has registered */
+    bool adds_beside_cpu; /* ... also while processors change the same words by atomic instructions */
+    const struct transport_barrier *barrier; /* NULL: the network has no barriers */
+    const struct transport_barrier *wires;   /* a network that has only barriers, and one group; NULL: none */
+    const struct transport_multicast *multicast; /* NULL: the network has no multicast */
     struct net_pin pin;
-    const struct net_port *port; /* of the adapter that carries it; NULL: there is none (memory) */
+    const struct net_port *port; /* port of the adapter; NULL: no adapter (shared memory) */
 };
 
 struct transport_ops {

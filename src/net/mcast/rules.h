@@ -13,19 +13,17 @@
 
 /* Parameters that are the same at all members of a group. */
 struct mcast_rules {
-    uint32_t window;    /* packets that a sender keeps until all have acknowledged them */
-    uint32_t ring;      /* packets of one sender that a receiver keeps for its application; at least window */
-    uint32_t aggregate; /* packets per acknowledgement */
-    bool skew;          /* members acknowledge different ones of these packets, so that they do not collide */
-    bool
-        piggyback; /* an acknowledgement waits up to `delay` for a packet of its member that takes it along */
-    uint32_t few;  /* a packet that at most `few` members miss is sent to each of them, else to all again */
-    uint32_t burst; /* packets that are sent again at a time */
-    uint64_t
-        timeout; /* until an unacknowledged packet is sent again; doubles while nothing is received, ... */
-    uint64_t timeout_max; /* ... up to this */
-    uint64_t quiet;       /* a packet is not repaired again before this time has passed */
-    uint64_t delay;       /* an aggregated acknowledgement waits at most so long for the next packet */
+    uint32_t window; /* packets that a sender stores until all members have acknowledged them */
+    uint32_t ring;   /* packets of one sender that a receiver stores for its application; at least `window` */
+    uint32_t aggregate;   /* packets per acknowledgement */
+    bool skew;            /* members acknowledge different packets, so that acknowledgements do not collide */
+    bool piggyback;       /* an acknowledgement waits up to `delay` for a packet that can carry it */
+    uint32_t few;         /* largest number of members to whom a missing packet is sent one by one */
+    uint32_t burst;       /* packets that are sent again at a time */
+    uint64_t timeout;     /* ns until a packet is sent again; doubles while no acknowledgement arrives ... */
+    uint64_t timeout_max; /* ... up to this value */
+    uint64_t quiet;       /* shortest time in ns between two repetitions of a packet */
+    uint64_t delay;       /* ns that an aggregated acknowledgement waits for the next packet */
 };
 
 /* Derives the other parameters from those that users set. */
@@ -46,7 +44,7 @@ static inline struct mcast_rules mcast_rules_derive(uint32_t window, uint32_t ag
 
 struct mcast_ack {
     uint32_t next;  /* all packets before this one have arrived */
-    uint32_t limit; /* packets before this one find room */
+    uint32_t limit; /* the receiver has room for packets before this one */
     uint64_t early; /* bit i: packet next + i has arrived; bit 0 is never set */
 };
 

@@ -22,21 +22,21 @@
 struct mcast_child {
     uint32_t next, limit;
     uint64_t early;
-    bool heard; /* since the last timeout */
+    bool heard; /* the child has acknowledged something since the last timeout */
 };
 
 struct mcast_sender {
     const struct mcast_rules *rules;
     struct mcast_child *child;
-    uint64_t *sent; /* when, by number modulo window */
-    uint32_t children, acking;
-    uint32_t base, next;
-    uint32_t limit; /* the smallest of the children's */
-    uint32_t at_base,
-        at_limit;   /* children who have no more; when the last of them has, the slowest are looked for */
-    bool ahead;     /* a child has packets that are not in this window yet: co-roots are not always first */
-    uint32_t tries; /* timeouts since a packet left the window */
-    uint64_t deadline;
+    uint64_t *sent; /* when each packet was last sent, in ns; by number modulo window */
+    uint32_t children,
+        acking;          /* acking: children before this one acknowledge packets, the others only room */
+    uint32_t base, next; /* number of the oldest packet in the window, and of the next packet to send */
+    uint32_t limit;      /* smallest limit of all children */
+    uint32_t at_base, at_limit; /* children whose `next` is `base`, and whose `limit` is `limit` */
+    bool ahead;        /* a child has packets that this window does not have yet: this is a co-root */
+    uint32_t tries;    /* timeouts since a packet left the window */
+    uint64_t deadline; /* time of the next timeout, in ns */
 };
 
 /* A packet to send again, and to whom. */
@@ -46,7 +46,7 @@ struct mcast_resend {
     bool ask;    /* no data: only ask for an acknowledgement */
 };
 
-/* `child` has room for as many, `sent` for a window; the first packet is number 0. */
+/* `child` has `children` entries, `sent` one for each packet of the window; the first packet is number 0. */
 void mcast_sender_open(struct mcast_sender *s, const struct mcast_rules *rules, struct mcast_child *child,
                        uint32_t children, uint64_t *sent);
 

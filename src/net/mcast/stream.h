@@ -12,19 +12,18 @@
 
 struct mcast_stream {
     uint32_t next, taken;
-    uint64_t early; /* bit i: packet next + i has arrived */
-    uint32_t told;  /* `next` and `limit` of the last acknowledgement */
-    uint32_t promised;
+    uint64_t early;          /* bit i: packet next + i has arrived */
+    uint32_t told, promised; /* `next` and `limit` of the last acknowledgement */
     bool delivered; /* every packet also arrives over a connection: acknowledgements only report room */
-    bool owe;       /* an acknowledgement is due now, ... */
-    uint64_t due;   /* ... or then */
+    bool owe;       /* an acknowledgement is due now */
+    uint64_t due;   /* time when an acknowledgement is due, in ns; MCAST_NEVER: none is owed */
 };
 
 enum mcast_verdict {
-    MCAST_TAKE,      /* the application has it now */
-    MCAST_KEEP,      /* in the ring, at seq modulo ring */
-    MCAST_DUPLICATE, /* drop it */
-    MCAST_REFUSE     /* drop it: no room; it will come again */
+    MCAST_TAKE,      /* deliver the packet to the application now */
+    MCAST_KEEP,      /* store the packet in the ring, at seq modulo ring */
+    MCAST_DUPLICATE, /* drop the packet */
+    MCAST_REFUSE     /* drop the packet for lack of room: the sender repeats it */
 };
 
 /* A packet that arrives, and the free buffers. */
@@ -32,8 +31,8 @@ struct mcast_arrival {
     uint32_t seq;
     bool wanted;    /* the application waits for the next packet of this sender */
     bool ask;       /* the sender wants an acknowledgement */
-    uint32_t room;  /* buffers to keep packets in */
-    uint32_t relay; /* a co-root: packets that fit its window; others: UINT32_MAX */
+    uint32_t room;  /* free buffers for packets */
+    uint32_t relay; /* free entries in the window of a co-root; UINT32_MAX: not a co-root */
     uint64_t now;
 };
 

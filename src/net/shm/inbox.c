@@ -74,8 +74,7 @@ struct inbox {
 
 struct inbox_watch {
     struct process_end end;
-    struct inbox_head
-        *page; /* the first page of its inbox, which outlives the process; NULL: it had ended before */
+    struct inbox_head *page; /* first page of the process's inbox; NULL: the process had ended before */
     bool has_ended;
 };
 
