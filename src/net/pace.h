@@ -27,17 +27,17 @@ enum pace_way { PACE_IN, PACE_OUT, PACE_WAYS };
 struct pace_class {
     uint64_t bytes, ns; /* ns: during which at least one message was under way */
     uint32_t messages, runs;
-    uint32_t best; /* ns for PACE_UNIT in the fastest run; meaningful once there is one */
+    uint32_t best; /* ns for PACE_UNIT bytes in the fastest run; valid if `runs` is not 0 */
 };
 
 struct pace {
     uint32_t rank; /* the peer */
-    uint32_t next; /* of the same peer: index + 1, 0: none */
+    uint32_t next; /* index + 1 of the next record of the same peer; 0: none */
     uint8_t rail, way;
-    bool local; /* same node */
+    bool local; /* the peer is on the same node */
     struct pace_class classes[PACE_CLASSES];
-    uint64_t ended; /* the last message, ns */
-    /* The run that is open: when it began, and what paces.moved was then and when its last message ended. */
+    uint64_t ended; /* when the last message ended, in ns */
+    /* The present run: when it began, and paces.moved at its beginning and at the end of its last message. */
     uint64_t run_began, run_from, run_to;
     uint32_t run_messages;
     uint8_t run_class;
@@ -49,7 +49,7 @@ enum { PACE_BLOCKS = 24, PACE_FIRST_BLOCK = 8 };
 struct paces {
     struct pace *blocks[PACE_BLOCKS];
     _Atomic uint32_t count;
-    uint32_t unused;              /* records of peers that are gone, linked by next: index + 1, 0: none */
+    uint32_t unused;              /* records of departed peers, linked by `next`: index + 1; 0: none */
     uint64_t moved[2][PACE_WAYS]; /* bytes on all links, [local][way] */
 };
 
@@ -58,8 +58,8 @@ struct pace *paces_get(const struct paces *p, uint32_t index);
 
 /* The beginning of a message, kept with its request. */
 struct pace_mark {
-    uint64_t began; /* ns; 0: not measured */
-    uint64_t moved; /* paces.moved then */
+    uint64_t began; /* in ns; 0: not measured */
+    uint64_t moved; /* value of paces.moved at that time */
 };
 static inline struct pace_mark pace_mark(const struct paces *p, bool local, enum pace_way way, uint64_t now)
 {

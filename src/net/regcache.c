@@ -57,10 +57,10 @@ struct pin_average {
 struct pinned {
     struct regcache_entry entry;
     struct interval range;
-    struct list link; /* in one of the cache's lists: somebody uses it, or nobody does */
+    struct list link; /* in regcache.used or regcache.idle */
     unsigned users;
-    bool cached;  /* in the tree; otherwise it goes with its last user */
-    bool library; /* memory of a shared library, whose end no hook announces */
+    bool cached;  /* the entry is in the tree; otherwise its last user deregisters it */
+    bool library; /* memory of a shared library, whose release no hook announces */
 };
 
 struct regcache {
@@ -71,12 +71,11 @@ struct regcache {
     struct list idle; /* least recently used first */
     struct list used;
     struct gone gone;
-    struct pool entries; /* struct pinned; not in the heap, where they would stay between buffers that go */
+    struct pool entries; /* struct pinned; in the heap they would keep freed buffers from being returned */
     struct regcache_stats stats;
-    struct pin_average averages[2]; /* of short ranges and of long ones */
-    uint64_t unloads;               /* libraries gone when entries of libraries were last checked */
-    unsigned generation;            /* of processes: see regcache_after_fork_child */
-    unsigned users;
+    struct pin_average averages[2]; /* cost of short and of long ranges */
+    uint64_t unloads;    /* value of library_unloads() when entries of libraries were last checked */
+    unsigned generation; /* of this process: see regcache_after_fork_child */
     bool watched;
 };
 
@@ -353,8 +352,7 @@ static void reuse_entry(struct regcache *c, struct pinned *p)
     }
 }
 
-static int regcache_get_entry(struct regcache *c, const void *address, size_t len, bool alone,
-                              struct regcache_entry **out)
+int regcache_get(struct regcache *c, const void *address, size_t len, bool alone, struct regcache_entry **out)
 {
     uintptr_t page = c->page, start = (uintptr_t)address & ~(page - 1);
     uintptr_t end = ((uintptr_t)address + len + page - 1) & ~(page - 1);
@@ -373,19 +371,8 @@ static int regcache_get_entry(struct regcache *c, const void *address, size_t le
         if (rc != 0)
             return rc;
     }
-    c->users++;
     *out = &p->entry;
     return 0;
-}
-
-int regcache_get(struct regcache *c, const void *address, size_t len, struct regcache_entry **out)
-{
-    return regcache_get_entry(c, address, len, false, out);
-}
-
-int regcache_get_piece(struct regcache *c, const void *address, size_t len, struct regcache_entry **out)
-{
-    return regcache_get_entry(c, address, len, true, out);
 }
 
 struct net_pin regcache_pin(const struct regcache *c)
@@ -409,7 +396,6 @@ void regcache_put(struct regcache *c, struct regcache_entry *e)
             pool_put(&c->entries, p);
         return;
     }
-    c->users--;
     if (--p->users == 0) {
         list_remove(&p->link);
         if (p->cached) {

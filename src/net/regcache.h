@@ -39,7 +39,7 @@ struct regcache_entry {
 struct regcache_stats {
     uint64_t hits, misses, evictions, invalidations;
     size_t pinned; /* bytes, in use or not */
-    size_t idle;   /* bytes of these that nobody uses */
+    size_t idle;   /* pinned bytes that are not in use */
 };
 
 /* The value of FISHPLATE_REG_CACHE; by default not more than a quarter of the memory, shared with the other
@@ -54,11 +54,11 @@ void regcache_close(struct regcache *c);
  * once (level info), and false is returned. Without hooks the caller must call regcache_invalidate. */
 bool regcache_watch(struct regcache *c);
 
-/* An entry that covers the range (len > 0), from the cache or pinned now. When pinning fails for lack of
- * resources, unused entries are let go and it is tried again, before the error is returned. */
-int regcache_get(struct regcache *c, const void *address, size_t len, struct regcache_entry **out);
-/* The same for a piece of a larger buffer, which is registered without its neighbours. */
-int regcache_get_piece(struct regcache *c, const void *address, size_t len, struct regcache_entry **out);
+/* An entry that covers the range (len > 0), from the cache or pinned now. If pinning fails for lack of resources, unused entries are
+ * evicted and pinning is tried again, before the error is returned. alone: the range is a piece of a larger buffer, and is pinned
+ * without cached neighbours. */
+int regcache_get(struct regcache *c, const void *address, size_t len, bool alone,
+                 struct regcache_entry **out);
 /* The cost of registration, as moving averages. */
 struct net_pin regcache_pin(const struct regcache *c);
 void regcache_put(struct regcache *c, struct regcache_entry *e);

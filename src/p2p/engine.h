@@ -23,44 +23,43 @@
 struct p2p {
     struct net *net;
     struct match_table posted, unexpected;
-    uint64_t order;            /* numbers posted receives and waiting messages */
+    uint64_t order;            /* number of the next posted receive or waiting message */
     struct pool requests;      /* struct p2p_request */
     struct pool messages;      /* struct message with MESSAGE_SMALL bytes */
-    struct pool controls;      /* control frames that found no room */
-    struct ids ids;            /* cookies of requests that peers know of */
+    struct pool controls;      /* struct control: control frames that wait for room */
+    struct ids ids;            /* cookies by which peers name requests of this process */
     struct traffic traffic[2]; /* costs of large messages, by caps.cpu_moves */
     struct last_bytes looks;   /* transfers whose last byte is polled */
     struct pool gets;          /* struct get: transfers of the GET protocol */
     struct pool pipes;         /* struct pipe: pieces of the PIPE protocol */
-    struct pool copy_pool;     /* struct map_copy; this and the next two: once GPU memory was mapped */
-    uint32_t descriptors;      /* of exported GPU memory, of all requests */
-    struct list copies;        /* of mapped GPU memory, under way */
-    struct net_hook copy_hook; /* on net->hooks while there are any */
-    struct list links;         /* struct link: peers that offers went to or came from */
-    uint64_t offer_above;      /* receives with more room may be offered */
-    uint64_t
-        look_from; /* receives of at least this size are considered when they are posted: to be offered, or checked for failures */
-    bool faults;   /* a process has died or a communicator was revoked: receives are judged (fault.h) */
-    p2p_judge *judge; /* NULL until someone knows communicators */
+    struct pool copy_pool; /* struct map_copy. Valid, as the next three members, once GPU memory was mapped */
+    uint32_t descriptors;  /* open descriptors of exported GPU memory */
+    struct list copies;    /* struct map_copy: copies of mapped GPU memory that are under way */
+    struct net_hook copy_hook; /* in net->hooks while `copies` is not empty */
+    struct list links;         /* struct link: peers to which, or from which, receives were offered */
+    uint64_t offer_above;      /* bytes: receives with more room may be offered */
+    uint64_t look_from; /* bytes: receives of this size are checked when they are posted (offers, failures) */
+    bool faults;        /* a process has died or a communicator was revoked: receives are judged (fault.h) */
+    p2p_judge *judge;   /* set by the layer that knows communicators; NULL: not set yet */
     void (*died)(void *arg, uint32_t number);
     void *judge_arg;
-    p2p_one_sided *fault_frame; /* where frames of src/ft go; NULL: a death ends the job */
+    p2p_one_sided *fault_frame; /* handler of frames of src/ft; NULL: a death ends the job */
     void *fault_frame_arg;
-    p2p_one_sided *call_frame; /* where frames about collective calls go, NULL: nowhere */
+    p2p_one_sided *call_frame; /* handler of frames about collective calls; NULL: they are dropped */
     void *call_frame_arg;
-    uint32_t dice;          /* for random last bytes */
-    struct request sent;    /* stands for every eager send: complete from the start, never freed */
-    struct request no_proc; /* likewise for every receive from MPI_PROC_NULL */
+    uint32_t dice;          /* state of the random numbers for last bytes */
+    struct request sent;    /* the request of every eager send: complete from the start, never freed */
+    struct request no_proc; /* the request of every receive from MPI_PROC_NULL, like `sent` */
     void (*drop_comm)(struct comm *comm);
-    p2p_one_sided *one_sided; /* where frames of one-sided operations go, NULL until there is a window */
+    p2p_one_sided *one_sided; /* handler of frames of one-sided operations; NULL: no window was created yet */
     void *one_sided_arg;
-    p2p_peer_of *peer_of; /* who a receive's source is, NULL until someone knows */
+    p2p_peer_of *peer_of; /* finds the peer that is the source of a receive; NULL: not set yet */
     void *peer_of_arg;
-    uint32_t channels;             /* names given so far */
-    struct list partitioned;       /* partitioned requests */
-    const struct p2p_watch *watch; /* NULL unless a tool looks */
-    const struct p2p_debug *debug; /* NULL: no FISHPLATE_DEBUG=match or leaks */
-    struct list notes;             /* ... what waits for a message or a receive (note.c) */
+    uint32_t channels;             /* channels named so far (p2p_new_channel) */
+    struct list partitioned;       /* struct partitioned */
+    const struct p2p_watch *watch; /* NULL: no tool attached, no overhead */
+    const struct p2p_debug *debug; /* NULL: neither FISHPLATE_DEBUG=match nor leaks */
+    struct list notes;             /* notes that wait for a message or a receive (note.c) */
     void (*plain_deliver)(void *ctx, struct peer *from, const struct frame_header *h, const void *payload,
                           size_t len);
 };
@@ -69,23 +68,23 @@ struct p2p_request {
     struct request base;        /* first */
     struct match_entry match;   /* receive */
     struct frame_header header; /* send: of the frame that carries or announces the message */
-    struct net_pending pending; /* send: on peer->pending, in the states that wait for room */
+    struct net_pending pending; /* send: in peer->pending in the states that wait for room */
     struct peer *peer;
-    char *buf; /* start of the data when `block`, else the user's buffer */
+    char *buf; /* block: start of the data; else the user's buffer */
     MPI_Count count;
-    struct dtype *type;              /* retained while the request is on its own */
+    struct dtype *type;              /* retained, unless `stack` */
     uint64_t length;                 /* bytes to send, or room to receive */
-    uint64_t cookie;                 /* mine, 0 when peers do not know this request */
-    uint64_t peer_cookie;            /* the request at the other side */
+    uint64_t cookie;                 /* name of this request for peers; 0: peers do not know the request */
+    uint64_t peer_cookie;            /* name of the matching request at the peer */
     uint8_t state;                   /* enum p2p_state; set by request_change_state alone */
-    bool stack;                      /* lives in a blocking call: nothing to free, type not retained */
+    bool stack;                      /* the request is a variable of a blocking call: it is not freed */
     bool registered;                 /* `mem` and `key` are valid */
     bool block;                      /* the data is one block of memory */
     bool device;                     /* the data is in device memory (device_staging.h) */
-    struct device_part *device_part; /* what a message of device memory needs (device_staging.c), or NULL */
+    struct device_part *device_part; /* staging buffer and descriptor (device_staging.c); NULL: none */
     struct net_mem mem;
     struct net_key key;
-    struct traffic_ticket ticket; /* large receive: for its cost */
+    struct traffic_ticket ticket; /* large receive: for reporting its cost */
     struct pace_mark mark;        /* large receive: when its data began to move */
     union {
         struct hold_part hold;
@@ -105,7 +104,7 @@ static inline struct p2p_request *p2p_request(struct request *r)
 
 struct message;
 
-/* note.c: only with p->debug. A send is about to leave; a receive waits; a receive takes a message that waited. */
+/* note.c: only with p->debug. Called when a send is about to leave, when a receive is posted, and when a receive takes a stored message. */
 void note_send(struct p2p *p, struct p2p_request *r);
 void note_check_at_post(struct p2p *p, struct p2p_request *r);
 void note_check_at_receive(struct p2p *p, struct p2p_request *r, const struct message *m);

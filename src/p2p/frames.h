@@ -15,63 +15,62 @@ enum frame_kind {
     FRAME_EAGER,      /* word: length; payload: the data */
     FRAME_EAGER_SYNC, /* word: sender's cookie; payload: the data; answered by FRAME_ACK when matched */
     FRAME_ACK,        /* word: cookie */
-    FRAME_RTS,        /* word: length; aux: last byte; payload: struct rts; a message that is announced */
-    FRAME_FIN, /* word: sender's cookie; aux: error class; the receiver has read the data, or cannot take it */
-    FRAME_CTS,   /* word: sender's cookie; payload: struct cts; send it in pieces */
-    FRAME_PIECE, /* word: receiver's cookie; payload: the next bytes */
-    FRAME_CTS_WRITE, /* word: sender's cookie; flags: CTS_*; payload: struct cts_write; write it into this memory */
-    FRAME_WRITTEN, /* word: receiver's cookie; aux: error class; payload: length; the data is there */
-    FRAME_RTR,    /* word: receiver's cookie; context, source, tag; aux: last byte; flags: RTR_LOOKS; payload:
-                         struct rtr; a receive offers its memory */
-    FRAME_TAKEN,  /* word: receiver's cookie; its receive is being written to: it takes no other message */
-    FRAME_RECALL, /* drop all offers of mine, and answer when nothing goes into them any more */
-    FRAME_RECALLED,  /* ... the answer */
-    FRAME_CANCEL,    /* word: sender's cookie; context, source, tag: where to look for it */
-    FRAME_CANCELLED, /* word: cookie; flags: 1 when the message was still waiting and is gone */
-    FRAME_ONE_SIDED = P2P_FRAME_ONE_SIDED, /* everything in it belongs to src/rma */
+    FRAME_RTS,        /* announces a message. word: length; aux: last byte; payload: struct rts */
+    FRAME_FIN,   /* the receiver has read the data, or refuses it. word: sender's cookie; aux: error class */
+    FRAME_CTS,   /* requests the message in pieces. word: sender's cookie; payload: struct cts */
+    FRAME_PIECE, /* the next bytes. word: receiver's cookie */
+    FRAME_CTS_WRITE, /* requests a write. word: sender's cookie; flags: CTS_*; payload: struct cts_write */
+    FRAME_WRITTEN,   /* the data is written. word: receiver's cookie; aux: error class; payload: length */
+    FRAME_RTR, /* offers the memory of a receive. word: receiver's cookie; context, source, tag of the receive;
+                       * aux: last byte; flags: RTR_LOOKS; payload: struct rtr */
+    FRAME_TAKEN, /* the sender writes into the offered receive with this cookie, which takes no other message */
+    FRAME_RECALL,   /* the receiver withdraws all its offers */
+    FRAME_RECALLED, /* answer to RECALL: the sender writes into none of them any more */
+    FRAME_CANCEL,   /* cancels a send. word: sender's cookie; context, source, tag of the message */
+    FRAME_CANCELLED, /* answer to CANCEL. word: cookie; flags: 1 if the message had no receive and was removed */
+    FRAME_ONE_SIDED = P2P_FRAME_ONE_SIDED, /* contents: src/rma */
     FRAME_NOTE,                    /* FISHPLATE_DEBUG=match, about the next message; payload: struct note */
-    FRAME_FAULT = P2P_FRAME_FAULT, /* everything in it belongs to src/ft */
-    FRAME_GROUP = NET_FRAME_GROUP, /* everything in it belongs to net/group.h */
-    FRAME_CALL = P2P_FRAME_CALL,   /* everything in it belongs to src/coll */
+    FRAME_FAULT = P2P_FRAME_FAULT, /* contents: src/ft */
+    FRAME_GROUP = NET_FRAME_GROUP, /* contents: net/group.h */
+    FRAME_CALL = P2P_FRAME_CALL,   /* contents: src/coll */
     FRAME_KINDS
 };
 
-/* struct rts: the receiver may read the data; the sender could write it; or register and write it in pieces. */
+/* Bits of rts.can: how the message may move. */
 enum {
-    RTS_READ = 1,
-    RTS_WRITE = 2,
-    RTS_PIPE = 4,
-    RTS_MAPGET = 8,  /* GPU memory that the receiver may map: struct gpu_export follows */
-    RTS_MAPPUT = 16, /* the sender could map GPU memory of the receiver */
+    RTS_READ = 1,    /* the receiver may read the data */
+    RTS_WRITE = 2,   /* the sender can write the data */
+    RTS_PIPE = 4,    /* the sender can register and write the data in pieces */
+    RTS_MAPGET = 8,  /* the receiver may map the sender's GPU memory: struct gpu_export follows */
+    RTS_MAPPUT = 16, /* the sender can map GPU memory of the receiver */
     RTS_GPU = 32     /* the data is in GPU memory: its last byte is not known */
 };
 enum { RTR_LOOKS = 1 }; /* the receiver polls the last byte */
 enum {
-    CTS_SPLIT = 1,       /* only a part: the receiver reads the rest and reports completion */
-    CTS_PIPE = 2,        /* only a piece: others follow, */
-    CTS_LAST = 4,        /* but for the last, */
-    CTS_UNREACHABLE = 8, /* or that could not be registered: it goes in frames */
-    CTS_MAP = 16 /* into GPU memory of the receiver, which the sender maps: struct gpu_export follows */
+    CTS_SPLIT = 1,       /* requests a part: the receiver reads the rest and reports completion */
+    CTS_PIPE = 2,        /* requests a piece */
+    CTS_LAST = 4,        /* ... the last one */
+    CTS_UNREACHABLE = 8, /* ... in frames, since its memory could not be registered */
+    CTS_MAP = 16         /* the sender maps GPU memory of the receiver: struct gpu_export follows */
 };
 
 struct rts {
     uint64_t cookie;
-    uint64_t
-        address; /* of the data, when it is one block that is registered; else bytes of a piece, with RTS_PIPE */
+    uint64_t address; /* RTS_READ, RTS_WRITE: address of the data; RTS_PIPE: bytes of a piece */
     struct net_key key;
     uint64_t can; /* RTS_* */
 };
 
 struct cts {
     uint64_t cookie; /* the receiver's */
-    uint64_t bytes;  /* how many it has room for */
+    uint64_t bytes;  /* bytes of the message for which the receiver has room */
 };
 
 struct cts_write {
     struct cts cts;
     uint64_t address;
     struct net_key key;
-    uint64_t offset; /* of these bytes in the message */
+    uint64_t offset; /* offset in the message of the requested bytes */
 };
 
 struct rtr {

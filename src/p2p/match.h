@@ -22,17 +22,16 @@ struct match_entry {
     struct list link[MATCH_KINDS];
     struct envelope env;
     uint64_t order;
-    bool posted; /* a receive that hangs in the table */
+    bool posted; /* the entry is a receive in the table of posted receives */
 };
 
 struct match_table {
-    struct list
-        *buckets[MATCH_KINDS];    /* one hash table a kind of key; entry link[kind] hangs in buckets[kind] */
-    uint32_t nbuckets;            /* of each, a power of two */
-    uint32_t count;               /* entries */
-    uint32_t posted[MATCH_KINDS]; /* posted receives of each kind */
-    struct match_entry *lone; /* posted: the only receive there is, kept out of the tables: the common case */
-    bool wild;                /* unexpected: entries hang under the wildcard keys too */
+    struct list *buckets[MATCH_KINDS]; /* a hash table for each kind of key, of entries by their link[kind] */
+    uint32_t nbuckets;                 /* buckets of each hash table, a power of two */
+    uint32_t count;                    /* entries in the hash tables */
+    uint32_t posted[MATCH_KINDS];      /* posted receives of each kind */
+    struct match_entry *lone;          /* the only posted receive, outside of the hash tables; NULL: none */
+    bool wild;                         /* unexpected messages are also stored under the wildcard keys */
 };
 
 int match_open(struct match_table *t);

@@ -12,16 +12,16 @@
 
 /* A peer that receives are offered to or that offers its own. Made when the first offer goes or comes. */
 struct link {
-    struct list all; /* p2p->links */
+    struct list all; /* in p2p->links */
     struct peer *peer;
-    /* as a receiver */
+    /* This process receives. */
     struct list offered; /* requests whose receive is offered */
     int noffered;
-    bool recalling; /* offers were recalled and the answer has not come: no offer is sent meanwhile */
-    /* as a sender */
+    bool recalling; /* FRAME_RECALLED is awaited: no offer is sent meanwhile */
+    /* This process sends. */
     struct offers offers;
     struct list writes; /* requests that are being written into offers */
-    bool answer;        /* when they are done, answer FRAME_RECALL */
+    bool answer;        /* FRAME_RECALLED is sent when all writes have ended */
 };
 
 static inline struct link *peer_link(const struct peer *peer)

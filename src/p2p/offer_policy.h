@@ -32,11 +32,11 @@
 #include "net/peer.h"
 #include "p2p/match.h"
 
-#define OFFERS_MAX 16 /* a receiver has not more of them out to one peer */
+#define OFFERS_MAX 16 /* largest number of offers to one peer */
 
 struct offer {
     struct envelope env;
-    uint64_t cookie; /* the receive's */
+    uint64_t cookie; /* cookie of the offered receive */
     uint64_t address, room;
     struct net_key key;
     uint8_t last; /* value of the last byte of the room */

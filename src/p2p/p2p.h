@@ -70,9 +70,8 @@ enum p2p_protocol {
 struct p2p_arrival {
     struct envelope env;
     uint64_t length;
-    enum p2p_protocol
-        protocol;  /* eager, synchronous, announced (rendezvous), or written there (putnr, put) */
-    bool expected; /* its receive is posted */
+    enum p2p_protocol protocol; /* eager, synchronous, announced (rendezvous), or written (putnr, put) */
+    bool expected;              /* a matching receive is posted */
 };
 struct p2p_watch {
     void (*arrived)(struct p2p *p, const struct p2p_arrival *a);

@@ -15,66 +15,66 @@ struct p2p_request;
 
 /* SEND_HELD. */
 struct hold_part {
-    uint64_t since; /* ns */
+    uint64_t since; /* when the send began to wait for an offer, in ns */
 };
 
 /* SEND_PIECES, RECV_PIECES. */
 struct pieces_part {
-    uint64_t moved, bytes;   /* so far; in all */
-    uint64_t copying;        /* receive, where ranks share cores: ns spent on copying */
-    struct dt_cursor cursor; /* valid when the data is not one block, or in device memory */
-    uint64_t staged_from;    /* device memory: the first byte that goes through the staging buffer ... */
-    uint64_t staged;         /* ... and how many have entered it */
-    int failed;              /* device memory: the error of a copy; later bytes are dropped */
+    uint64_t moved, bytes;   /* bytes moved so far, and bytes of the message */
+    uint64_t copying;        /* receive, if ranks share cores: ns spent on copying */
+    struct dt_cursor cursor; /* valid if the data is not one block, or in device memory */
+    uint64_t staged_from; /* device memory: offset of the first byte that goes through the staging buffer */
+    uint64_t staged;      /* device memory: bytes that have entered the staging buffer */
+    int failed;           /* device memory: error of a copy; later bytes are dropped */
 };
 
 /* A write into the peer's memory (write.h): SEND_RPUT, SEND_SPLIT*, SEND_PUT. */
 enum write_phase {
-    WRITE_QUEUED,   /* refused for now: on peer->pending */
-    WRITE_STARTING, /* the call that starts it is running */
-    WRITE_ENDED,    /* it ended inside that call */
+    WRITE_QUEUED,   /* the transport has no room: the write waits in peer->pending */
+    WRITE_STARTING, /* the call that starts the write has not returned */
+    WRITE_ENDED,    /* the write ended before that call returned */
     WRITE_UNDER_WAY
 };
 struct write_part {
     struct net_op op;
-    uint64_t remote; /* where in the peer's memory */
+    uint64_t remote; /* address in the peer's memory */
     struct net_key key;
-    uint64_t from, bytes;  /* which bytes of the message */
-    struct pace_mark mark; /* when it began */
+    uint64_t from, bytes;  /* offset and length of the written part of the message */
+    struct pace_mark mark; /* when the write began */
     void (*done)(struct p2p_request *r, int status);
-    struct list link; /* SEND_PUT: link->writes */
-    int status;       /* WRITE_ENDED: how */
+    struct list link; /* SEND_PUT: in link->writes */
+    int status;       /* WRITE_ENDED: result of the write */
     uint8_t phase;    /* enum write_phase */
-    bool tell;        /* the receiver must be notified when it is written */
+    bool tell;        /* the receiver must be notified when the data is written */
     bool looked;      /* no notification, since the receiver polls the last byte */
-    bool whole;       /* not a part of a split message: its speed is recorded (net/pace.h) */
+    bool whole;       /* the write carries the whole message: its speed is recorded (net/pace.h) */
     bool taken_sent;  /* SEND_PUT: the receiver was notified that its receive is taken */
 };
 
 /* RECV_READ, RECV_SPLIT*. */
 struct read_part {
     struct read read;
-    int status; /* split: the error of the part that came first */
+    int status; /* SPLIT: error of the part that ended first */
 };
 
 /* SEND_PIPE, RECV_PIPE. */
 struct pipe_part {
-    struct pipe *pipe; /* its pieces; NULL at a sender that has no memory for them */
-    uint64_t bytes;    /* in all; at the sender: the bytes that were requested */
-    bool last;         /* send: no further request will come */
+    struct pipe *pipe; /* the pieces; NULL: the sender has no memory for them */
+    uint64_t bytes;    /* receive: bytes of the message; send: bytes requested so far */
+    bool last;         /* send: the receiver requests no further piece */
     bool notified;     /* send: WRITTEN has left */
 };
 
 /* RECV_GET. */
 struct get_part {
     struct last_byte last;
-    struct get *get; /* the transfer, which may outlive the request */
+    struct get *get; /* the read, which may outlive the request */
 };
 
 /* RECV_OFFERED, RECV_TAKEN, RECV_RECALLED. */
 struct offer_part {
     struct last_byte last;
-    struct list link;           /* link->offered */
+    struct list link;           /* in link->offered */
     enum p2p_protocol protocol; /* PROTOCOL_PUT or PROTOCOL_PUTNR */
 };
 

@@ -17,13 +17,13 @@ struct comm;
 
 /* Operations of a kind of request. Every entry may be NULL. */
 struct request_ops {
-    const char *name;                /* for diagnostics: "send", "iallreduce" */
+    const char *name;                /* for messages: "send", "iallreduce" */
     int (*start)(struct request *r); /* persistent: MPI_Start */
     int (*cancel)(struct request *r);
     int (*query)(struct request *r, MPI_Status *); /* generalized: fills the status at completion */
     struct request *const *(*parts)(const struct request *r, int *count); /* requests that it consists of */
-    int (*forget)(struct request *r);   /* goes with query: the user's last word, once, before release */
-    void (*release)(struct request *r); /* frees what hangs from it, and the request itself */
+    int (*forget)(struct request *r); /* generalized: calls the user's free function, once, before release */
+    void (*release)(struct request *r); /* frees the request and what belongs to it */
 };
 
 struct request {
@@ -32,19 +32,18 @@ struct request {
     int error;            /* MPI error class of the operation */
     const struct request_ops *ops;
     struct p2p *p2p;
-    struct comm
-        *comm; /* for its error handler; may be NULL for internal requests; retained by the API layer */
+    struct comm *comm; /* whose error handler serves the request, retained by the API layer; NULL: internal */
     bool persistent;
     bool active; /* persistent: started and not yet waited for. Others: always true */
-    bool freed;  /* the user called MPI_Request_free; goes away at completion */
+    bool freed;  /* MPI_Request_free was called: the request is released when it completes */
     bool cancelled;
-    bool shared;  /* stands for many operations: complete from the start, of no communicator, never freed */
-    bool watched; /* there is more to do when it completes: the process is threaded */
-    /* Status of a receive; a send keeps it empty. */
+    bool shared;  /* one request for many operations: complete from the start, no communicator, never freed */
+    bool watched; /* completion must wake threads: the process is threaded */
+    /* Status of a receive; that of a send stays empty. */
     int source, tag;
     MPI_Count bytes;
     void (*on_complete)(struct request *r); /* internal users (schedules, bsend): runs once inside progress */
-    void *user;                             /* theirs */
+    void *user;                             /* argument for on_complete */
 };
 
 /* A set of requests of which one or all are awaited; net_waiter.of points to it. */

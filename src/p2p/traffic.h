@@ -29,7 +29,7 @@ enum traffic_kind { TRAFFIC_ISOLATED, TRAFFIC_BURST, TRAFFIC_EXCHANGE, TRAFFIC_K
 struct traffic_ticket {
     uint64_t began; /* ns */
     uint64_t bytes;
-    uint32_t number; /* of all messages */
+    uint32_t number; /* number of the message */
     struct tune_ticket tune;
     uint8_t size, kind;
     bool open; /* the cost is to be reported */
@@ -38,23 +38,23 @@ struct traffic_ticket {
 /* The key of a class and kind of messages. */
 struct traffic_key {
     struct tune tune;         /* opened by the first message */
-    struct tune_ticket batch; /* what the messages of this batch use */
-    uint64_t ns, bytes;       /* of the messages that are complete and make the next sample */
-    uint32_t turn;            /* ... all of this run of the tuner */
-    uint8_t started, done;    /* messages of the batch; of the sample */
+    struct tune_ticket batch; /* path of the messages of the present batch */
+    uint64_t ns, bytes;       /* time and bytes of the complete messages of the next sample */
+    uint32_t turn;            /* run of the tuner to which the sample belongs */
+    uint8_t started, done;    /* messages of the batch; complete messages of the sample */
 };
 
 /* Statistics of a class, from which the kind of its next message is predicted. */
 struct traffic_class {
-    bool bursty;   /* one of several */
-    bool isolated; /* the last one was alone so far */
+    bool bursty;   /* messages of the class come in bursts */
+    bool isolated; /* no message has come during the last one or right after it */
 };
 
 struct traffic {
     struct traffic_key keys[TRAFFIC_KINDS][TRAFFIC_SIZES];
     struct traffic_class classes[TRAFFIC_SIZES];
-    uint64_t ended;     /* when the last message was complete */
-    uint64_t last_cost; /* ns that it took or added */
+    uint64_t ended;     /* when the last message was complete, in ns */
+    uint64_t last_cost; /* ns that the last message took, or added to those before */
     uint32_t messages;
     uint32_t under_way;
     uint8_t rule; /* enum path: candidate 0 */
@@ -68,8 +68,7 @@ struct traffic_options {
     bool cpu_moves;    /* processors move the bytes (transport_caps.cpu_moves) */
     bool software;     /* the adapter is a program: a processor moves the bytes */
     bool shared_cores; /* ranks take turns on processors */
-    bool
-        exchange; /* this rank has announced large messages to the sender, whose processor is busy with them */
+    bool exchange;     /* this rank has announced large messages to the sender, which is busy with them */
 };
 uint32_t traffic_list_paths(const struct traffic_options *o, uint64_t bytes);
 

@@ -17,8 +17,8 @@ struct process_ends {
     struct net *net;
     struct list list; /* process_end.link */
     pthread_t thread;
-    int set;           /* epoll: the processes */
-    int turn;          /* eventfd: the thread goes on */
+    int set;           /* epoll set of the processes */
+    int turn;          /* eventfd: lets the thread continue */
     _Atomic bool news; /* set by the thread, cleared by process_ends_pop */
     _Atomic bool stop;
     bool is_open;
@@ -26,8 +26,8 @@ struct process_ends {
 
 /* A process that is watched. The caller fills in the first two members. */
 struct process_end {
-    uint32_t number; /* of the guest */
-    void *owner;     /* the caller's */
+    uint32_t number; /* number of the guest */
+    void *owner;     /* object of the caller */
     struct list link;
     int pidfd;
 };

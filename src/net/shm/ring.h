@@ -37,7 +37,7 @@
 #define RING_FRAME_MAX    ((1u << 20) - 1)
 
 struct ring_slot {
-    _Atomic uint32_t sequence; /* position of the frame + 1, once it is all there */
+    _Atomic uint32_t sequence; /* position of the frame + 1, stored when the frame is complete */
     uint32_t meta;             /* length << 12 | sender */
     struct frame_header header;
     union {
@@ -51,8 +51,8 @@ _Static_assert(sizeof(struct ring_slot) == CACHE_LINE, "a slot is one cache line
 
 /* Positions are two 32-bit counters in one word: slots << 32 | data lines. They only grow and may wrap. */
 struct ring {
-    _Alignas(CACHE_LINE) _Atomic uint64_t tail; /* senders reserve here */
-    _Alignas(CACHE_LINE) _Atomic uint64_t head; /* the receiver gives back here */
+    _Alignas(CACHE_LINE) _Atomic uint64_t tail; /* end of what senders have reserved */
+    _Alignas(CACHE_LINE) _Atomic uint64_t head; /* end of what the receiver has released */
     _Alignas(CACHE_LINE) struct ring_slot slots[RING_SLOTS];
     /* the data ring and the senders' intents follow: ring_extra_bytes */
 };
@@ -67,20 +67,20 @@ struct ring_sender {
     struct ring *ring;
     char *data;
     struct ring_intent *intent;
-    uint64_t head;       /* last seen */
-    uint32_t data_lines; /* size of the data ring, a power of two */
+    uint64_t head;       /* value of ring->head when it was last read */
+    uint32_t data_lines; /* lines of the data ring, a power of two */
     uint32_t id;
-    bool alone; /* nobody else sends here: no compare-and-swap needed */
+    bool alone; /* no other process sends into the ring: no compare-and-swap needed */
 };
 
 struct ring_receiver {
     struct ring *ring;
     char *data;
     const struct ring_intent *intents; /* by sender */
-    uint64_t published;
-    uint32_t slot, line; /* consumed so far */
+    uint64_t published;                /* value of ring->head */
+    uint32_t slot, line;               /* slots and lines consumed so far */
     uint32_t data_lines;
-    bool skipped; /* lines of a skipped slot may not have been given back yet */
+    bool skipped; /* lines of a skipped slot may not have been released yet */
 };
 
 static inline char *ring_data(struct ring *r)
@@ -144,7 +144,7 @@ static inline void ring_prefetch(const char *room, uint32_t lines)
         cpu_prefetch_write(room + (size_t)i * CACHE_LINE);
 }
 
-/* After a frame: the same for one as long, so that its lines are here by then. Not for lines that the receiver may still need. */
+/* Prefetches, after a frame was sent, the lines of the next frame if that is as long. Not lines that the receiver may still need. */
 static inline void ring_prefetch_next(const struct ring_sender *s, uint32_t position, uint32_t end,
                                       uint32_t lines)
 {
@@ -262,16 +262,16 @@ static inline void ring_publish_consumed(struct ring_receiver *r)
     atomic_store_explicit(&r->ring->head, r->published, memory_order_release);
 }
 
-/* The next slot is reserved. With ring_empty: its owner has not published it yet. */
+/* True if the next slot is reserved. If the ring is empty too, the owner has not published that slot yet. */
 static inline bool ring_is_reserved(const struct ring_receiver *r)
 {
     return (uint32_t)(atomic_load_explicit(&r->ring->tail, memory_order_acquire) >> 32) != r->slot;
 }
 
 enum ring_block {
-    RING_NOT_BLOCKED, /* the next slot is free, or published, or its owner lives and will publish it */
-    RING_OWNER_DEAD,  /* skip it */
-    RING_OWNER_UNSURE /* a dead and a living sender had the same intent: the living one moves on, or dies as well */
+    RING_NOT_BLOCKED, /* the next slot is free, or published, or its living owner will publish it */
+    RING_OWNER_DEAD,  /* the next slot must be skipped */
+    RING_OWNER_UNSURE /* a dead and a living sender had the same intent: wait for the living one to proceed */
 };
 
 /* Why the next slot is not published. A living sender whose intent it is may own it, or may have lost it to the dead one and not
@@ -296,7 +296,8 @@ static inline enum ring_block ring_blocked_reason(const struct ring_receiver *r,
     return alive ? RING_OWNER_UNSURE : RING_OWNER_DEAD;
 }
 
-/* Its lines of the data ring come back with those of the next frame that has some, or when the ring is empty. */
+/* Skips the slot of a dead sender. Its lines of the data ring are released with those of the next frame that has lines, or when the
+ * ring is empty. */
 static inline void ring_skip(struct ring_receiver *r)
 {
     r->slot++;
@@ -314,7 +315,7 @@ static inline void ring_consume(struct ring_receiver *r, const struct ring_slot 
         ring_publish_consumed(r);
 }
 
-/* When there is nothing to do, what was consumed is given back: a sender may wait for a large piece. */
+/* Releases all consumed slots and lines when the ring is empty: a sender may wait for a large piece. */
 static inline void ring_return_when_idle(struct ring_receiver *r)
 {
     if (unlikely(r->skipped)) {

@@ -18,22 +18,22 @@
 struct segment_rank {
     _Atomic uint32_t present;
     int32_t pid;
-    uint64_t probe_address; /* where in its private memory peers can try to read... */
-    uint64_t probe_value;   /* ...and what they should find */
-    uint32_t fence;         /* senders must order their stores before they look for sleepers */
+    uint64_t probe_address; /* address of a word in private memory, by which peers test cross-memory reads */
+    uint64_t probe_value;   /* value of that word */
+    uint32_t fence;         /* senders need a fence between their stores and their check for sleepers */
     uint64_t cpus[SEGMENT_CPUS / 64];
     _Alignas(CACHE_LINE) struct doorbell doorbell;
     _Alignas(CACHE_LINE) struct ring ring; /* its data and intents follow */
 };
 
 struct segment_head {
-    _Atomic uint32_t settings; /* of the first rank to come: all must agree */
-    _Atomic uint32_t arrived;  /* futex */
+    _Atomic uint32_t settings; /* layout of the first rank, with which all ranks must agree */
+    _Atomic uint32_t arrived;  /* number of ranks that have mapped the segment; futex */
     _Alignas(CACHE_LINE) struct shlock area_lock;
-    /* Pages that the owner of the lock is marking. Nobody has been given them or uses them any more, so they are free if the owner dies. */
+    /* Pages that the owner of the lock is marking. No rank uses them at that moment, so they are free if the owner dies. */
     uint32_t area_first, area_count;
     uint64_t area_used[SEGMENT_AREA_SIZE / 4096 / 64]; /* one bit a page */
-    _Atomic uint64_t area_common; /* its offset + 1, once it is there (net_area_get_common) */
+    _Atomic uint64_t area_common; /* offset + 1 of the common piece (net_area_get_common); 0: not allocated */
     _Alignas(CACHE_LINE) _Atomic uint64_t spans_used; /* bytes handed out behind the area, never twice */
 };
 
@@ -42,10 +42,10 @@ struct segment {
     char *ranks; /* nlocal blocks of rank_size bytes */
     char *area;
     size_t size, rank_size;
-    uint64_t spans; /* where spans begin in the file; 0: it could not be made that long */
+    uint64_t spans; /* offset of the spans in the file; 0: the file has no room for spans */
     uint32_t nlocal, data_lines;
-    int fd; /* open as long as the segment: spans are mapped from it, and guests find the doorbell in it */
-    bool own_fd; /* ours to close */
+    int fd;      /* the memory file: spans are mapped from it, and guests find the doorbell in it */
+    bool own_fd; /* segment_close closes `fd` */
 };
 
 /* Maps the segment of my node (from the launcher, or passed from the node's first rank) and checks that all

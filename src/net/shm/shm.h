@@ -21,13 +21,13 @@ struct shm {
     struct transport base;
     struct ring_receiver receiver;
     struct segment segment;
-    struct peer **peers;     /* by local rank: who a frame came from; NULL until the first one */
-    uint32_t *local_rank_of; /* by job rank, nlocal when it is on another node */
+    struct peer **peers;     /* by local rank; NULL: no frame from that rank yet */
+    uint32_t *local_rank_of; /* by job rank; nlocal: the rank is on another node */
     const uint32_t *job_rank_of;
     uint32_t nlocal, local_rank;
-    uint64_t probe; /* peers try to read this */
+    uint64_t probe; /* peers test cross-memory reads with this word */
     bool membarrier;
-    bool naps; /* shm_recover */
+    bool naps; /* see shm_recover */
 };
 
 /* After a death: skips the next slot if its sender died before it published its frame; returns the number of slots skipped (0 or

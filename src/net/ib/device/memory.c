@@ -121,9 +121,12 @@ static struct net_key region_key(const struct ib_region *r)
         {r->rkey[0] | (uint64_t)r->rkey[1] << 32, r->rkey[2] | (uint64_t)r->rkey[3] << 32}};
 }
 
-static int memory_return_entry(struct transport *t, int rc, struct regcache_entry *e, const void *address,
-                               size_t len, struct net_mem *mem, struct net_key *key)
+/* alone: as for regcache_get. */
+static int memory_get_entry(struct transport *t, const void *address, size_t len, bool alone,
+                            struct net_mem *mem, struct net_key *key)
 {
+    struct regcache_entry *e;
+    const int rc = regcache_get(ib_of(t)->regcache, address, len, alone, &e);
     if (rc != 0)
         return rc;
     t->pin = regcache_pin(ib_of(t)->regcache);
@@ -175,29 +178,24 @@ void ib_memory_sweep(struct ib *ib)
 int ib_memory_register(struct transport *t, const void *address, size_t len, struct net_mem *mem,
                        struct net_key *key)
 {
-    struct regcache_entry *e = NULL;
-    if (unlikely(gpu_memory_is_device(address))) {
-        struct gpu_range range;
-        int rc = check_allocation(ib_of(t), address, len, &range);
-        if (rc)
-            return rc;
-        ib_of(t)->registering = &range;
-        rc = regcache_get_piece(ib_of(t)->regcache, address, len, &e);
-        ib_of(t)->registering = NULL;
-        /* Memory of pools, which has no context, may be refused where other memory is not. */
-        ib_of(t)->gpu_refused |= rc == MPI_ERR_BUFFER && range.context;
-        return memory_return_entry(t, rc, e, address, len, mem, key);
-    }
-    int rc = regcache_get(ib_of(t)->regcache, address, len, &e);
-    return memory_return_entry(t, rc, e, address, len, mem, key);
+    struct gpu_range range;
+    if (likely(!gpu_memory_is_device(address)))
+        return memory_get_entry(t, address, len, false, mem, key);
+    int rc = check_allocation(ib_of(t), address, len, &range);
+    if (rc)
+        return rc;
+    ib_of(t)->registering = &range;
+    rc = memory_get_entry(t, address, len, true, mem, key);
+    ib_of(t)->registering = NULL;
+    /* Memory of pools, which has no context, may be refused where other memory is not. */
+    ib_of(t)->gpu_refused |= rc == MPI_ERR_BUFFER && range.context;
+    return rc;
 }
 
 int ib_memory_register_piece(struct transport *t, const void *address, size_t len, struct net_mem *mem,
                              struct net_key *key)
 {
-    struct regcache_entry *e = NULL;
-    int rc = regcache_get_piece(ib_of(t)->regcache, address, len, &e);
-    return memory_return_entry(t, rc, e, address, len, mem, key);
+    return memory_get_entry(t, address, len, true, mem, key);
 }
 
 void ib_memory_release(struct transport *t, struct net_mem *mem)
