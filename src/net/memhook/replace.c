@@ -24,7 +24,7 @@
 #endif
 
 static size_t page_size;
-static void **current_break; /* libc's own idea of the break, which brk must keep right */
+static void **current_break; /* libc's record of the break, which brk must update */
 
 static uintptr_t other_munmap, other_mmap, other_mremap, other_madvise, other_mprotect, other_brk,
     other_shmat, other_shmdt, other_remap_file_pages, other_process_madvise, other_syscall;
@@ -46,110 +46,77 @@ static long set_errno_from_result(long result)
     return -1;
 }
 
-static long call_system(const struct syscall_args *c)
+typedef long call_fn(long, long, long, long, long, long);
+
+/* Announces the memory that the call releases, then makes the call: of the function that another tool put in place of libc's, or of the
+ * system. Both supported ABIs pass the arguments of these functions in the same registers, whatever their types. */
+static long announce_and_call(uintptr_t other, struct syscall_args c)
 {
-    return set_errno_from_result(
-        raw_syscall(c->number, c->a[0], c->a[1], c->a[2], c->a[3], c->a[4], c->a[5]));
+    replace_announce_call(&c);
+    return other
+               ? ((call_fn *)other)(c.a[0], c.a[1], c.a[2], c.a[3], c.a[4], c.a[5])
+               : set_errno_from_result(raw_syscall(c.number, c.a[0], c.a[1], c.a[2], c.a[3], c.a[4], c.a[5]));
 }
+
+#define CALL(other, ...) announce_and_call(other, (struct syscall_args){__VA_ARGS__})
 
 static int new_munmap(void *address, size_t length)
 {
-    struct syscall_args c = {SYS_munmap, {(long)address, (long)length}};
-    replace_announce_call(&c);
-    return other_munmap ? ((int (*)(void *, size_t))other_munmap)(address, length) : (int)call_system(&c);
+    return (int)CALL(other_munmap, SYS_munmap, {(long)address, (long)length});
 }
-
-typedef void *mmap_fn(void *, size_t, int, int, int, off_t);
 
 static void *new_mmap(void *address, size_t length, int prot, int flags, int fd, off_t offset)
 {
-    struct syscall_args c = {SYS_mmap, {(long)address, (long)length, prot, flags, fd, offset}};
-    replace_announce_call(&c);
-    return other_mmap ? ((mmap_fn *)other_mmap)(address, length, prot, flags, fd, offset)
-                      : (void *)call_system(&c);
+    return (void *)CALL(other_mmap, SYS_mmap, {(long)address, (long)length, prot, flags, fd, offset});
 }
 
-typedef void *mremap_fn(void *, size_t, size_t, int, void *);
-
-/* Replaces mremap. The last argument is passed only with flags that need it; otherwise its register contains an
- * arbitrary value. */
+/* The last argument is passed only with flags that need it; otherwise its register contains an arbitrary value. */
 static void *new_mremap(void *old, size_t old_size, size_t new_size, int flags, void *address)
 {
-    struct syscall_args c = {SYS_mremap, {(long)old, (long)old_size, (long)new_size, flags}};
-    if (flags & ~MREMAP_MAYMOVE)
-        c.a[4] = (long)address;
-    replace_announce_call(&c);
-    return other_mremap ? ((mremap_fn *)other_mremap)(old, old_size, new_size, flags, address)
-                        : (void *)call_system(&c);
+    const long to = flags & ~MREMAP_MAYMOVE ? (long)address : 0;
+    return (void *)CALL(other_mremap, SYS_mremap, {(long)old, (long)old_size, (long)new_size, flags, to});
 }
 
 static int new_madvise(void *address, size_t length, int advice)
 {
-    struct syscall_args c = {SYS_madvise, {(long)address, (long)length, advice}};
-    replace_announce_call(&c);
-    return other_madvise ? ((int (*)(void *, size_t, int))other_madvise)(address, length, advice)
-                         : (int)call_system(&c);
+    return (int)CALL(other_madvise, SYS_madvise, {(long)address, (long)length, advice});
 }
 
 static int new_mprotect(void *address, size_t length, int prot)
 {
-    struct syscall_args c = {SYS_mprotect, {(long)address, (long)length, prot}};
-    replace_announce_call(&c);
-    return other_mprotect ? ((int (*)(void *, size_t, int))other_mprotect)(address, length, prot)
-                          : (int)call_system(&c);
+    return (int)CALL(other_mprotect, SYS_mprotect, {(long)address, (long)length, prot});
 }
 
 /* Replaces brk; sbrk calls it. */
 static int new_brk(void *address)
 {
-    struct syscall_args c = {SYS_brk, {(long)address}};
-    replace_announce_call(&c);
-    int rc = 0;
-    if (other_brk) {
-        rc = ((int (*)(void *))other_brk)(address);
-    } else {
-        void *now = (void *)raw_syscall(SYS_brk, (long)address, 0, 0, 0, 0, 0);
-        *current_break = now;
-        if ((uintptr_t)now < (uintptr_t)address)
-            rc = (int)set_errno_from_result(-ENOMEM);
-    }
-    return rc;
+    if (other_brk)
+        return (int)CALL(other_brk, SYS_brk, {(long)address});
+    replace_announce_call(&(struct syscall_args){SYS_brk, {(long)address}});
+    *current_break = (void *)raw_syscall(SYS_brk, (long)address, 0, 0, 0, 0, 0);
+    return (uintptr_t)*current_break < (uintptr_t)address ? (int)set_errno_from_result(-ENOMEM) : 0;
 }
 
 static void *new_shmat(int id, const void *address, int flags)
 {
-    struct syscall_args c = {SYS_shmat, {id, (long)address, flags}};
-    replace_announce_call(&c);
-    return other_shmat ? ((void *(*)(int, const void *, int))other_shmat)(id, address, flags)
-                       : (void *)call_system(&c);
+    return (void *)CALL(other_shmat, SYS_shmat, {id, (long)address, flags});
 }
 
 static int new_shmdt(const void *address)
 {
-    struct syscall_args c = {SYS_shmdt, {(long)address}};
-    replace_announce_call(&c);
-    return other_shmdt ? ((int (*)(const void *))other_shmdt)(address) : (int)call_system(&c);
+    return (int)CALL(other_shmdt, SYS_shmdt, {(long)address});
 }
-
-typedef int remap_fn(void *, size_t, int, size_t, int);
 
 static int new_remap_file_pages(void *address, size_t length, int prot, size_t page, int flags)
 {
-    struct syscall_args c = {SYS_remap_file_pages, {(long)address, (long)length, prot, (long)page, flags}};
-    replace_announce_call(&c);
-    return other_remap_file_pages ? ((remap_fn *)other_remap_file_pages)(address, length, prot, page, flags)
-                                  : (int)call_system(&c);
+    return (int)CALL(other_remap_file_pages, SYS_remap_file_pages,
+                     {(long)address, (long)length, prot, (long)page, flags});
 }
-
-typedef ssize_t process_madvise_fn(int, const struct iovec *, size_t, int, unsigned);
 
 static ssize_t new_process_madvise(int pidfd, const struct iovec *list, size_t n, int advice, unsigned flags)
 {
-    struct syscall_args c = {SYS_process_madvise, {pidfd, (long)list, (long)n, advice, (long)flags}};
-    replace_announce_call(&c);
-    return other_process_madvise
-               ? ((process_madvise_fn *)other_process_madvise)(pidfd, list, n, advice, flags)
-               : call_system(&c);
+    return CALL(other_process_madvise, SYS_process_madvise,
+                {pidfd, (long)list, (long)n, advice, (long)flags});
 }
 
 typedef long syscall_fn(long, long, long, long, long, long, long);
@@ -157,9 +124,11 @@ typedef long syscall_fn(long, long, long, long, long, long, long);
 /* Replaces syscall(), by which allocators that wrap munmap themselves call the kernel. */
 static long new_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
-    struct syscall_args s = {number, {a, b, c, d, e, f}};
+    const struct syscall_args s = {number, {a, b, c, d, e, f}};
+    if (!other_syscall)
+        return announce_and_call(0, s);
     replace_announce_call(&s);
-    return other_syscall ? ((syscall_fn *)other_syscall)(number, a, b, c, d, e, f) : call_system(&s);
+    return ((syscall_fn *)other_syscall)(number, a, b, c, d, e, f);
 }
 
 const struct replacement replacements[] = {
