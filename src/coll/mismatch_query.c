@@ -131,5 +131,5 @@ void query_open(struct proc *p)
 {
     p->net->look = query_wait;
     p->net->look_arg = p;
-    p2p_on_call_frame(p->p2p, query_arrived, p);
+    p2p_set_layer_handler(p->p2p, P2P_FRAME_CALL, query_arrived, p);
 }

@@ -341,7 +341,7 @@ static int ft_retry_creation(struct comm *c)
 static void ft_close_proc(struct proc *p)
 {
     struct ft *ft = p->ft;
-    p2p_on_fault_frame(p->p2p, p->net->lost ? reply_after_finalize : NULL, p);
+    p2p_set_layer_handler(p->p2p, P2P_FRAME_FAULT, p->net->lost ? reply_after_finalize : NULL, p);
     for (uint32_t i = 0; i < ft->naskers; i++)
         ft_reply_left(p, ft->askers[i], p->world->context);
     list_foreach_safe(pos, after, &ft->rounds) ft_round_free(list_entry(pos, struct ft_round, link));
@@ -374,6 +374,6 @@ int ft_open(struct proc *p)
     p->living_members_barrier = ft_retry_creation;
     if (p->net->lost)
         p->quiesce = ft_quiesce;
-    p2p_on_fault_frame(p->p2p, ft_frame_arrived, p);
+    p2p_set_layer_handler(p->p2p, P2P_FRAME_FAULT, ft_frame_arrived, p);
     return MPI_SUCCESS;
 }

@@ -304,7 +304,7 @@ int proc_close(struct proc *p)
         proc_flush_pending_sends(p);
     }
     p->net->look = NULL; /* it would look at objects that are gone */
-    p2p_on_call_frame(p->p2p, NULL, NULL);
+    p2p_set_layer_handler(p->p2p, P2P_FRAME_CALL, NULL, NULL);
     if (p->ft_closing)
         p->ft_closing(p);
     proc_flush_pending_sends(p);
@@ -317,7 +317,7 @@ int proc_close(struct proc *p)
      * that a death keeps in the agreement of MPI_Finalize. */
     bool keep = !p->world_used || p->boot->nnodes == 1;
     if (keep)
-        p2p_on_fault_frame(p->p2p, NULL, NULL);
+        p2p_set_layer_handler(p->p2p, P2P_FRAME_FAULT, NULL, NULL);
     if (p->world_used && keep)
         report_finalized(p->boot);
     if (keep)

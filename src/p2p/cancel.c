@@ -62,7 +62,8 @@ int send_cancel(struct request *base)
     return 0;
 }
 
-void cancel_handle_request(struct p2p *p, struct peer *from, const struct frame_header *h)
+void cancel_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
+                    size_t len)
 {
     struct envelope env = header_envelope(h);
     struct frame_header answer = {.kind = FRAME_CANCELLED, .word = h->word};
@@ -80,7 +81,8 @@ void cancel_handle_request(struct p2p *p, struct peer *from, const struct frame_
     control_send(p, from, &answer, NULL, 0);
 }
 
-void cancel_handle_answer(struct p2p *p, struct peer *from, const struct frame_header *h)
+void cancelled_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
+                       size_t len)
 {
     if (!h->flags) /* it was matched: the usual end comes or has come */
         return;

@@ -64,7 +64,8 @@ void eager_receive_stored(struct p2p *p, struct p2p_request *r, struct message *
     request_end(r, rc ? rc : copied);
 }
 
-void ack_arrived(struct p2p *p, struct peer *from, const struct frame_header *h)
+void ack_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
+                 size_t len)
 {
     struct p2p_request *r = request_find_by_cookie(p, from, h->word, STATE_BIT(SEND_ACK));
     CHECK(r != NULL, "an acknowledgement arrived for a send that does not exist");

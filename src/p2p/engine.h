@@ -20,6 +20,12 @@
 #include "p2p/parts.h"
 #include "p2p/state.h"
 
+/* The handler of another layer's frames. */
+struct layer {
+    p2p_layer_handler *handler; /* NULL: frames are dropped */
+    void *arg;
+};
+
 struct p2p {
     struct net *net;
     struct match_table posted, unexpected;
@@ -43,17 +49,12 @@ struct p2p {
     p2p_judge *judge;   /* set by the layer that knows communicators; NULL: not set yet */
     void (*died)(void *arg, uint32_t number);
     void *judge_arg;
-    p2p_one_sided *fault_frame; /* handler of frames of src/ft; NULL: a death ends the job */
-    void *fault_frame_arg;
-    p2p_one_sided *call_frame; /* handler of frames about collective calls; NULL: they are dropped */
-    void *call_frame_arg;
     uint32_t dice;          /* state of the random numbers for last bytes */
     struct request sent;    /* the request of every eager send: complete from the start, never freed */
     struct request no_proc; /* the request of every receive from MPI_PROC_NULL, like `sent` */
     void (*drop_comm)(struct comm *comm);
-    p2p_one_sided *one_sided; /* handler of frames of one-sided operations; NULL: no window was created yet */
-    void *one_sided_arg;
-    p2p_peer_of *peer_of; /* finds the peer that is the source of a receive; NULL: not set yet */
+    struct layer layers[FRAME_KINDS]; /* by kind of frame (enum p2p_layer_frame) */
+    p2p_peer_of *peer_of;             /* finds the peer that is the source of a receive; NULL: not set yet */
     void *peer_of_arg;
     uint32_t channels;             /* channels named so far (p2p_new_channel) */
     struct list partitioned;       /* struct partitioned */
@@ -271,17 +272,16 @@ static inline struct p2p_request *posted_remove_matching(struct p2p *p, struct e
     return NULL;
 }
 
+/* Handles the frames of one kind (p2p.c has the table). */
+typedef void frame_handler(struct p2p *p, struct peer *from, const struct frame_header *h,
+                           const void *payload, size_t len);
+
 /* eager.c */
-void eager_handle_frame(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
-                        size_t len);
-void eager_sync_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
-                        size_t len);
+frame_handler eager_handle_frame, eager_sync_arrived, ack_arrived;
 void eager_receive_stored(struct p2p *p, struct p2p_request *r, struct message *m);
-void ack_arrived(struct p2p *p, struct peer *from, const struct frame_header *h);
 
 /* cancel.c */
-void cancel_handle_request(struct p2p *p, struct peer *from, const struct frame_header *h);
-void cancel_handle_answer(struct p2p *p, struct peer *from, const struct frame_header *h);
+frame_handler cancel_arrived, cancelled_arrived;
 int send_cancel(struct request *r);
 int recv_cancel(struct request *r);
 void request_finish_cancel(struct p2p_request *r);

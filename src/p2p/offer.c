@@ -97,7 +97,8 @@ bool offer_finish_or_withdraw(struct p2p_request *r)
 }
 
 /* The sender has used an offer; ignored if the receive was already seen to be filled. */
-void offer_handle_taken(struct p2p *p, struct peer *from, const struct frame_header *h)
+void taken_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
+                   size_t len)
 {
     struct p2p_request *r = ids_find(&p->ids, h->word);
     if (!r || r->peer != from)
@@ -124,7 +125,8 @@ void offer_recall_all(struct p2p_request *r)
 }
 
 /* Handles the peer's confirmation that it writes into no offer any more; what it wrote before is visible now. */
-void recalled_arrived(struct p2p *p, struct peer *from)
+void recalled_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
+                      size_t len)
 {
     struct link *l = peer_link(from);
     CHECK(l != NULL && l->recalling, "offers were returned that were not recalled");
@@ -242,7 +244,8 @@ void offer_write_end(struct p2p_request *r)
 }
 
 /* Handles a recall. Without memory for a link none of the peer's offers was kept. */
-void recall_arrived(struct p2p *p, struct peer *from)
+void recall_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
+                    size_t len)
 {
     struct link *l = peer_link(from);
     if (l) {

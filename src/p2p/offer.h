@@ -41,12 +41,10 @@ void offer_begin(struct p2p_request *r, enum p2p_protocol protocol, uint8_t last
 void offer_end(struct p2p_request *r, uint64_t length, bool used);
 /* Requests the offer back from the sender, to cancel the receive. */
 void offer_recall_all(struct p2p_request *r);
-void offer_handle_taken(struct p2p *p, struct peer *from, const struct frame_header *h);
-void recalled_arrived(struct p2p *p, struct peer *from);
+frame_handler taken_arrived, recalled_arrived;
 
 /* The sender. */
-void rtr_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
-                 size_t len);
+frame_handler rtr_arrived, recall_arrived;
 /* Claims the offer for a message that is about to be sent, if there is one. */
 bool offer_take_for_send(struct peer *to, struct envelope env, struct offer *offer);
 /* Called when the send begins, and ends, to write into the offer that it has claimed. */
@@ -57,6 +55,5 @@ void offer_write_end(struct p2p_request *r);
 int offer_skip_for_send(struct peer *to, struct envelope env);
 /* True if a send of this size should wait a moment for an offer. */
 bool offer_awaited(const struct p2p_request *r);
-void recall_arrived(struct p2p *p, struct peer *from);
 
 #endif

@@ -20,6 +20,50 @@ static TUNABLE_SIZE(eager_max, "EAGER_MAX", 16 * 1024, 64, 512 * 1024,
                     "Unless it is set, the transport chooses; `fishplate info --protocols` shows the "
                     "value in force. At most one frame of the transport.");
 
+static void group_frame_arrived(struct p2p *p, struct peer *from, const struct frame_header *h,
+                                const void *payload, size_t len)
+{
+    net_group_frame(p->net, from, h, payload, len);
+}
+
+static void layer_frame_arrived(struct p2p *p, struct peer *from, const struct frame_header *h,
+                                const void *payload, size_t len)
+{
+    const struct layer *l = &p->layers[h->kind];
+    CHECK(l->handler || h->kind != FRAME_ONE_SIDED,
+          "a one-sided operation arrived, and this process has no window");
+    if (l->handler)
+        l->handler(l->arg, from, h, payload, len);
+}
+
+/* A frame of a rank with FISHPLATE_DEBUG=match, which this rank does not use. */
+static void note_ignored(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
+                         size_t len)
+{
+    (void)p, (void)from, (void)h, (void)payload, (void)len;
+}
+
+static frame_handler *const handlers[FRAME_KINDS] = {[FRAME_EAGER] = eager_handle_frame,
+                                                     [FRAME_EAGER_SYNC] = eager_sync_arrived,
+                                                     [FRAME_ACK] = ack_arrived,
+                                                     [FRAME_RTS] = rts_arrived,
+                                                     [FRAME_FIN] = fin_arrived,
+                                                     [FRAME_CTS] = cts_arrived,
+                                                     [FRAME_PIECE] = piece_arrived,
+                                                     [FRAME_CTS_WRITE] = cts_write_arrived,
+                                                     [FRAME_WRITTEN] = written_arrived,
+                                                     [FRAME_RTR] = rtr_arrived,
+                                                     [FRAME_TAKEN] = taken_arrived,
+                                                     [FRAME_RECALL] = recall_arrived,
+                                                     [FRAME_RECALLED] = recalled_arrived,
+                                                     [FRAME_CANCEL] = cancel_arrived,
+                                                     [FRAME_CANCELLED] = cancelled_arrived,
+                                                     [FRAME_ONE_SIDED] = layer_frame_arrived,
+                                                     [FRAME_NOTE] = note_ignored,
+                                                     [FRAME_FAULT] = layer_frame_arrived,
+                                                     [FRAME_GROUP] = group_frame_arrived,
+                                                     [FRAME_CALL] = layer_frame_arrived};
+
 static void p2p_deliver(void *ctx, struct peer *from, const struct frame_header *h, const void *payload,
                         size_t len)
 {
@@ -29,71 +73,10 @@ static void p2p_deliver(void *ctx, struct peer *from, const struct frame_header 
         return;
     }
     if (unlikely(peer_is_lost(from)) && h->kind != FRAME_EAGER_SYNC)
-        return; /* it belongs to a request that has ended */
-    switch (h->kind) {
-    case FRAME_EAGER_SYNC:
-        eager_sync_arrived(p, from, h, payload, len);
-        break;
-    case FRAME_ACK:
-        ack_arrived(p, from, h);
-        break;
-    case FRAME_RTS:
-        rts_arrived(p, from, h, payload, len);
-        break;
-    case FRAME_CTS:
-        cts_arrived(p, from, h, payload, len);
-        break;
-    case FRAME_PIECE:
-        piece_arrived(p, from, h, payload, len);
-        break;
-    case FRAME_FIN:
-        fin_arrived(p, from, h);
-        break;
-    case FRAME_CTS_WRITE:
-        cts_write_arrived(p, from, h, payload, len);
-        break;
-    case FRAME_WRITTEN:
-        written_arrived(p, from, h, payload, len);
-        break;
-    case FRAME_RTR:
-        rtr_arrived(p, from, h, payload, len);
-        break;
-    case FRAME_TAKEN:
-        offer_handle_taken(p, from, h);
-        break;
-    case FRAME_RECALL:
-        recall_arrived(p, from);
-        break;
-    case FRAME_RECALLED:
-        recalled_arrived(p, from);
-        break;
-    case FRAME_CANCEL:
-        cancel_handle_request(p, from, h);
-        break;
-    case FRAME_CANCELLED:
-        cancel_handle_answer(p, from, h);
-        break;
-    case FRAME_ONE_SIDED:
-        CHECK(p->one_sided != NULL, "a one-sided operation arrived, and this process has no window");
-        p->one_sided(p->one_sided_arg, from, h, payload, len);
-        break;
-    case FRAME_FAULT:
-        if (p->fault_frame)
-            p->fault_frame(p->fault_frame_arg, from, h, payload, len);
-        break;
-    case FRAME_GROUP:
-        net_group_frame(p->net, from, h, payload, len);
-        break;
-    case FRAME_CALL:
-        if (p->call_frame)
-            p->call_frame(p->call_frame_arg, from, h, payload, len);
-        break;
-    case FRAME_NOTE: /* of a rank with FISHPLATE_DEBUG=match; this one does without */
-        break;
-    default:
-        err_panic(__FILE__, __LINE__,
-                  "a frame of an unknown kind arrived; all ranks must use the same version of the library");
-    }
+        return; /* the frame belongs to a request that has ended */
+    CHECK(h->kind < FRAME_KINDS && handlers[h->kind],
+          "a frame of an unknown kind arrived; all ranks must use the same version of the library");
+    handlers[h->kind](p, from, h, payload, len);
 }
 
 /* Replaces p2p_deliver while a tool is attached, so that there is no check without a tool. */
@@ -268,22 +251,9 @@ void p2p_on_drop_comm(struct p2p *p, void (*drop)(struct comm *comm))
     p->drop_comm = drop;
 }
 
-void p2p_on_one_sided(struct p2p *p, p2p_one_sided *handler, void *arg)
+void p2p_set_layer_handler(struct p2p *p, enum p2p_layer_frame kind, p2p_layer_handler *handler, void *arg)
 {
-    p->one_sided = handler;
-    p->one_sided_arg = arg;
-}
-
-void p2p_on_fault_frame(struct p2p *p, p2p_one_sided *handler, void *arg)
-{
-    p->fault_frame = handler;
-    p->fault_frame_arg = arg;
-}
-
-void p2p_on_call_frame(struct p2p *p, p2p_one_sided *handler, void *arg)
-{
-    p->call_frame = handler;
-    p->call_frame_arg = arg;
+    p->layers[kind] = (struct layer){handler, arg};
 }
 
 void p2p_on_peer_of(struct p2p *p, p2p_peer_of *peer_of, void *arg)

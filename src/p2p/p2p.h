@@ -31,18 +31,16 @@ void p2p_on_drop_comm(struct p2p *p, void (*drop)(struct comm *comm));
 typedef struct peer *p2p_peer_of(void *arg, struct envelope env);
 void p2p_on_peer_of(struct p2p *p, p2p_peer_of *peer_of, void *arg);
 
-/* Frames of one-sided operations share the connections and the order of messages, but mean nothing to this layer: the
- * sender of one sets kind = P2P_FRAME_ONE_SIDED, and the peer hands it on. Runs inside progress and must never wait. */
-#define P2P_FRAME_ONE_SIDED 15
-typedef void p2p_one_sided(void *arg, struct peer *from, const struct frame_header *h, const void *payload,
-                           size_t len);
-void p2p_on_one_sided(struct p2p *p, p2p_one_sided *handler, void *arg);
-/* Frames of agreements after a failure (src/ft); handled like those above. */
-#define P2P_FRAME_FAULT 17
-void p2p_on_fault_frame(struct p2p *p, p2p_one_sided *handler, void *arg);
-/* Frames about collective calls that wait (coll/mismatch_query.h); handled like those above. NULL: they are dropped. */
-#define P2P_FRAME_CALL 19
-void p2p_on_call_frame(struct p2p *p, p2p_one_sided *handler, void *arg);
+/* Frames of other layers share the connections and the order of messages. The sender sets their kind, and the peer passes frames
+ * of that kind to the layer's handler, which runs inside progress and must never wait. Without a handler (NULL) they are dropped. */
+enum p2p_layer_frame {
+    P2P_FRAME_ONE_SIDED = 15, /* one-sided operations (src/rma) */
+    P2P_FRAME_FAULT = 17,     /* agreements after a failure (src/ft) */
+    P2P_FRAME_CALL = 19,      /* collective calls that wait (coll/mismatch_query.h) */
+};
+typedef void p2p_layer_handler(void *arg, struct peer *from, const struct frame_header *h,
+                               const void *payload, size_t len);
+void p2p_set_layer_handler(struct p2p *p, enum p2p_layer_frame kind, p2p_layer_handler *handler, void *arg);
 
 /* A request that is complete from the start, shared by all users: an eager send, a receive from MPI_PROC_NULL. */
 struct request *p2p_completed_send_request(struct p2p *p);

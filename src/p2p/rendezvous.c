@@ -213,7 +213,8 @@ bool rendezvous_register_receive(struct p2p *p, struct p2p_request *r, uint64_t 
 
 /* ---- frames of several protocols ---- */
 
-void fin_arrived(struct p2p *p, struct peer *from, const struct frame_header *h)
+void fin_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
+                 size_t len)
 {
     struct p2p_request *r = request_find_by_cookie(
         p, from, h->word, STATE_BIT(SEND_ANNOUNCED) | STATE_BIT(SEND_SPLIT) | STATE_BIT(SEND_SPLIT_FIN));

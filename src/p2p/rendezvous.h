@@ -18,8 +18,7 @@ struct announcement {
     uint8_t last;                 /* byte of the data */
 };
 void rendezvous_start(struct p2p *p, struct p2p_request *r);
-void rts_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
-                 size_t len);
+frame_handler rts_arrived;
 /* Starts receiving an announced message that this receive has matched. */
 void rendezvous_start_receive(struct p2p *p, struct p2p_request *r, const struct announcement *a);
 /* Notifies the sender that the message was read, or cannot be received. */
@@ -30,18 +29,11 @@ void rendezvous_refuse(struct p2p_request *r, int error);
 bool rendezvous_register_receive(struct p2p *p, struct p2p_request *r, uint64_t bytes);
 
 /* Frames that belong to several protocols: the state of the request selects one. */
-void fin_arrived(struct p2p *p, struct peer *from, const struct frame_header *h);
-void cts_write_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
-                       size_t len);
-void written_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
-                     size_t len);
+frame_handler fin_arrived, cts_write_arrived, written_arrived;
 
 /* rendezvous_r3.c: the receiver sends CTS, the sender sends the message in pieces through frames. */
 void r3_start(struct p2p *p, struct p2p_request *r, uint64_t bytes);
-void cts_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
-                 size_t len);
-void piece_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
-                   size_t len);
+frame_handler cts_arrived, piece_arrived;
 /* Sends, and receives, the rest of a message whose first bytes have arrived, in pieces. */
 void r3_send_rest(struct p2p_request *r, uint64_t cookie, uint64_t from, uint64_t bytes);
 void r3_receive_rest(struct p2p_request *r, uint64_t from, uint64_t bytes);

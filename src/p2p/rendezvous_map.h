@@ -22,8 +22,7 @@ void mapget_start(struct p2p *p, struct p2p_request *r, const struct announcemen
 void mapput_start(struct p2p *p, struct p2p_request *r, uint64_t bytes);
 
 /* The sender: the receiver has exported its memory. */
-void mapput_requested(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
-                      size_t len);
+frame_handler mapput_requested;
 
 /* Waits for copies of requests that the program has freed. */
 void maps_close(struct p2p *p);

@@ -54,7 +54,7 @@ int win_error(const struct win *w, int errclass, const char *fmt, ...)
 static void rma_close(struct proc *p)
 {
     struct rma *r = p->rma;
-    p2p_on_one_sided(p->p2p, NULL, NULL);
+    p2p_set_layer_handler(p->p2p, P2P_FRAME_ONE_SIDED, NULL, NULL);
     p->rma = NULL;
     p->rma_closing = NULL;
     p->rma_member_died = NULL;
@@ -83,7 +83,7 @@ struct rma *rma_open(struct proc *p)
     p->rma = r;
     p->rma_closing = rma_close;
     p->rma_member_died = rma_member_died;
-    p2p_on_one_sided(p->p2p, rma_arrived, r);
+    p2p_set_layer_handler(p->p2p, P2P_FRAME_ONE_SIDED, rma_arrived, r);
     return r;
 }
 
