@@ -190,12 +190,24 @@ void fin_send(struct p2p_request *r, int status)
     control_send(r->base.p2p, r->peer, &fin, NULL, 0);
 }
 
-void rendezvous_refuse(struct p2p_request *r, int error)
+void rendezvous_end_receive(struct p2p_request *r, int status, bool fin)
 {
+    request_unpublish(r);
     request_unregister(r);
-    protocol_end(r, error);
-    fin_send(r, error);
-    request_end(r, error);
+    protocol_end(r, status);
+    if (fin)
+        fin_send(r, status);
+    request_end(r, status ? status : r->base.error);
+}
+
+void rendezvous_request_write(struct p2p_request *r, uint8_t flags, uint64_t offset, uint64_t bytes)
+{
+    struct frame_header header = {.kind = FRAME_CTS_WRITE, .flags = flags, .word = r->peer_cookie};
+    struct cts_write cts = {.cts = {.cookie = r->cookie, .bytes = bytes},
+                            .address = (uintptr_t)r->buf + offset,
+                            .key = r->key,
+                            .offset = offset};
+    control_send(r->base.p2p, r->peer, &header, &cts, sizeof(cts));
 }
 
 bool rendezvous_register_receive(struct p2p *p, struct p2p_request *r, uint64_t bytes)
@@ -205,7 +217,7 @@ bool rendezvous_register_receive(struct p2p *p, struct p2p_request *r, uint64_t 
         return false;
     }
     if (!request_publish(r)) {
-        rendezvous_refuse(r, err_set(MPI_ERR_NO_MEM, "out of memory for a large receive"));
+        rendezvous_end_receive(r, err_set(MPI_ERR_NO_MEM, "out of memory for a large receive"), true);
         return false;
     }
     return true;
@@ -276,7 +288,7 @@ void written_arrived(struct p2p *p, struct peer *from, const struct frame_header
     CHECK(r != NULL && length <= r->length,
           "the end of a transfer was reported for a receive that does not exist");
     if (r->state == STATE_RECV_RPUT)
-        rput_written(r, h->aux);
+        rendezvous_end_receive(r, h->aux, false);
     else if (r->state == STATE_RECV_PIPE)
         laboratory_pipe.written(r, length, h->aux);
     else if (request_is_in_state(r, OFFERED_STATES))

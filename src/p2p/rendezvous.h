@@ -21,12 +21,14 @@ void rendezvous_start(struct p2p *p, struct p2p_request *r);
 frame_handler rts_arrived;
 /* Starts receiving an announced message that this receive has matched. */
 void rendezvous_start_receive(struct p2p *p, struct p2p_request *r, const struct announcement *a);
-/* Notifies the sender that the message was read, or cannot be received. */
+/* Sends FIN: the message was read, or cannot be received. */
 void fin_send(struct p2p_request *r, int status);
-/* Ends both sides with this error because the receiver cannot take the message. */
-void rendezvous_refuse(struct p2p_request *r, int error);
+/* Ends a large receive with `status`, or else with the error of its matching (r->base.error). fin: the sender awaits FIN. */
+void rendezvous_end_receive(struct p2p_request *r, int status, bool fin);
 /* Registers the receive's memory and gives it a cookie, so that the sender can access it. False: use another protocol. */
 bool rendezvous_register_receive(struct p2p *p, struct p2p_request *r, uint64_t bytes);
+/* Requests that the sender write `bytes` bytes of the message from `offset` on (CTS_WRITE) into the registered receive. */
+void rendezvous_request_write(struct p2p_request *r, uint8_t flags, uint64_t offset, uint64_t bytes);
 
 /* Frames that belong to several protocols: the state of the request selects one. */
 frame_handler fin_arrived, cts_write_arrived, written_arrived;
@@ -53,7 +55,6 @@ void get_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint
 /* rendezvous_rput.c: the receiver sends an address (CTS_WRITE), the sender writes the message there. */
 void rput_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes);
 void rput_requested(struct p2p_request *r);
-void rput_written(struct p2p_request *r, int error);
 
 /* rendezvous_split.c: the sender writes a part of the message while the receiver reads the rest. */
 void split_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes);

@@ -30,9 +30,7 @@ struct get {
 static void get_finish(struct p2p_request *r, int status)
 {
     last_byte_forget(&r->base.p2p->looks, &r->get.last);
-    protocol_end(r, status);
-    fin_send(r, status);
-    request_end(r, status ? status : r->base.error);
+    rendezvous_end_receive(r, status, true);
 }
 
 static void get_done(struct read *read, int status)

@@ -18,17 +18,9 @@ static COUNTER(
 
 /* ---- the receiver reads ---- */
 
-static void getcqe_end(struct p2p_request *r, int status)
-{
-    request_unregister(r);
-    protocol_end(r, status);
-    fin_send(r, status);
-    request_end(r, status ? status : r->base.error);
-}
-
 static void getcqe_read(struct read *read, int status)
 {
-    getcqe_end(container_of(read, struct p2p_request, read.read), status);
+    rendezvous_end_receive(container_of(read, struct p2p_request, read.read), status, true);
 }
 
 void read_announced(struct read *read, struct p2p_request *r, struct net_mem *mem, const struct rts *rts,
@@ -52,7 +44,7 @@ void getcqe_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, u
     counter_add(&gets, 1);
     request_change_state(r, STATE_RECV_READ);
     if (bytes == 0) {
-        getcqe_end(r, 0);
+        rendezvous_end_receive(r, 0, true);
         return;
     }
     read_announced(&r->read.read, r, &r->mem, rts, bytes);

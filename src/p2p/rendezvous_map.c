@@ -171,9 +171,7 @@ bool map_can_put(const struct p2p_request *r, const struct announcement *a)
 
 static void mapget_end(struct p2p_request *r, int status)
 {
-    protocol_end(r, status);
-    fin_send(r, status);
-    request_end(r, status ? status : r->base.error);
+    rendezvous_end_receive(r, status, true);
 }
 
 void mapget_start(struct p2p *p, struct p2p_request *r, const struct announcement *a, uint64_t bytes)
@@ -184,7 +182,7 @@ void mapget_start(struct p2p *p, struct p2p_request *r, const struct announcemen
         counter_add(&refusals, 1);
         protocol_fall_back(p, r, bytes);
     } else if (rc != 0) {
-        rendezvous_refuse(r, rc);
+        rendezvous_end_receive(r, rc, true);
     } else {
         counter_add(&mapgets, 1);
         request_change_state(r, STATE_RECV_READ);
@@ -201,7 +199,7 @@ void mapput_start(struct p2p *p, struct p2p_request *r, uint64_t bytes)
         return;
     }
     if (!request_publish(r)) {
-        rendezvous_refuse(r, err_set(MPI_ERR_NO_MEM, "out of memory for a large receive"));
+        rendezvous_end_receive(r, err_set(MPI_ERR_NO_MEM, "out of memory for a large receive"), true);
         return;
     }
     answer.to.cts.cookie = r->cookie;

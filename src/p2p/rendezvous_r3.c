@@ -37,7 +37,7 @@ static int pieces_setup(struct p2p_request *r, uint64_t from, uint64_t bytes)
 void r3_start(struct p2p *p, struct p2p_request *r, uint64_t bytes)
 {
     if (!request_publish(r)) {
-        rendezvous_refuse(r, err_set(MPI_ERR_NO_MEM, "out of memory for a large receive"));
+        rendezvous_end_receive(r, err_set(MPI_ERR_NO_MEM, "out of memory for a large receive"), true);
         return;
     }
     counter_add(&pieces, 1);
@@ -45,7 +45,7 @@ void r3_start(struct p2p *p, struct p2p_request *r, uint64_t bytes)
     const int rc = pieces_setup(r, 0, bytes);
     if (rc) {
         request_unpublish(r);
-        rendezvous_refuse(r, rc);
+        rendezvous_end_receive(r, rc, true);
         return;
     }
     struct frame_header header = {.kind = FRAME_CTS, .word = r->peer_cookie};
@@ -185,9 +185,7 @@ void piece_arrived(struct p2p *p, struct peer *from, const struct frame_header *
     CHECK(r != NULL && r->state == STATE_RECV_PIECES && len <= r->pieces.bytes - r->pieces.moved,
           "a piece of a message arrived that nobody waits for");
     if (unlikely(h->aux != 0)) { /* the sender could not copy its GPU memory */
-        protocol_end(r, h->aux);
-        request_unpublish(r);
-        request_end(r, h->aux);
+        rendezvous_end_receive(r, h->aux, false);
         return;
     }
     if (unlikely(p->net->oversubscribed))
@@ -195,9 +193,6 @@ void piece_arrived(struct p2p *p, struct peer *from, const struct frame_header *
     else
         piece_store(r, payload, len);
     r->pieces.moved += len;
-    if (r->pieces.moved == r->pieces.bytes) {
-        protocol_end(r, 0);
-        request_unpublish(r);
-        request_end(r, r->base.error);
-    }
+    if (r->pieces.moved == r->pieces.bytes)
+        rendezvous_end_receive(r, 0, false);
 }

@@ -24,10 +24,7 @@ void rput_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uin
         return;
     counter_add(&rputs, 1);
     request_change_state(r, STATE_RECV_RPUT);
-    struct frame_header header = {.kind = FRAME_CTS_WRITE, .word = rts->cookie};
-    struct cts_write cts = {
-        .cts = {.cookie = r->cookie, .bytes = bytes}, .address = (uintptr_t)r->buf, .key = r->key};
-    control_send(p, r->peer, &header, &cts, sizeof(cts));
+    rendezvous_request_write(r, 0, 0, bytes);
 }
 
 static void rput_sent(struct p2p_request *r, int status)
@@ -44,13 +41,4 @@ void rput_requested(struct p2p_request *r)
     r->write.whole = true;
     r->write.done = rput_sent;
     write_start_or_queue(r);
-}
-
-/* The message has been written, or failed: notifies the receiver. */
-void rput_written(struct p2p_request *r, int error)
-{
-    request_unpublish(r);
-    request_unregister(r);
-    protocol_end(r, error);
-    request_end(r, error ? error : r->base.error);
 }

@@ -30,10 +30,7 @@ static void receiver_part_done(struct p2p_request *r, int status, enum p2p_state
         request_change_state(r, first);
         return;
     }
-    request_unpublish(r);
-    request_unregister(r);
-    protocol_end(r, r->read.status);
-    request_end(r, r->read.status ? r->read.status : r->base.error);
+    rendezvous_end_receive(r, r->read.status, false);
 }
 
 static void split_read(struct read *read, int status)
@@ -55,12 +52,7 @@ void split_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, ui
     counter_add(&splits, 1);
     request_change_state(r, STATE_RECV_SPLIT);
     uint64_t mine = traffic_read_share(&r->ticket);
-    struct frame_header header = {.kind = FRAME_CTS_WRITE, .flags = CTS_SPLIT, .word = rts->cookie};
-    struct cts_write cts = {.cts = {.cookie = r->cookie, .bytes = bytes - mine},
-                            .address = (uintptr_t)r->buf + mine,
-                            .key = r->key,
-                            .offset = mine};
-    control_send(p, r->peer, &header, &cts, sizeof(cts));
+    rendezvous_request_write(r, CTS_SPLIT, mine, bytes - mine);
     r->read.status = 0;
     read_announced(&r->read.read, r, &r->mem, rts, mine);
     r->read.read.done = split_read;

@@ -146,7 +146,7 @@ static void pipe_start(struct p2p *p, struct p2p_request *r, const struct rts *r
         const bool refuse = !piece->unreachable;
         pipe_free(r);
         if (refuse) {
-            rendezvous_refuse(r, err_set(MPI_ERR_NO_MEM, "out of memory for a large receive"));
+            rendezvous_end_receive(r, err_set(MPI_ERR_NO_MEM, "out of memory for a large receive"), true);
         } else {
             err_clear();
             protocol_fall_back(p, r, bytes);
