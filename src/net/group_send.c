@@ -18,7 +18,7 @@ static COUNTER(again_one, "mcast_resent_to_one",
                "Multicast packets sent again to one member that missed them.");
 static COUNTER(delivered, "mcast_delivered",
                "Multicast packets sent to a co-root over its connection besides (deliver=1).");
-static COUNTER(asked, "mcast_ack_requests", "Requests sent to members for overdue acknowledgements.");
+static COUNTER(ack_requests, "mcast_ack_requests", "Requests sent to members for overdue acknowledgements.");
 static COUNTER(
     notes_read, "mcast_acks_by_write",
     "Acknowledgements of multicast packets that members wrote into this process's memory by RDMA.");
@@ -96,7 +96,7 @@ static void send_packet_to_member(struct net_group *g, uint32_t root, uint32_t m
     if (group_peer(g, member, &peer) != 0)
         return;
     if (peer_send(peer, &h, length ? packet : &question, length ? length : sizeof(question)) == 0)
-        counter_add(length ? &again_one : &asked, 1);
+        counter_add(length ? &again_one : &ack_requests, 1);
 }
 
 /* ---- reliable delivery to co-roots ---- */
@@ -168,7 +168,7 @@ static void multicast_packet(struct net_group *g, const struct mcast_resend *r)
             .group = g->setup.id, .seq = r->seq, .from = (uint16_t)g->setup.me, .flags = GROUP_EMPTY};
     h->flags |= GROUP_ASK;
     if (g->ops->send(g->member, slot, r->ask ? sizeof(*h) : g->length[slot]) == 0)
-        counter_add(r->ask ? &asked : &again_all, 1);
+        counter_add(r->ask ? &ack_requests : &again_all, 1);
 }
 
 static void group_resend_packets(struct net_group *g, const struct mcast_resend *r, uint32_t n)

@@ -40,7 +40,7 @@ struct transport *net_transport_for(struct net *net, uint32_t number)
     const struct net_card *card = net_guest_get_card(net, number);
     for (int i = 0; i < net->ntransports; i++) {
         struct transport *t = net->transports[i];
-        if (card ? t->ops->meets && t->ops->meets(t, card)
+        if (card ? t->ops->reaches_card && t->ops->reaches_card(t, card)
                  : number < net->size && t->ops->reaches && t->ops->reaches(t, number))
             return t;
     }

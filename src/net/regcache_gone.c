@@ -1,6 +1,6 @@
 /* regcache_gone.c: see regcache_gone.h. Why no announcement is missed: memory is freed after it was cached,
  * in an order that the program itself provides, so the thread that frees sees the count; and a thread that
- * uses the address again does so after the announcement, so it sees `told` change.
+ * uses the address again does so after the announcement, so it sees `announced` change.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/regcache_gone.h"
@@ -81,13 +81,13 @@ void gone_announce_range(struct gone *g, uintptr_t start, size_t length)
         return;
     if (!gone_store_range(g, start, end))
         atomic_store(&g->lost, true);
-    atomic_fetch_add(&g->told, 1);
+    atomic_fetch_add(&g->announced, 1);
 }
 
 /* Hands over all announced ranges. An entry that is still being filled is handed over the next time. */
 void gone_process_all(struct gone *g, void (*fn)(void *arg, uintptr_t start, uintptr_t end), void *arg)
 {
-    g->taken = atomic_load_explicit(&g->told, memory_order_acquire);
+    g->taken = atomic_load_explicit(&g->announced, memory_order_acquire);
     if (atomic_exchange(&g->lost, false))
         fn(arg, 0, UINTPTR_MAX);
     for (int i = 0; i < GONE_PLACES; i++) {

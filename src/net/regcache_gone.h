@@ -20,8 +20,8 @@ struct gone_place {
 };
 
 struct gone {
-    _Atomic uint64_t told;
-    uint64_t taken; /* `told` when it was last taken */
+    _Atomic uint64_t announced;
+    uint64_t taken; /* `announced` when it was last taken */
     _Atomic unsigned next;
     _Atomic bool lost;
     struct gone_place places[GONE_PLACES];
@@ -46,7 +46,7 @@ void gone_process_all(struct gone *g, void (*fn)(void *arg, uintptr_t start, uin
 static inline void gone_process_new(struct gone *g, void (*fn)(void *arg, uintptr_t start, uintptr_t end),
                                     void *arg)
 {
-    if (__builtin_expect(atomic_load_explicit(&g->told, memory_order_acquire) != g->taken, 0))
+    if (__builtin_expect(atomic_load_explicit(&g->announced, memory_order_acquire) != g->taken, 0))
         gone_process_all(g, fn, arg);
 }
 

@@ -179,7 +179,7 @@ struct transport_ops {
     /* The same for processes of other worlds (net/guest.h), and both may be NULL: writes what they need to reach this
      * process on its card, and checks whether this process reaches the one with that card. */
     void (*card)(struct transport *t, struct net_card *card);
-    bool (*meets)(struct transport *t, const struct net_card *card);
+    bool (*reaches_card)(struct transport *t, const struct net_card *card);
 
     /* Fills peer->endpoint and peer->caps. May start a handshake: frames then return ERR_AGAIN until it is
      * over. */

@@ -93,7 +93,7 @@ static uint32_t sender_set_child(struct mcast_sender *s, uint32_t child, const s
     c->early = ack->next == c->next ? c->early | ack->early : ack->early;
     c->next = ack->next;
     c->limit = mcast_seq_later(c->limit, ack->limit);
-    c->heard = true;
+    c->answered = true;
     const bool last_at_base = was.next == s->base && c->next != was.next && --s->at_base == 0;
     const bool last_at_limit = was.limit == s->limit && c->limit != was.limit && --s->at_limit == 0;
     if (last_at_base || last_at_limit || mcast_seq_is_before(s->next, c->next))
@@ -146,7 +146,7 @@ uint32_t mcast_sender_list_resends(struct mcast_sender *s, uint32_t child, uint6
 
 static bool child_needs_resend(const struct mcast_child *c, uint32_t seq)
 {
-    return child_lacks_packet(c, seq) && (c->heard || seq == c->next);
+    return child_lacks_packet(c, seq) && (c->answered || seq == c->next);
 }
 
 /* Whether to resend by multicast instead of to each of `count` members over its connection. */
@@ -209,7 +209,7 @@ uint32_t mcast_sender_timeout(struct mcast_sender *s, uint64_t now, struct mcast
         }
     }
     for (uint32_t i = 0; i < s->children; i++)
-        s->child[i].heard = false;
+        s->child[i].answered = false;
     const uint64_t wait = s->rules->timeout << MIN(s->tries, 20u);
     s->deadline = n == 0 && mcast_sender_is_idle(s) ? MCAST_NEVER : now + MIN(wait, s->rules->timeout_max);
     s->tries++;

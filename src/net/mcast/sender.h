@@ -22,7 +22,7 @@
 struct mcast_child {
     uint32_t next, limit;
     uint64_t early;
-    bool heard; /* the child has acknowledged something since the last timeout */
+    bool answered; /* the child has acknowledged something since the last timeout */
 };
 
 struct mcast_sender {

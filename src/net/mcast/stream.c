@@ -15,15 +15,15 @@ void mcast_stream_deliver(struct mcast_stream *s)
     s->delivered = true;
 }
 
-/* Is one of the arrived packets from `told` on the one that this member acknowledges? */
+/* True if the packet that this member acknowledges is among those from `acked` on that have arrived. */
 static bool stream_must_acknowledge(const struct mcast_stream *s, const struct mcast_rules *rules,
                                     uint32_t skew)
 {
-    const uint32_t m = MAX(rules->aggregate, 1u), news = s->next - s->told;
+    const uint32_t m = MAX(rules->aggregate, 1u), news = s->next - s->acked;
     if (!rules->skew || news >= m)
         return news >= m;
-    const uint32_t from_told = (skew % m + m - s->told % m) % m;
-    return from_told < news;
+    const uint32_t from_acked = (skew % m + m - s->acked % m) % m;
+    return from_acked < news;
 }
 
 /* Advances over the next packet in order and over those behind it that arrived early. */
@@ -113,7 +113,7 @@ struct mcast_ack mcast_stream_ack(struct mcast_stream *s, const struct mcast_rul
      * of the transport's. */
     if (!s->delivered)
         more = MIN(more, s->next == s->taken ? MAX(room, 1u) : room);
-    s->told = s->next;
+    s->acked = s->next;
     s->promised = mcast_seq_later(s->promised, s->next + more);
     s->owe = false;
     s->due = MCAST_NEVER;

@@ -12,8 +12,8 @@
 
 struct mcast_stream {
     uint32_t next, taken;
-    uint64_t early;          /* bit i: packet next + i has arrived */
-    uint32_t told, promised; /* `next` and `limit` of the last acknowledgement */
+    uint64_t early;           /* bit i: packet next + i has arrived */
+    uint32_t acked, promised; /* `next` and `limit` of the last acknowledgement */
     bool delivered; /* every packet also arrives over a connection: acknowledgements only report room */
     bool owe;       /* an acknowledgement is due now */
     uint64_t due;   /* time when an acknowledgement is due, in ns; MCAST_NEVER: none is owed */
@@ -39,7 +39,7 @@ struct mcast_arrival {
 void mcast_stream_open(struct mcast_stream *s, const struct mcast_rules *rules);
 /* A co-root that receives every packet over a connection besides. */
 void mcast_stream_deliver(struct mcast_stream *s);
-/* `skew`: this member's number among the members that acknowledge to the same one. Every packet from `told` on that is in order
+/* `skew`: this member's number among the members that acknowledge to the same one. Every packet from `acked` on that is in order
  * now may be passed on by a co-root. */
 enum mcast_verdict mcast_stream_classify_packet(struct mcast_stream *s, const struct mcast_rules *rules,
                                                 uint32_t skew, const struct mcast_arrival *a);
@@ -50,7 +50,7 @@ static inline bool mcast_stream_has_packet(const struct mcast_stream *s)
     return s->taken != s->next;
 }
 void mcast_stream_packet_taken(struct mcast_stream *s);
-/* Called when buffers are free again; notifies the sender if it was told that there are none. */
+/* Called when buffers are free again; notifies the sender, whose last acknowledgement stated that there are none. */
 void mcast_stream_reopen(struct mcast_stream *s);
 /* The same for a stream that is delivered over a connection; `relay` as in struct mcast_arrival. To be called when a packet was
  * taken or left the co-root's window. */

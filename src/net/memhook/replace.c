@@ -145,7 +145,7 @@ const struct replacement replacements[] = {
     {"process_madvise", (void *)new_process_madvise, &other_process_madvise, true},
     {"syscall", (void *)new_syscall, &other_syscall, false},
 };
-_Static_assert(COUNT_OF(replacements) == REPLACEMENTS, "as many as replace.h says");
+_Static_assert(COUNT_OF(replacements) == REPLACEMENTS, "REPLACEMENTS of replace.h");
 
 const char *replacements_prepare(void)
 {

@@ -21,7 +21,7 @@
 enum { PAGES = 32 };
 static struct {
     _Atomic uintptr_t at;
-    _Atomic bool told;
+    _Atomic bool announced;
 } watched[PAGES];
 static _Atomic int watching;
 
@@ -32,14 +32,14 @@ void selftest_record_notification(void *ctx, uintptr_t start, size_t length)
     (void)ctx;
     for (int i = 0, n = atomic_load(&watching); i < n; i++)
         if (atomic_load(&watched[i].at) - start < length)
-            atomic_store(&watched[i].told, true);
+            atomic_store(&watched[i].announced, true);
 }
 
 static char *selftest_watch(char *p)
 {
     int n = atomic_load(&watching);
     atomic_store(&watched[n].at, (uintptr_t)p);
-    atomic_store(&watched[n].told, false);
+    atomic_store(&watched[n].announced, false);
     atomic_store(&watching, n + 1);
     return p;
 }
@@ -48,7 +48,7 @@ static bool selftest_was_announced(const char *p)
 {
     for (int i = 0, n = atomic_load(&watching); i < n; i++)
         if (atomic_load(&watched[i].at) == (uintptr_t)p)
-            return atomic_load(&watched[i].told);
+            return atomic_load(&watched[i].announced);
     return false;
 }
 

@@ -1,5 +1,5 @@
 /* ring.h: the queue through which the ranks of a node send frames to one of them. One line-sized slot a
- * frame, filled by the sender and only read by the receiver; a sequence number in the slot says that it is
+ * frame, filled by the sender and only read by the receiver; a sequence number in the slot marks it as
  * full. Payload that does not fit into the slot lies in a ring of lines beside it, so that payload bytes can
  * never be mistaken for a sequence number. Both rings are reserved by one compare-and-swap, both are given
  * back by one store.

@@ -139,7 +139,7 @@ static void endpoint_create_queue(struct ib_endpoint *ep)
     struct ib *ib = ep->ib;
     close_excess_connection(ib, ep);
     ib->open++;
-    if (!ep->paths) /* else the numbers go on: the next connection sends what this one lost */
+    if (!ep->paths) /* else the numbers continue: the next connection repeats the messages that this one lost */
         ep->next_seq = ep->expected = 0;
     ep->peer_bell_set = false;
     ep->used = ib->tick;
@@ -195,12 +195,12 @@ void ib_endpoint_perform_actions(struct ib_endpoint *ep, unsigned actions)
         endpoint_report_unanswered(ep);
     if (conn_has_no_pending_hello(&ep->conn))
         list_remove(&ep->opening_link);
-    /* Credits owed since then are not said any more: they end with the connection. */
+    /* Credits that are still owed are not returned: they end with the connection. */
     if (ep->conn.state == CONN_AGREED && !(ep->control_pending & IB_FINAL) && ep->final_markers == 0)
         ib_endpoint_perform_actions(ep, conn_peer_disconnected(&ep->conn));
 }
 
-/* Opens the connection again, over the next path where there are several. */
+/* Opens the connection again, over the next path if there are several. */
 void ib_endpoint_reopen(struct ib_endpoint *ep)
 {
     unsigned actions = conn_queue_pair_failed(&ep->conn);
@@ -240,7 +240,8 @@ static int lanes_connect(struct ib_endpoint *ep, const struct ib_hello *h)
     return rc;
 }
 
-/* The HELLO has the target of this process's initiator. False: that was connected to another one, and the connection is opened again. */
+/* Connects the initiator to the target in the HELLO. False: the initiator is connected to another target, and the connection is opened
+ * again. */
 static bool xrc_connect_target(struct ib_endpoint *ep, const struct ib_hello *h)
 {
     int rc;
@@ -252,12 +253,11 @@ static bool xrc_connect_target(struct ib_endpoint *ep, const struct ib_hello *h)
     return connected;
 }
 
-/* A HELLO: connecting needs its contents, so it is done here, between making the queue pairs and answering.
- */
+/* Handles a HELLO. Connecting needs the contents of the HELLO, so it is done here, between CREATE and the answer. */
 void ib_endpoint_handle_hello(struct ib_endpoint *ep, const struct ib_hello *h)
 {
     if (ep->traffic.state ==
-        TRAFFIC_FAILING) /* do not connect queue pairs that are about to be dropped; the peer sends HELLO again */
+        TRAFFIC_FAILING) /* the queue pairs are about to be dropped; the peer sends HELLO again */
         return;
     unsigned actions = conn_hello(&ep->conn, h->mine, h->yours, h->ready != 0);
     unsigned before = CONN_DO_DESTROY | CONN_DO_CREATE;
@@ -285,5 +285,5 @@ void ib_endpoint_handle_hello(struct ib_endpoint *ep, const struct ib_hello *h)
         return;
     ib_endpoint_perform_actions(ep, actions & ~before);
     if (ep->ib->xrc && actions & CONN_DO_OPENED)
-        ib_endpoint_drain(ep); /* frames that came before */
+        ib_endpoint_drain(ep); /* frames that were held until now */
 }

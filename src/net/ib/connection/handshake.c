@@ -13,8 +13,8 @@
 #include "net/guest.h"
 #include "net/lost.h"
 
-/* A peer answers when it makes an MPI call, and a program may compute for hours before its first: that is no
- * failure, and the launcher hears of processes that die. */
+/* A peer answers when it makes an MPI call, and a program may compute for hours before its first call: that is no
+ * failure. The launcher notices processes that die. */
 static TUNABLE_INT(patience, "IB_CONNECT_TIMEOUT", 0, 0, 86400,
                    "Seconds after which a job ends because a peer does not answer the opening of a "
                    "connection. 0: wait for ever; the launcher notices ranks that die.");
@@ -26,8 +26,8 @@ static COUNTER(foreign, "ib_hellos_dropped",
 
 #define WORRY_S 10 /* seconds without an answer after which a warning is printed */
 
-/* Bytes from the network: anybody can send a datagram. A guest may send HELLO before this process knows it: it
- * will say so again. */
+/* Checks bytes from the network: any host can send a datagram. A guest may send HELLO before this process knows the guest; the
+ * HELLO is repeated. */
 static bool hello_is_valid(const struct ib *ib, const struct ib_hello *h, uint32_t length, uint32_t *from)
 {
     const struct net *net = ib->base.net;
@@ -51,7 +51,7 @@ void ib_hello_receive(struct ib *ib, struct ib_buffer *b, uint32_t length)
         return;
     }
     if (net_is_lost(ib->base.net, from))
-        return; /* said before it died */
+        return; /* sent before the peer died */
     int rc = net_peer(ib->base.net, from, &peer);
     if (rc != 0)
         ib_fatal(ib, NULL, "rank %u cannot be answered: %s", h.from, err_detail(rc));
@@ -65,13 +65,13 @@ void ib_hello_receive(struct ib *ib, struct ib_buffer *b, uint32_t length)
         ib_endpoint_handle_hello(ep, &h);
 }
 
-/* Does anything here wait for this connection? The peer may have requested it and lost interest since. */
+/* True if a send of this process waits for the connection: the peer may have requested it and not need it any more. */
 static bool connection_is_awaited(const struct ib_endpoint *ep)
 {
     return ep->ib->opening_all || !list_empty(&ep->peer->pending);
 }
 
-/* Once a process: a rank that computes for long before its first MPI call keeps many waiting, and they need not all be named. */
+/* Warns once in a process: if a rank computes for long before its first MPI call many connections wait, and naming one is enough. */
 static void handshake_warn_slow(const struct ib_endpoint *ep)
 {
     struct ib *ib = ep->ib;
@@ -115,7 +115,8 @@ void ib_hello_repeat(struct ib *ib)
                          ep->conn.tries % IB_PATH_TRIES == 0;
             if (other) {
                 ib_path_assume_up(ep);
-                if (ep->conn.state != CONN_HALF || /* else frames may have arrived: they are read first */
+                if (ep->conn.state !=
+                        CONN_HALF || /* in CONN_HALF frames may have arrived, which are processed first */
                     !ib->events->failed(ep, NULL))
                     ib_endpoint_reopen(ep);
             } else {

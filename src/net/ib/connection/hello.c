@@ -16,7 +16,7 @@
 static COUNTER(hellos, "ib_hellos_sent", "Datagrams sent to open connections.");
 
 #define HELLO_QKEY  0x11110000u
-#define HELLO_DEPTH 64                   /* sends, and receives; what finds no room is lost and comes again */
+#define HELLO_DEPTH 64 /* entries of the send and the receive queue; HELLOs without room are repeated */
 #define FIRST_WAIT  (2 * 1000 * 1000ull) /* ns; doubles up to IB_HELLO_LONGEST_WAIT */
 
 int ib_hello_post_receive(struct ib *ib, struct ib_buffer *b)
@@ -61,8 +61,8 @@ static int ud_open(struct ib *ib, struct ib_rail *r)
 
 int ib_hello_open(struct ib *ib)
 {
-    /* Room for whatever fits a packet: what is longer than its buffer breaks the queue pair, and anybody can
-     * send it. */
+    /* A buffer has room for the largest packet: a longer one would break the queue pair, and any host can send
+     * one. */
     size_t packet = 0;
     for (uint32_t i = 0; i < ib->nrails; i++)
         packet =
@@ -156,10 +156,10 @@ void ib_hello_send(struct ib_endpoint *ep)
     struct ibv_ah *ah = get_address_handle(ep);
     struct ib_buffer *b = ud->sends < ud->depth && ah ? ib_buffer_get(&ib->ud_pool) : NULL;
     hello_watch_peer(ep);
-    if (!b && ah && ud->sends == 0) /* nor will there be one: none is on its way */
+    if (!b && ah && ud->sends == 0) /* no buffer is under way that could be reused */
         ib_fatal(ib, ep, "no handshake can be sent: %s", err_detail(MPI_ERR_NO_MEM));
     if (!b)
-        return; /* as good as lost: the timer sends it again */
+        return; /* the timer sends the HELLO again */
     b->rail = ep->primary;
     hello_fill(ep, (struct ib_hello *)(void *)b->data);
     struct ibv_sge piece = {

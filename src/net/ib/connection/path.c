@@ -11,7 +11,7 @@
 #include "net/ib/connection/connection.h"
 #include "net/guest.h"
 
-#define STUBBORN 4 /* of IB_PATH_TRIES HELLOs: the first one does not take the way of the other yet */
+#define STUBBORN 4 /* HELLOs of IB_PATH_TRIES in which the first end still insists on its own path */
 
 bool ib_endpoint_is_first(const struct ib_endpoint *ep)
 {
@@ -47,14 +47,14 @@ int ib_paths_find(struct ib_endpoint *ep, const struct ib_rail_info *peer, uint3
 }
 
 /* Selects a path. The endpoint must have no queue pairs. */
-void ib_path_use(struct ib_endpoint *ep, unsigned way)
+void ib_path_use(struct ib_endpoint *ep, unsigned path)
 {
     struct ib_paths *w = ep->paths;
     struct ib *ib = ep->ib;
-    w->at = (uint8_t)way;
+    w->at = (uint8_t)path;
     w->next = RAIL_NONE;
-    ep->primary = w->path[way].a;
-    ep->peer_rail = w->path[way].b;
+    ep->primary = w->path[path].a;
+    ep->peer_rail = w->path[path].b;
     ep->address = w->peer[ep->peer_rail].address;
     ep->peer_adapter = w->peer[ep->peer_rail].adapter;
     for (uint32_t i = 0; i < ib->lanes; i++)
@@ -72,7 +72,7 @@ void ib_path_use_next(struct ib_endpoint *ep)
                         : pair_next_path(w->path, w->count, w->at, ib_rails_list_up(ep->ib), w->peer_up));
 }
 
-/* No answer: what the peer said of its ports may be old. Each of the two ends could look for the other where it is not. */
+/* The peer does not answer, and its list of ports may be stale: all its ports may be up. */
 void ib_path_assume_up(struct ib_endpoint *ep)
 {
     ep->paths->peer_up = rails_all(ep->paths->peer_rails);
@@ -86,7 +86,7 @@ static unsigned paths_find(const struct ib_paths *w, uint8_t mine, uint8_t yours
     return RAIL_NONE;
 }
 
-/* A HELLO came in on a rail. Follows it there where it matters: only a new generation connects. */
+/* Handles the rail on which a HELLO arrived: switches to that rail if the HELLO opens a new generation. */
 enum ib_path_verdict ib_path_match_hello(struct ib_endpoint *ep, uint8_t rail, const struct ib_hello *h)
 {
     struct ib_paths *w = ep->paths;
@@ -95,24 +95,24 @@ enum ib_path_verdict ib_path_match_hello(struct ib_endpoint *ep, uint8_t rail, c
     w->peer_up = h->up;
     if ((ep->primary == rail && ep->peer_rail == h->rail) || h->mine <= ep->conn.seen)
         return IB_PATH_ACCEPTED;
-    unsigned way = paths_find(w, rail, h->rail);
-    if (way == RAIL_NONE)
+    unsigned path = paths_find(w, rail, h->rail);
+    if (path == RAIL_NONE)
         return IB_PATH_REFUSED;
     switch (ep->conn.state) {
     case CONN_IDLE:
-        ib_path_use(ep, way);
+        ib_path_use(ep, path);
         return IB_PATH_ACCEPTED;
     case CONN_ASKING:
     case CONN_HALF:
         if (ib_endpoint_is_first(ep) && ep->conn.tries % IB_PATH_TRIES < STUBBORN &&
             ib_rail_is_up(&ep->ib->rails[ep->primary]))
             return IB_PATH_REFUSED;
-        w->next = (uint8_t)way;
-        /* Else frames may have arrived: conn.h lets the connection break, which processes them; or that is about to happen. */
+        w->next = (uint8_t)path;
+        /* In CONN_HALF frames may have arrived. The connection then breaks (conn.h), which processes them first. */
         return ep->conn.state == CONN_ASKING && ep->traffic.state != TRAFFIC_FAILING ? IB_PATH_RESTART
                                                                                      : IB_PATH_ACCEPTED;
     default:
-        w->next = (uint8_t)way;
+        w->next = (uint8_t)path;
         return IB_PATH_ACCEPTED;
     }
 }

@@ -156,13 +156,13 @@ static int open_agreed_device(struct ib_device *d, struct boot *boot, bool real)
     int rc = select_verbs_library(softib, &path, &only);
     if (rc != 0)
         return rc;
-    bool asked = path == softib;
-    rc = asked ? 0 : device_probe_library(d, path);
+    bool softib_requested = path == softib;
+    rc = softib_requested ? 0 : device_probe_library(d, path);
     if (rc != 0)
         snprintf(why, sizeof(why), "%s", err_detail(rc));
     struct ib_offer mine = {.ports = d->survey.ports,
                             .count = d->survey.count,
-                            .softib = asked,
+                            .softib = softib_requested,
                             .fallback = !only && *softib && !real};
     rc = ib_network_agree(boot, &mine, why, &agreed, &network);
     if (rc != 0)

@@ -23,8 +23,8 @@ enum ib_agreed {
     IB_AGREED_NOTHING /* no node has a port that can be used */
 };
 
-/* Collective over all ranks. 0; or MPI_ERR_OTHER with a sentence when the nodes have nothing in common. `why` says
- * why this rank offers no port, or is "". When softib is to be used, its library may be loaded afterwards: the nodes
+/* Collective over all ranks. 0; or MPI_ERR_OTHER with a sentence when the nodes have nothing in common. `why` is
+ * the reason why this rank offers no port, or "". When softib is to be used, its library may be loaded afterwards: the nodes
  * have been described to it. */
 int ib_network_agree(struct boot *b, const struct ib_offer *mine, const char *why, enum ib_agreed *out,
                      struct choose_network *network);

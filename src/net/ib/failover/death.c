@@ -70,13 +70,13 @@ bool ib_peer_suspect(struct ib_endpoint *ep)
     struct net *net = ep->ib->base.net;
     if (!net->lost)
         return false;
-    if (no_port_up(ep->ib)) /* it is this process that cannot be reached */
+    if (no_port_up(ep->ib)) /* this process cannot be reached, not the peer */
         ib_fatal(ep->ib, NULL, "%s is down%s; check the cable and the switch", ep->ib->device.name,
                  ep->ib->nrails > 1 ? ", and so are all other ports" : "");
     if (!ep->suspected && !net_is_lost(net, ep->peer->rank)) {
         ep->suspected = true;
         if (ep->peer->card || boot_report_suspect(net->boot, ep->peer->rank) != 0)
-            net_lost_check_peer(net, ep->peer->rank); /* of another job: nobody else can say it */
+            net_lost_check_peer(net, ep->peer->rank); /* no launcher reports a process of another job */
     }
     return true;
 }

@@ -81,22 +81,23 @@ void ib_migration_count_event(struct ib *ib, struct ib_lane *lane)
 static void lane_check_migration(struct ib_lane *lane, bool rested)
 {
     struct ib *ib = lane->endpoint->ib;
-    bool home_up = ib_rail_is_up(&ib->rails[0]), other_up = !ib->alternate || ib_rail_is_up(ib->alternate);
+    bool primary_up = ib_rail_is_up(&ib->rails[0]), other_up = !ib->alternate || ib_rail_is_up(ib->alternate);
     for (uint32_t n = atomic_exchange(&lane->path.events, 0); n > 0; n--) {
         lane->path.moved = !lane->path.moved;
         lane->path.armed = lane->path.moving = false;
-        lane->path.left_first = !home_up;
+        lane->path.left_first = !primary_up;
         counter_add(&migrated, 1);
         log_debug("lane %u to rank %u moved to its %s path", lane->index, lane->endpoint->peer->rank,
                   lane->path.moved ? "alternate" : "first");
     }
-    bool flee = !home_up && other_up && !lane->path.moved;
-    bool back = rested && home_up && lane->path.moved && lane->path.left_first;
-    if (lane->path.armed && (flee || back))
+    bool leave = !primary_up && other_up && !lane->path.moved;
+    bool back = rested && primary_up && lane->path.moved && lane->path.left_first;
+    if (lane->path.armed && (leave || back))
         lane_migrate(lane);
-    else if (home_up && other_up &&
-             rested)            /* not at once: what the peer sent before it moved would be taken for its */
-        ib_migration_arm(lane); /* move to the path that is loaded here */
+    else if (
+        primary_up && other_up &&
+        rested) /* not at once: packets that the peer sent before it migrated could trigger the new path */
+        ib_migration_arm(lane);
 }
 
 void ib_migration_check(struct ib *ib, bool rested)

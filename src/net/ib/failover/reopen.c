@@ -83,18 +83,18 @@ void ib_failover_send_failed(struct ib_lane *lane, const struct ibv_wc *wc)
     struct ib *ib = ep->ib;
     uint32_t place = ib_send_work_index(wc->wr_id);
     if (lane->failed)
-        return; /* the first failure said it; this one is flushed */
+        return; /* a flushed request: the first failure was handled already */
     lane->failed = true;
     if (((place - lane->tail) & 0xffffff) != 0)
         ib_lane_retire_sends(lane, place - 1);
     const bool ended = leave_permits_failure(&ep->leave, ib_lane_has_only_credits(lane), ep->paths != NULL);
     if (lane->index >= IB_LANES) { /* the other rails go on */
         if (!(ended && !lane->bare) &&
-            !lane->given_up) /* else it is dropped by the code that gave it up, after all frames were processed */
+            !lane->given_up) /* ib_lane_set_error was called: its caller drops the pair after all frames were processed */
             ib_pair_report_failure(lane, ib->device.verbs.wc_status_str(wc->status));
         return;
     }
-    /* The peer has closed already; or it has not received the permission, and finds out (ib_endpoints_pulse). */
+    /* The peer has closed already; or it has not received AGREE, and its next probe (poll.c) fails. */
     if (ep->conn.state == CONN_AGREED && (!ep->paths || has_only_credit_messages(ep))) {
         ib_endpoint_perform_actions(ep, conn_peer_disconnected(&ep->conn));
         return;
@@ -130,11 +130,11 @@ static void endpoint_change_rail(struct ib_endpoint *ep)
     process_arrived_messages(ep);
     traffic_reset(&ep->traffic);
     if (!ep->peer || ep->conn.state == CONN_IDLE || ep->conn.state == CONN_FAILED) {
-        ep->failed_since = 0; /* what had arrived was the end of it */
+        ep->failed_since = 0; /* a message that had arrived closed the connection */
         return;
     }
     if (ep->failed_since == 0 &&
-        conn_has_no_pending_hello(&ep->conn)) /* a frame that had arrived opened it */
+        conn_has_no_pending_hello(&ep->conn)) /* a frame that had arrived opened the connection */
         ep->failed_since = clock_ns();
     ib_endpoint_reopen(ep);
 }
@@ -180,7 +180,8 @@ void ib_failover_check_ports(struct ib *ib, bool rested)
 
 void ib_failover_finish(struct ib_endpoint *ep)
 {
-    if (ep->failed_since == 0 || ep->traffic.state == TRAFFIC_FAILING) /* it opens only to be dropped */
+    if (ep->failed_since == 0 ||
+        ep->traffic.state == TRAFFIC_FAILING) /* the new connection is about to be dropped */
         return;
     counter_add(&moves, 1);
     log_info("the connection to rank %u is open again, over %s, after %.0f ms", ep->peer->rank,
@@ -213,7 +214,7 @@ static void patience_extend_deadline(struct ib *ib, uint64_t now)
         return;
     for (uint32_t i = 0; i < ib->nrails; i++) {
         uint64_t down = atomic_load(&ib->rails[i].down);
-        if (down != 0) /* an event that arrives just now has the better reason */
+        if (down != 0) /* an event that arrives at this moment wins */
             atomic_compare_exchange_strong(&ib->rails[i].down, &down, MIN(down + gap, now));
     }
     for (uint32_t i = 0; i < ib->nendpoints; i++)

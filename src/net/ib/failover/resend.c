@@ -18,18 +18,18 @@ static COUNTER(queries, "ib_write_status_queries",
 static COUNTER(redone, "ib_transfers_resent",
                "RDMA writes and reads that were repeated because a connection failed.");
 
-/* A put or get that may not have been done. */
+/* A put or get that may not have been executed. */
 struct ib_unacknowledged {
     struct list link;
     struct ib_rdma rdma;
     struct net_op *op;
-    uint32_t queried_in;  /* generation in which the peer was sent a query, or the write itself */
-    uint64_t number;      /* ... by this number */
-    enum net_fate status; /* NET_FATE_ASK: not received yet */
-    char copy[IB_COPY];   /* of a silent put */
+    uint32_t queried_in;  /* generation in which IB_QUERY or IB_WRITE was sent */
+    uint64_t number;      /* number of the transfer in IB_QUERY */
+    enum net_fate status; /* answer of the peer; NET_FATE_ASK: not received yet */
+    char copy[IB_COPY];   /* data of a silent put */
 };
 
-/* ---- what may not have arrived ---- */
+/* ---- recording messages and transfers ---- */
 
 /* The pool of the buffer in which a message of `length` bytes is recorded. */
 static struct ib_pool *message_pool(struct ib_endpoint *ep, uint32_t length)
@@ -88,7 +88,7 @@ static void record_work_request(struct ib_lane *lane, uint32_t place)
         record_message(ep, w->buffer ? w->buffer->data : lane->copies + (size_t)place * IB_COPY, w->bytes);
     if (w->rdma)
         record_rdma(lane, w, place);
-    else if (w->op) { /* a stripe: others may take it now. An addition cannot be repeated */
+    else if (w->op) { /* a stripe, which another pair can take; an atomic operation cannot be repeated */
         if (!ib_is_stripe(w->op))
             ib_fatal(
                 ep->ib, ep,
@@ -188,9 +188,9 @@ static bool send_frame(struct ib_endpoint *ep, struct ib_buffer *b)
     return true;
 }
 
-/* Only the peer knows the delivery status: it is queried before anything else is sent, since the frames that follow could find
- * the receive that the transfer is in. What was written before has landed, or never will: both ends have dropped their queue
- * pairs. So its answer stays true until the transfer is repeated. */
+/* Only the peer knows the delivery status. The query precedes everything else, since later frames could match the receive into which
+ * the transfer writes. Both ends have destroyed their queue pairs, so no old write can still arrive, and the answer stays true
+ * until the transfer is repeated. */
 static enum net_fate query_delivery_status(struct ib_endpoint *ep, struct ib_unacknowledged *k)
 {
     const struct net *net = ep->ib->base.net;
@@ -235,7 +235,7 @@ void ib_resend_take_status(struct ib_endpoint *ep, const struct ib_head *h, size
     ib_control_send(ep, IB_ANSWER);
 }
 
-/* True if the write must not be repeated: others may have changed the word of a window's lock since. */
+/* True if the write must not be repeated: other processes may have changed the word of a window's lock since. */
 static bool must_not_repeat(const struct ib_unacknowledged *k)
 {
     return k->op && k->op->once && k->rdma.opcode == IBV_WR_RDMA_WRITE;
@@ -334,7 +334,7 @@ static bool send_rdma(struct ib_endpoint *ep, struct ib_unacknowledged *k)
     }
     if (ib_rdma_post_primary(ep, &k->rdma, k->op) != 0)
         return false;
-    ep->ops = ops; /* it was counted when it was posted */
+    ep->ops = ops; /* counted when the transfer was first posted */
     list_remove(&k->link);
     free(k);
     counter_add(&redone, 1);

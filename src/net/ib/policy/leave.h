@@ -1,5 +1,5 @@
 /* leave.h: the end of a process on one connection, as a pure state machine. A process that needs nothing more sends LEAVE; its
- * disappearance afterwards is no failure. Processes of a job end together: each waits for the LEAVE of the others, and says so in its
+ * disappearance afterwards is no failure. Processes of a job end together: each waits for the LEAVE of the others, and states that in its
  * own. A process therefore ends only when its LEAVE is delivered, since the peer would otherwise wait for a process that has ended.
  *
  * SPDX-License-Identifier: Apache-2.0 */

@@ -51,8 +51,8 @@ struct pollset_change {
 void pollset_open(struct pollset *s, enum pollset_policy policy, enum pollset_order order, uint32_t limit);
 
 /* A frame that could have come by ring (small enough) came from a connection through the completion queue.
- * *traffic is a word that the caller keeps per connection, 0 at first, and only pollset understands. Members
- * may be told of too (their ring was full, or they have not heard yet). */
+ * *traffic is a word that the caller keeps per connection, 0 at first, and only pollset understands. Frames of
+ * members count too (their ring was full, or they have not received the offer yet). */
 struct pollset_change pollset_count_frame(struct pollset *s, uint32_t id, uint32_t *traffic);
 
 /* Removes a connection that has stopped writing to its ring (it announced that, or was closed). Places behind it move

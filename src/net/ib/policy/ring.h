@@ -12,8 +12,8 @@
  * head. Nothing else may be written to the mirror: not one byte behind the frame that is sent.
  *
  * Beyond the paper, the head proves itself: while only some of its bytes have arrived, the inverted half does
- * not fit. So nobody looks for the tail in a wrong place, where an old byte may look like one, and nothing is
- * asked of the order of all bytes but the last.
+ * not fit. So the receiver never reads a tail flag at a wrong place, where an old byte may equal one, and only
+ * the last byte of a write must arrive in order.
  *
  * Only arithmetic and bytes: no verbs.
  *

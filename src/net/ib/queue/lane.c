@@ -32,19 +32,19 @@ static COUNTER(queue_pairs, "ib_queue_pairs",
 
 #define INLINE_WISH 256
 
-/* ---- which lane a queue pair is: shared receive queues do not tell ---- */
+/* ---- the lane of a queue pair: completions of shared receive queues have only its number ---- */
 
-static uint32_t slot_of(const struct ib *ib, uint32_t qpn)
+static uint32_t index_slot(const struct ib *ib, uint32_t qpn)
 {
     return (uint32_t)((qpn * 0x9e3779b97f4a7c15ull) >> 40) & (ib->by_qpn_size - 1);
 }
 
-/* The lane of a queue pair. Adapters assign the same numbers, so `shared` tells which adapter it is. */
+/* The lane of a queue pair. Several adapters may assign the same number; `shared` distinguishes them. */
 struct ib_lane *ib_lane_find(struct ib *ib, uint32_t qpn, const struct ib_shared *shared)
 {
     if (ib->by_qpn_size == 0)
         return NULL;
-    uint32_t at = slot_of(ib, qpn);
+    uint32_t at = index_slot(ib, qpn);
     for (; ib->by_qpn[at]; at = (at + 1) & (ib->by_qpn_size - 1))
         if (ib->by_qpn[at]->qp && ib->by_qpn[at]->qp->qp_num == qpn && ib->by_qpn[at]->shared == shared)
             return ib->by_qpn[at];
@@ -53,7 +53,7 @@ struct ib_lane *ib_lane_find(struct ib *ib, uint32_t qpn, const struct ib_shared
 
 static void index_insert_lane(struct ib *ib, struct ib_lane *lane)
 {
-    uint32_t at = slot_of(ib, lane->qp->qp_num);
+    uint32_t at = index_slot(ib, lane->qp->qp_num);
     while (ib->by_qpn[at])
         at = (at + 1) & (ib->by_qpn_size - 1);
     ib->by_qpn[at] = lane;
@@ -215,7 +215,7 @@ int ib_lane_create(struct ib_lane *lane)
     if (rc != 0)
         return rc;
     lane->quiet = 0;
-    if (!ib->xrc) /* else completions of the last generation may come: they must not name places of this one */
+    if (!ib->xrc) /* else late completions of the last generation would name requests of this one */
         lane->head = lane->tail = 0;
     lane->started = lane->tail;
     lane->id = ib_send_id(lane->endpoint->id, lane->index);
@@ -291,7 +291,7 @@ void ib_lane_destroy(struct ib_lane *lane)
     }
 }
 
-/* Destroys the queue pair, after which nothing arrives through it. */
+/* Destroys the queue pair, then ends its transfers with an error: nothing can arrive any more. */
 void ib_lane_destroy_queue_pair(struct ib_lane *lane)
 {
     struct ib_endpoint *ep = lane->endpoint;
@@ -358,7 +358,7 @@ __attribute__((noinline, cold)) void ib_lane_report_refusal(struct ib_lane *lane
 {
     struct ib *ib = lane->endpoint->ib;
     if (!lane->bare && ib->events->failed(lane->endpoint, "a send request was refused"))
-        return; /* it is kept */
+        return; /* its record remains, and the request is repeated */
     ib_fatal(ib, lane->endpoint, "a send request was refused (%s)", err_reason(rc));
 }
 

@@ -3,7 +3,7 @@
  * queues there. The other end of an initiator is a target queue pair, which the processes of a node share: the first of them that
  * receives a HELLO with the initiator's number creates it, and the others find it in a table in the node's shared memory.
  *
- *     A: asks      HELLO {initiator of A} -->                     B: finds or creates the target of A
+ *     A: opens     HELLO {initiator of A} -->                     B: finds or creates the target of A
  *                  <-- HELLO {initiator of B, target of A}        B is half open: its initiator has no target yet
  *     A: connects  HELLO {initiator of A, target of A, of B} -->  A is open; B connects its initiator and is open
  *

@@ -321,8 +321,8 @@ void ib_pairs_take_message(struct ib_endpoint *ep, const struct ib_rails_message
         pair_open(ep, k);
         if (said->pairs == 0)
             continue;
-        struct joint_said heard = {.generation = p->generation, .made = p->made, .joined = p->joined};
-        pair_perform_actions(ep, k, joint_receive(&s->joint, &heard), p);
+        struct joint_said report = {.generation = p->generation, .made = p->made, .joined = p->joined};
+        pair_perform_actions(ep, k, joint_receive(&s->joint, &report), p);
     }
 }
 

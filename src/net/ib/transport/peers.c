@@ -79,7 +79,7 @@ static int find_address(struct ib *ib, struct ib_endpoint *ep, struct ib_rail_in
                         uint32_t *rails)
 {
     *rails = 0;
-    if (ep->peer->card) { /* checked by ib_meets */
+    if (ep->peer->card) { /* checked by ib_can_connect */
         memcpy(&ep->address, ep->peer->card->ib, sizeof(ep->address));
         return 0;
     }
