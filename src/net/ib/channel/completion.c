@@ -15,7 +15,7 @@ static struct ib_lane *find_send_lane(const struct ib *ib, const struct ib_adapt
         likely(index < IB_LANES) ? &ep->lanes[index] : &ep->pairs->pair[index - IB_LANES].lane;
     return lane->qp && lane->qp->qp_num == wc->qp_num && lane->rail->adapter == a
                ? lane
-               : NULL; /* else: of one that is gone */
+               : NULL; /* NULL: the queue pair of the completion was destroyed */
 }
 
 static __attribute__((noinline, cold)) void failed(struct ib *ib, const struct ib_adapter *a,
@@ -72,7 +72,7 @@ static void handle_receive_completion(struct ib *ib, const struct ibv_wc *wc)
         struct ib_shared *s = b->shared;
         s->posted--;
         lane = ib_lane_find(ib, wc->qp_num, s);
-        if (!lane) { /* of a connection that is closed */
+        if (!lane) { /* the connection is closed */
             ib_buffer_put(s->pool, b);
             return;
         }
@@ -83,7 +83,7 @@ static void handle_receive_completion(struct ib *ib, const struct ibv_wc *wc)
         ib_lane_receive_message(lane, b, wc->byte_len);
 }
 
-/* True if the queue pair of a receive completion still exists; its buffers were released with it otherwise. */
+/* True if the queue pair of a receive completion still exists. Otherwise its buffers have been released. */
 static bool completion_is_current(const struct ib *ib, const struct ib_adapter *a, const struct ibv_wc *wc)
 {
     const struct ib_buffer *b = (const struct ib_buffer *)(uintptr_t)wc->wr_id;

@@ -93,7 +93,7 @@ void ib_pair_return_credits(struct ib_lane *lane)
 void ib_control_flush(struct ib_endpoint *ep)
 {
     if (unlikely(ep->conn.state == CONN_FAILED))
-        ep->control_pending = 0; /* nobody receives them */
+        ep->control_pending = 0; /* the peer has ended */
     for (uint32_t now; (now = control_count_sendable(ep)) != 0 && ib_lane_has_room(&ep->lanes[0], 1, true);) {
         enum ib_type type = (enum ib_type)__builtin_ctz(now);
         ep->control_pending &= ~(1u << type);

@@ -17,7 +17,7 @@ static COUNTER(posted_most, "ib_receives_posted_max",
 static COUNTER(early, "ib_frames_early",
                "Frames that arrived ahead of earlier frames of another channel and had to wait for them.");
 
-/* ---- one message, in its turn ---- */
+/* ---- delivery of one message ---- */
 
 static void head_apply_credits(struct ib_endpoint *ep, const struct ib_head *h)
 {
@@ -74,7 +74,7 @@ void ib_endpoint_return_credits(struct ib_endpoint *ep)
 
 /* ---- through a ring ---- */
 
-/* Takes the frames at the head of a ring that are next in order. */
+/* Delivers frames from the head of the ring as long as they are next in order. */
 static inline int ring_take_frames(struct ib_endpoint *ep)
 {
     int events = 0;
@@ -165,14 +165,14 @@ static bool frame_hold_out_of_order(struct ib_endpoint *ep, struct ib_buffer *b)
     return true;
 }
 
-/* Handles a message that arrived through a destroyed queue pair; it returns no credit. */
+/* Handles a held message whose queue pair was destroyed. No credit is returned for the message. */
 static void orphan_handle_buffer(struct ib_endpoint *ep, struct ib_buffer *b)
 {
     endpoint_deliver(ep, (const struct ib_head *)(const void *)b->data, b->length);
     ib_buffer_put(b->shared ? b->shared->pool : &ep->ib->large, b);
 }
 
-/* True if frames must be held because this process cannot answer yet with XRC (xrc.h). */
+/* True with XRC while this process cannot answer yet: frames must be held (xrc.h). */
 static bool endpoint_must_hold_frames(const struct ib_endpoint *ep)
 {
     return ep->ib->xrc && ep->conn.state != CONN_OPEN && ep->conn.state != CONN_CLOSING;
@@ -199,7 +199,7 @@ void ib_endpoint_drain(struct ib_endpoint *ep)
     }
 }
 
-/* Applies the credits in a message of an additional rail; they are returned over that rail. */
+/* Applies the credits in a message over a further rail, which belong to that rail. */
 static void pair_apply_credits(struct ib_lane *lane, struct ib_head *h)
 {
     if (h->flags & IB_PAIRED && h->credits[0]) {
@@ -223,7 +223,7 @@ void ib_lane_receive_message(struct ib_lane *lane, struct ib_buffer *b, uint32_t
         pair_apply_credits(lane, (struct ib_head *)(void *)b->data);
     if (head_is_ordered(h) && (h->seq != ep->expected || unlikely(endpoint_must_hold_frames(ep)))) {
         if (unlikely(!frame_hold_out_of_order(ep, b))) {
-            head_apply_credits(ep, h); /* its credits have not been counted yet */
+            head_apply_credits(ep, h); /* of the duplicate only the credits are new */
             lane_release_buffer(lane, b, h->type == IB_FRAME, h->flags & IB_WAITED);
             return_lane_credits(lane);
         }

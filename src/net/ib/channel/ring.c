@@ -38,15 +38,16 @@ char *ib_ring_reserve_slot(struct ib_endpoint *ep, struct ib_lane *lane)
     }
     if (unlikely(atomic_load_explicit(bell_word(ep), memory_order_relaxed) != 0)) {
         if (lane->credit.have > 0 &&
-            ib_lane_has_room(lane, 1, false)) { /* else it does not go, and wakes nobody */
-            atomic_store(bell_word(ep), 0);     /* the frame itself will wake it */
+            ib_lane_has_room(lane, 1,
+                             false)) { /* otherwise the frame cannot be sent now, and the bell stays set */
+            atomic_store(bell_word(ep), 0); /* the frame goes through the queue pair and wakes the peer */
             counter_add(&wakes, 1);
         }
         return NULL;
     }
     if (unlikely(!ib_lane_has_room(lane, 1, false)))
         return NULL;
-    if (unlikely(ep->tx_by_imm)) { /* takes a receive buffer at the peer, so it takes a credit */
+    if (unlikely(ep->tx_by_imm)) { /* an immediate takes a receive buffer at the peer, and so a credit */
         bool waited;
         if (lane->credit.have == 0 || !credit_take(&lane->credit, &waited))
             return NULL;
@@ -75,7 +76,7 @@ static inline void post_slot_on_lane(struct ib_endpoint *ep, struct ib_lane *lan
     ib_lane_post_send(lane, wr);
     counter_add(&ring_frames, 1);
     if (ep->ib->base.net->oversubscribed)
-        atomic_thread_fence(memory_order_seq_cst); /* it may have gone to sleep meanwhile */
+        atomic_thread_fence(memory_order_seq_cst); /* the peer may have gone to sleep since the check above */
     if (unlikely(atomic_load_explicit(bell_word(ep), memory_order_relaxed) != 0) && !ep->tx_by_imm) {
         atomic_store(bell_word(ep), 0);
         counter_add(&wakes, 1);
@@ -111,7 +112,7 @@ void ib_ring_post_slot_over(struct ib_endpoint *ep, struct ib_lane *lane, uint8_
     ep->tx_piece.lkey = ep->tx_mirror->lkey[ep->lanes[0].adapter];
 }
 
-/* ---- who has a ring ---- */
+/* ---- opening and closing rings ---- */
 
 static bool ring_open(struct ib_endpoint *ep)
 {
@@ -124,7 +125,7 @@ static bool ring_open(struct ib_endpoint *ep)
         .ring = ep->rx_memory->data,
         .slots = ib->ring_slots,
         .slot_size = ib->ring_slot_size,
-        .owed = ep->rx.owed}; /* slots of the previous ring, announced before the offer of this one */
+        .owed = ep->rx.owed}; /* slots of the previous ring are announced before this ring is offered */
     ep->rx_state = IB_RING_USED;
     return true;
 }
@@ -139,7 +140,7 @@ static void ring_free(struct ib_endpoint *ep)
     ep->rx_announced = 0;
 }
 
-/* Counts a frame that could have been sent by ring, but was not: the ring was full or does not exist. */
+/* Counts a frame that was short enough for a ring, but came through a queue pair: the ring was full or does not exist. */
 void ib_ring_count_candidate(struct ib_endpoint *ep)
 {
     struct ib *ib = ep->ib;
@@ -155,7 +156,9 @@ void ib_ring_count_candidate(struct ib_endpoint *ep)
     if (likely(change.add == POLLSET_NONE && change.remove == POLLSET_NONE))
         return;
     if (change.add != POLLSET_NONE) {
-        if (!ring_open(ib->endpoints[change.add])) { /* no memory: it stays with the other channel */
+        if (!ring_open(
+                ib->endpoints
+                    [change.add])) { /* out of memory: frames of that peer go on through the queue pair */
             pollset_remove_member(&ib->pollset, change.add);
             return;
         }
@@ -228,7 +231,7 @@ void ib_ring_take_control(struct ib_endpoint *ep, const struct ib_head *h, size_
         mirror_close(ep);
         ib_control_send(ep, IB_RING_STOPPED);
         break;
-    default: /* IB_RING_STOPPED: in order, so the ring is empty */
+    default: /* IB_RING_STOPPED is an ordered message: all frames in the ring were delivered before */
         pollset_remove_member(&ep->ib->pollset, ep->id);
         ring_free(ep);
         break;
@@ -258,7 +261,7 @@ static bool write_sleep_bell(struct ib_endpoint *ep)
     static const uint32_t asleep = 1;
     struct ib_lane *lane = &ep->lanes[0];
     if (ep->conn.state != CONN_OPEN || ep->peer_bell_set)
-        return true; /* nobody writes; or it knows */
+        return true; /* the peer does not write, or its bell is set already */
     if (!ib_lane_has_room(lane, 1, true))
         return false;
     bool inlined = ep->ib->inline_max >= sizeof(asleep);

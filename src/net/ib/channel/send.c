@@ -95,7 +95,7 @@ int ib_lane_send_frame(struct ib_lane *lane, uint64_t head, uint64_t from, uint6
     return 0;
 }
 
-/* ---- frames that are built in place ---- */
+/* ---- frames that the caller builds in a send buffer ---- */
 
 int ib_lane_reserve_frame(struct ib_lane *lane, void **payload)
 {

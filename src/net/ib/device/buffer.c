@@ -23,7 +23,7 @@ static void chunk_unmap(struct ib *ib, struct ib_chunk *c)
     munmap(c->memory, c->size);
 }
 
-/* With every adapter: a connection may move to any of them. */
+/* Registers the chunk with every adapter, since a connection may move to any adapter. */
 static int chunk_register(struct ib *ib, struct ib_chunk *c)
 {
     for (uint32_t i = 0; i < ib->nadapters; i++) {

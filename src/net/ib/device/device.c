@@ -93,7 +93,7 @@ static int device_probe_library(struct ib_device *d, const char *path)
     int rc = verbs_load(path, &d->verbs);
     if (rc != 0)
         return rc;
-    d->verbs.fork_init(); /* before anything is registered; where it does not work, nothing changes */
+    d->verbs.fork_init(); /* must precede the first registration; an error changes nothing */
     rc = ib_survey(&d->verbs, &d->survey);
     for (uint32_t i = 0; i < d->survey.count && rc == 0; i++)
         if (choose_usable(&d->survey.ports[i]))
@@ -112,7 +112,7 @@ static int open_on_network(struct ib_device *d, const struct choose_network *net
     return open_port(d, &d->survey.ports[i]);
 }
 
-/* ib_network_agree has described the job's nodes to it. All its ports are on one fabric. */
+/* Opens softib, to which ib_network_agree has described the job's nodes. All ports of softib are on one fabric. */
 static int open_softib(struct ib_device *d, const char *path, uint32_t process)
 {
     struct choose_network network;
@@ -124,7 +124,7 @@ static int open_softib(struct ib_device *d, const char *path, uint32_t process)
     return open_on_network(d, &network, process);
 }
 
-/* The library that the user requests: "softib" or the path of another. *only: no other one will do. */
+/* Reads FISHPLATE_VERBS: the path of the library to load. *only: no other library may be used instead. */
 static int select_verbs_library(const char *softib, const char **path, bool *only)
 {
     const char *choice = *verbs_choice.text ? verbs_choice.text : "auto";
@@ -245,7 +245,7 @@ int ib_device_open_port(const struct ib_device *home, const struct ib_device *be
                         uint8_t path, struct ib_device *out)
 {
     *out = (struct ib_device){.verbs = home->verbs, .path = path};
-    out->verbs.library = NULL; /* home closes it */
+    out->verbs.library = NULL; /* the library is closed with `home` */
     if (beside) {
         out->borrowed = true;
         out->context = beside->context;
@@ -257,7 +257,7 @@ int ib_device_open_port(const struct ib_device *home, const struct ib_device *be
     return rc;
 }
 
-/* Reads the port's address again. False: it is on another network than the one that peers know and pair rails by. */
+/* Reads the port's address again. False: the port is now on another network than the one that peers pair rails by. */
 bool ib_device_refresh(struct ib_device *d, const struct ibv_port_attr *attr)
 {
     struct net_port now = *d->used;

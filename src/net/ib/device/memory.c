@@ -53,7 +53,7 @@ static int pin_device_memory(const struct ib_device *d, const struct gpu_range *
 static int register_on_device(const struct ib_device *d, void *address, size_t len, struct ibv_mr **out)
 {
     struct ibv_mr *mr = d->verbs.reg_mr(d->pd, address, len, ib_device_access_flags(d));
-    if (!mr && (errno == EFAULT || errno == EACCES)) /* a constant: it can be read but not written */
+    if (!mr && (errno == EFAULT || errno == EACCES)) /* read-only memory, such as constants */
         mr = d->verbs.reg_mr(d->pd, address, len, IBV_ACCESS_REMOTE_READ);
     if (!mr && (errno == ENOMEM || errno == EAGAIN || errno == ENOSPC))
         return memlock_limit() == UINT64_MAX
@@ -104,7 +104,7 @@ int ib_memory_open(struct ib *ib)
     static const struct regcache_ops ops = {.pin = memory_register, .unpin = memory_deregister};
     int rc = regcache_open(&ops, ib, regcache_budget(ib->base.net->boot->nlocal), &ib->regcache);
     if (rc == 0 && regcache_watch(ib->regcache))
-        keepheap_set_thresholds(); /* else each large block that a program frees loses its registration [Liu04 4.1.2] */
+        keepheap_set_thresholds(); /* so that freed large blocks stay registered [Liu04 4.1.2] */
     return rc;
 }
 

@@ -19,7 +19,7 @@ struct offer_head {
 };
 
 struct decision {
-    uint32_t verdict; /* enum choose_verdict, or one of those below */
+    uint32_t verdict; /* enum choose_verdict, or a value of the enum below */
     uint32_t node;
     struct choose_network network;
 };
@@ -40,7 +40,7 @@ static int offer_publish(struct boot *b, const struct ib_offer *o)
     return rc;
 }
 
-/* Reads the offer of a node; false: it uses another version of the library. */
+/* Reads the offer of a node; false: the node uses another version of the library. */
 static bool read_offer(struct boot *b, uint32_t rank, struct choose_node *node, uint32_t *softib)
 {
     struct offer_head head = {0};

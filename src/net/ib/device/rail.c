@@ -118,7 +118,7 @@ static struct ib_adapter *find_or_open_adapter(struct ib *ib, const struct net_p
     return NULL;
 }
 
-/* Opens an additional rail, or omits it: the primary rail alone is sufficient. */
+/* Opens a further rail. A rail that cannot be opened is omitted, since the primary rail is sufficient. */
 static void open_additional_rail(struct ib *ib, struct net_port *p, uint8_t path)
 {
     bool up = choose_usable(p);
@@ -138,7 +138,7 @@ static void open_additional_rail(struct ib *ib, struct net_port *p, uint8_t path
     err_clear();
     p->chosen = false;
     snprintf(p->why, sizeof(p->why), "it could not be opened");
-    if (a && a->device == d) { /* its channel and queue */
+    if (a && a->device == d) { /* adapter_open has used the device */
         ib->nadapters--;
         if (a->channel)
             d->verbs.destroy_comp_channel(a->channel);

@@ -29,7 +29,7 @@ static TUNABLE_INT(
     gid_choice, "IB_GID_INDEX", -1, -1, 255,
     "Entry of the port's GID table to use. -1: RoCE version 2 with an IPv4 address if there is one.");
 
-#define VENDOR_RXE 0xffffff /* what the kernel's soft-RoCE calls itself */
+#define VENDOR_RXE 0xffffff /* vendor id of the kernel's soft-RoCE */
 
 const char *ib_survey_device_list(void)
 {
@@ -58,7 +58,7 @@ static void read_line(const char *device, const char *file, char *out, size_t si
     fclose(in);
 }
 
-/* True if this process may run on a processor near the adapter. Where that is unknown all adapters are equal. */
+/* True if this process may run on a processor near the adapter, or if that is unknown. */
 static bool is_near_processor(const char *device)
 {
     char list[1024];
@@ -244,7 +244,7 @@ static int add_device_ports(const struct verbs *v, struct ibv_device *device, st
 {
     struct ibv_context *context = v->open_device(device);
     struct ibv_device_attr attr;
-    if (!context) /* a device that is closed to this user does not count; without descriptors none would */
+    if (!context) /* ignored if this user may not open it, but not if the process has no descriptors left */
         return errno == EMFILE || errno == ENFILE ? err_set(MPI_ERR_OTHER, "%s cannot be opened: %s",
                                                             v->get_device_name(device), err_reason(errno))
                                                   : 0;

@@ -20,7 +20,8 @@
 #include "net/ib/multicast/subnet_join.h"
 #include "net/ib/ib.h"
 
-#define GROUP_LID 0xC000u /* where nobody has assigned one: softib goes by the GID */
+#define GROUP_LID \
+    0xC000u /* LID of groups to which no subnet administrator has assigned one: softib uses only the GID */
 
 static bool is_v4(const uint8_t gid[16])
 {
@@ -45,7 +46,7 @@ static void make_group_gid(const struct ib_device *d, uint64_t number, union ibv
     memcpy(gid->raw + 8, &number, sizeof(number));
 }
 
-/* The interface that has this address; 0 if there is none. */
+/* The index of the network interface with this address; 0: none has it. */
 static unsigned find_interface_index(const uint8_t gid[16])
 {
     struct ifaddrs *all;

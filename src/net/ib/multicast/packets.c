@@ -26,7 +26,7 @@ struct mcast_member {
     size_t stride, size;
     uint32_t receives, slots;
     uint32_t sends, sends_max; /* in the send queue */
-    uint16_t *on_way;          /* by slot: so often it is in the send queue */
+    uint16_t *on_way;          /* by slot: number of requests in the send queue that send it */
     /* Completions that were read before this process slept. */
     struct ibv_wc stash[STASH];
     int stashed, stash_at;

@@ -20,7 +20,7 @@
 #define EVENT_JOINED   12
 #define NO_PARTITION   0xffff
 
-/* What librdmacm's interface is made of (its header need not be installed where the library is built). */
+/* The structures of librdmacm's interface, whose header need not be installed where this library is built. */
 struct address_ib {
     uint16_t family, partition;
     uint32_t flow;

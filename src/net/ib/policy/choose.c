@@ -62,7 +62,7 @@ static int choose_process_port(const struct net_port *ports, uint32_t n, const s
 /* A network and its rank among the candidates. */
 struct candidate {
     struct choose_network network;
-    int place; /* the user's order on the node that likes it least */
+    int place; /* position in the user's list on the node where that is last */
 };
 
 /* True if every node has a port on the network. Fills rate and place by the worst node; *node is the first one
@@ -221,7 +221,7 @@ static bool same_device(const struct net_port *a, const struct net_port *b)
     return strncmp(a->device, b->device, sizeof(a->device)) == 0;
 }
 
-/* Counts the adapters of the rails so far; one that is already there costs nothing. */
+/* True if the port is on an adapter of the rails so far, or there is room for one more adapter. */
 static bool adapter_is_within_limit(const struct net_port *ports, uint32_t home, const uint32_t *rails,
                                     uint32_t count, const struct net_port *p, uint32_t adapters)
 {
@@ -246,7 +246,7 @@ uint32_t choose_rails(struct net_port *ports, uint32_t n, uint32_t home, uint32_
     for (uint32_t i = 0; i < n; i++) {
         struct net_port *p = &ports[i];
         if (i == home || !choose_usable(p) || p->made != ports[home].made || p->link != ports[home].link)
-            continue; /* rails are of one kind */
+            continue; /* all rails have one kind of network */
         if (count == most || !adapter_is_within_limit(ports, home, out, count, p, adapters)) {
             snprintf(p->why, sizeof(p->why), "at most %u rails on %u adapters are used at once", most + 1,
                      adapters);

@@ -31,7 +31,7 @@ static unsigned hello_new(struct conn *c, uint32_t theirs, uint32_t of_mine)
 {
     unsigned before = 0;
     switch (c->state) {
-    case CONN_AGREED: /* it began anew, so my last frame did arrive, or is sent again */
+    case CONN_AGREED: /* the peer opens a new generation: the last frame of this side has arrived, or is sent again */
         before = CONN_DO_DESTROY;
         /* fall through */
     case CONN_IDLE:
@@ -44,9 +44,9 @@ static unsigned hello_new(struct conn *c, uint32_t theirs, uint32_t of_mine)
         conn_learn_peer(c, theirs);
         c->state = of_mine ? CONN_OPEN : CONN_HALF;
         return CONN_DO_CONNECT | CONN_DO_HELLO | (of_mine ? CONN_DO_OPENED : 0);
-    case CONN_HALF: /* frames of the generation that it has given up may have arrived */
+    case CONN_HALF: /* frames of the generation that the peer has given up may have arrived */
     case CONN_OPEN:
-    case CONN_CLOSING: /* or its AGREE has not been processed */
+    case CONN_CLOSING: /* or AGREE has arrived and was not processed yet */
         return CONN_DO_BREAK;
     default:
         return 0;
@@ -55,7 +55,7 @@ static unsigned hello_new(struct conn *c, uint32_t theirs, uint32_t of_mine)
 
 unsigned conn_hello(struct conn *c, uint32_t theirs, uint32_t of_mine, bool ready)
 {
-    /* Or one that I gave up before the peer had connected: it has now, to what I have since. */
+    /* late: this side gave up that generation of the peer before the peer was connected. Now the peer is, to the present one. */
     bool late = c->state == CONN_ASKING && theirs == c->seen && of_mine == c->mine;
     if (theirs > c->seen || late)
         return hello_new(c, theirs, of_mine);
@@ -64,13 +64,13 @@ unsigned conn_hello(struct conn *c, uint32_t theirs, uint32_t of_mine, bool read
     switch (c->state) {
     case CONN_HALF:
         c->tries = 0;
-        if (of_mine != c->mine) /* still asking: my answer was lost or is on its way */
+        if (of_mine != c->mine) /* the peer is still in CONN_ASKING: the answer was lost or is under way */
             return CONN_DO_HELLO;
         c->state = CONN_OPEN;
-        /* It may be half itself. If my HELLO {mine, yours} was lost, it sends HELLO again and is answered below. */
+        /* The peer may be half open too. If the HELLO of this side was lost, the peer sends HELLO again and is answered below. */
         return CONN_DO_OPENED;
     case CONN_OPEN:
-    case CONN_CLOSING: /* with XRC a peer that is half open holds CLOSE until it has the answer */
+    case CONN_CLOSING: /* with XRC a half-open peer holds CLOSE until the answer arrives */
         return of_mine == c->mine && !ready ? CONN_DO_HELLO : 0;
     default:
         return 0;

@@ -10,7 +10,8 @@
 static uint32_t credit_message_threshold(const struct credit_rules *rules, uint32_t posted)
 {
     if (rules->tell_at)
-        return MIN(rules->tell_at, posted); /* a sender without credits must hear of all of them at last */
+        return MIN(rules->tell_at,
+                   posted); /* a sender without credits must be granted all of them in the end */
     return MAX(posted / 2, MIN(posted, 2));
 }
 
@@ -39,7 +40,7 @@ uint32_t credit_adapt(struct credit *c, bool waited)
         return 1 + more;
     }
     if (r->calm_after && c->posted > r->first && ++c->calm >= r->calm_after) {
-        /* The credit is spent, and the sender gets no further message about it. */
+        /* The credit of the frame is not returned: the number of buffers has shrunk. */
         c->calm = 0;
         set_posted(c, c->posted - 1);
         return 0;

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* A connection's word: how much it sent, when that was last halved, and whether it had a member sent away. */
+/* The word of a connection: its count of frames, the epoch of that count, and whether the connection has caused a removal. */
 #define COUNT_MAX   0xffffu
 #define REQUESTED   0x10000u
 #define EPOCH_SHIFT 17
@@ -80,14 +80,14 @@ struct pollset_change pollset_count_frame(struct pollset *s, uint32_t id, uint32
     uint32_t count = decayed_count(s, *traffic) + 1, requested = *traffic & REQUESTED;
     *traffic = pack_count_word(s, count, requested);
 
-    /* Cheap refusals first: this runs for every frame of a connection that has no ring. */
+    /* The frequent refusals first: this runs for every frame of a connection without a ring. */
     bool room = s->count < s->limit;
     if (s->policy == POLLSET_FIRST ? !room
                                    : count < POLLSET_WORTH || (!room && !is_clearly_more(count, s->least)))
         return change;
 
     struct pollset_member *m = pollset_find(s, id);
-    if (m) { /* its ring was full, or it does not know yet: that counts for it too */
+    if (m) { /* the ring of the member was full, or the member has not received the offer yet: the frames count */
         m->traffic += count;
         *traffic = pack_count_word(s, 0, 0);
         return change;

@@ -91,7 +91,7 @@ static int index_rebuild(struct ib *ib, uint32_t size)
 static int index_add(struct ib *ib, struct ib_lane *lane)
 {
     if (2 * (ib->by_qpn_used + 1) > ib->by_qpn_size)
-        return index_rebuild(ib, MAX(2 * ib->by_qpn_size, 64)); /* finds this lane too */
+        return index_rebuild(ib, MAX(2 * ib->by_qpn_size, 64)); /* inserts this lane, too */
     index_insert_lane(ib, lane);
     ib->by_qpn_used++;
     return 0;
@@ -164,7 +164,7 @@ void ib_lane_use_primary(struct ib_lane *lane)
     lane->shared = ib->lanes > 1 ? &ib->shared[lane->adapter][lane->index] : NULL;
 }
 
-/* Allocates the records of the send queue, and what repeating sends requires where a connection may move. */
+/* Allocates the records of the send queue and, if the connection can be opened again, those for repeating requests. */
 static int lane_allocate_records(struct ib_lane *lane)
 {
     bool moves = lane->endpoint->paths && !lane->bare;
@@ -184,7 +184,7 @@ static int lane_allocate_records(struct ib_lane *lane)
     return 0;
 }
 
-/* Creates the queue pair and makes it ready; on failure it is destroyed again. */
+/* Creates the queue pair in state INIT. */
 static int create_ready_queue_pair(struct ib_lane *lane)
 {
     const struct ib_device *d = lane->rail->device;
@@ -322,7 +322,7 @@ void ib_lane_set_error(struct ib_lane *lane)
     if (!lane->qp)
         return;
     lane->given_up = true;
-    if (lane->initiator) /* others share it; late frames are delivered in their place */
+    if (lane->initiator) /* other connections share the initiator; late frames are delivered in their place (xrc.h) */
         return;
     lane->endpoint->ib->device.verbs.modify_qp(lane->qp, &a, IBV_QP_STATE);
 }

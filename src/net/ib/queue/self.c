@@ -18,7 +18,7 @@ struct ib_self {
     struct ibv_cq *cq;
     struct ibv_qp *from, *to;
     struct ibv_mr *mr;
-    uint64_t old; /* where the adapter puts what it found */
+    uint64_t old; /* value of the word before the change, written by the adapter */
 };
 
 static struct ibv_qp *self_create_qp(const struct ib *ib, const struct ib_self *o)

@@ -18,22 +18,23 @@
 static COUNTER(initiators, "ib_xrc_initiators", "XRC initiator queue pairs that were created.");
 static COUNTER(targets, "ib_xrc_targets", "XRC target queue pairs that were created.");
 
-#define GENERATION_BITS 10 /* of an immediate; the endpoint's number is above them */
+#define GENERATION_BITS 10 /* low bits of an immediate: the generation; above: the endpoint's number */
 #define LANE_DEPTH      64u
 #define LANE_DEPTH_MIN  16u
 
 /* A target queue pair, in memory that the processes of the node share. `target` is stored last: a row that a dead process left half
  * written is free. A process that dies leaves its uses counted, and such a row stays until its creator ends. */
 struct ib_xrc_row {
-    uint64_t job, port; /* of the sender; of this node: a hash */
+    uint64_t job, port; /* job of the sender; hash of the port of this node */
     uint32_t from, qpn, psn;
-    uint32_t target; /* its number; 0: the row is free */
+    uint32_t target; /* number of the target queue pair; 0: the row is free */
     uint32_t creator, users;
 };
 
 struct table {
     struct shlock lock;
-    uint32_t opened, finished; /* processes of the node that use it, and that need nothing more */
+    uint32_t opened,
+        finished; /* processes of the node that use the table, and that need no target any more */
     struct ib_xrc_row row[];
 };
 

@@ -28,7 +28,7 @@ static COUNTER(failures, "ib_rail_failures",
                "Connections over rails other than the first that were closed after an error or because a "
                "port went down.");
 
-#define STEADINESS 0.5 /* what the newest message counts against all before it, in adaptive striping */
+#define STEADINESS 0.5 /* weight of the newest message in adaptive striping */
 
 enum ib_frames_policy ib_frames_get_policy(void)
 {
@@ -80,7 +80,7 @@ static struct ib_pairs *create_pairs(struct ib_endpoint *ep)
 {
     struct ib_pairs *j = calloc(1, sizeof(*j));
     if (!j)
-        return NULL; /* one rail will do; the next large transfer tries again */
+        return NULL; /* out of memory: the next large transfer tries again */
     list_init(&j->under_way);
     j->up = rail_bit(0);
     ep->pairs = j;
@@ -104,8 +104,8 @@ size_t ib_pairs_fill_message(struct ib_endpoint *ep, void *body)
     out->frames = pair_buffers(ep) & 0x7fff;
     out->rings = rings_allowed_over_pairs(ib);
     ib_rails_describe(ib, out->rail);
-    /* That a port is down is said when its pairs were dropped: the peer drops its ends when it hears that, and a frame that
-     * came through one of them later would be lost, though its sender was notified of its arrival. */
+    /* A port that is down is reported only after its pairs were dropped: the report makes the peer drop its ends, and an acknowledged
+     * frame that was not processed before would be lost. */
     for (uint32_t k = 1; k < out->pairs; k++)
         out->rail[j->pair[k].mine].up |= j->pair[k].joint.state != JOINT_APART;
     for (uint32_t k = 1; k < out->pairs; k++) {
@@ -120,13 +120,13 @@ size_t ib_pairs_fill_message(struct ib_endpoint *ep, void *body)
     return sizeof(*out);
 }
 
-/* ---- acting on what joint.h decides ---- */
+/* ---- the actions of joint.h ---- */
 
 static void subchannel_connect(struct ib_endpoint *ep, struct ib_pair *s, const struct ib_pair_info *to)
 {
     const struct ib_rail_info *peer = &ep->pairs->peer[s->yours];
     if (s->lane
-            .given_up) /* received while drop_failed_pairs processed what had arrived: it is dropped after that */
+            .given_up) /* ib_pairs_drop_failed is processing arrived messages, and drops the pair afterwards */
         return;
     if (ib_lane_connect(&s->lane, &peer->address, to->qpn, to->psn, peer->rd_atomic) != 0 &&
         !ib_adapter_is_gone(s->lane.rail->adapter))
@@ -162,7 +162,8 @@ static void drop_frames(struct ib_lane *lane)
     ep->ib->events->pair_dropped(lane);
     if (!gap || ep->pairs->rejoining)
         return;
-    if (ep->traffic.state != TRAFFIC_FAILING && ep->conn.state == CONN_OPEN) /* its own way has not failed */
+    if (ep->traffic.state != TRAFFIC_FAILING &&
+        ep->conn.state == CONN_OPEN) /* the path of the connection has not failed */
         ep->paths->next = ep->paths->at;
     ep->ib->events->failed(ep, NULL);
 }
@@ -224,8 +225,8 @@ static void schedule_pair_drop(struct ib *ib)
     atomic_store(&ib->attention, 1);
 }
 
-/* Frames that have arrived through a pair and were not processed would be lost with it (drop_failed_pairs). Those of a peer that has dropped its
- * end came before it said so. */
+/* Joins or drops the pair if its ports have changed. Arrived frames must be processed first (drop_failed_pairs), unless the peer has
+ * dropped its end: then they arrived before the peer's report. */
 static void pair_open(struct ib_endpoint *ep, unsigned k)
 {
     struct ib_pair *s = &ep->pairs->pair[k];
@@ -301,19 +302,21 @@ void ib_pairs_take_message(struct ib_endpoint *ep, const struct ib_rails_message
     if (j->count > 0 && said->rails != j->peer_rails)
         ib_fatal(ep->ib, ep, "it sent an invalid list of rails");
     bool first = j->count == 0;
-    for (unsigned k = 1; k < j->count; k++) /* its port is up again */
+    for (unsigned k = 1; k < j->count; k++) /* pairs whose port has come up again */
         if (said->rail[j->pair[k].yours].up && !j->peer[j->pair[k].yours].up)
             j->pair[k].resting = false;
     memcpy(j->peer, said->rail, sizeof(j->peer));
     j->frames = said->frames;
     j->rings = said->rings;
     for (uint32_t i = 0; ep->paths && i < MIN(said->rails, ep->paths->peer_rails); i++)
-        ep->paths->peer[i].address = said->rail[i].address; /* a port that was down at first had none */
+        ep->paths->peer[i].address =
+            said->rail[i].address; /* a port that was down at the start had no address */
     if (first) {
         j->peer_rails = said->rails;
         ib_pairs_fill_message(ep, &mine);
         match_rail_pairs(ep, mine.rail);
-        ib_control_send(ep, IB_RAILS); /* if only to tell which rails there are */
+        ib_control_send(ep,
+                        IB_RAILS); /* also if there is nothing to join: the peer needs the list of rails */
     }
     for (unsigned k = 1; k < j->count; k++) {
         struct ib_pair *s = &j->pair[k];
@@ -366,7 +369,8 @@ void ib_pairs_drop_failed(struct ib *ib)
         struct ib_endpoint *ep = ib->endpoints[i];
         for (unsigned k = 1; ep->peer && ep->pairs && k < ep->pairs->count; k++)
             drop_failed_pair(ep, k);
-        if (ep->peer && ep->conn.state == CONN_AGREED) /* the end of a pair may be all that it waited for */
+        if (ep->peer &&
+            ep->conn.state == CONN_AGREED) /* the connection may have waited only for the marker of a pair */
             ib_endpoint_perform_actions(ep, 0);
     }
 }

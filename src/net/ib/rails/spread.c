@@ -14,9 +14,9 @@
 static COUNTER(further, "ib_frames_spread",
                "Frames sent over rails other than that of the connection (FISHPLATE_LAB=IB_MESSAGES).");
 
-/* Of auto. The shortest messages cost the processor more where they change rails; from about 1 KiB on the link is the limit
- * (lab/notes/rails.md). Receive buffers on further rails are for peers that are sent more than a few such messages. */
-#define KEPT_BELOW 1024
+/* For IB_MESSAGES=auto. Shorter messages cost the processor more if they change rails; from about 1 KiB on the link is the limit
+ * (lab/notes/rails.md). Further rails, which need receive buffers, are joined after FEW longer messages. */
+#define KEPT_BELOW 1024 /* bytes */
 #define FEW        16
 
 #define WINDOW_MESSAGES 16
@@ -61,7 +61,7 @@ void ib_spread_open(struct ib_endpoint *ep)
     mux_settings(&s->mux, weight, how == MUX_WINDOW ? WINDOW_MESSAGES : WINDOW_BYTES);
     mux_set_short_limit(&s->mux, ib_frames_get_policy() == IB_FRAMES_AUTO
                                      ? KEPT_BELOW + 1
-                                     : 0); /* it counts one byte more for each frame */
+                                     : 0); /* frames count with one byte more than their payload */
     j->spread = s;
 }
 
@@ -125,7 +125,7 @@ static void count_arrived(struct ib_endpoint *ep, struct ib_spread *s)
     }
 }
 
-/* The frame is about to be posted on the lane: true when its end must be reported, so that the window moves. */
+/* Counts a frame that is about to be posted. True if the request must be signalled, so that the window advances. */
 static bool count_sent(struct ib_spread *s, const struct ib_lane *lane, unsigned k, size_t bytes)
 {
     if (s->mux.policy != MUX_ROOM || (k == 0 && lane->index != lane->endpoint->ib->lanes - 1)) {
@@ -227,7 +227,7 @@ static int spread_send(struct ib_endpoint *ep, uint64_t head, uint64_t from, uin
     }
     struct ib_spread *s = endpoint_spread(ep);
     unsigned k = spread_choose_pair(ep, s, len + 1);
-    if (k == RAIL_NONE) /* all windows are full; the ends of what is under way are reported */
+    if (k == RAIL_NONE) /* all windows are full, and completions of frames under way will open them */
         return ERR_AGAIN;
     int rc = send_over_pair(ep, k, head, from, word, payload, len);
     if (rc != 0 && k > 0) /* the primary rail may have room */
@@ -251,7 +251,7 @@ static int spread_reserve(struct ib_endpoint *ep, size_t len, void **payload)
     unsigned k = spread_choose_pair(ep, s, len + 1);
     if (k == RAIL_NONE)
         return ERR_AGAIN;
-    mux_done(&s->mux, k, len + 1); /* counted when it goes */
+    mux_done(&s->mux, k, len + 1); /* the frame is counted when it is committed */
     if (k > 0 && ib_lane_reserve_frame(pair_lane(ep, k, len), payload) == 0)
         return 0;
     return ib_primary_reserve_frame(ep, len, payload);
@@ -292,7 +292,7 @@ void ib_spread_fail_pairs(struct ib_endpoint *ep)
 {
     for (unsigned k = 1; endpoint_spread(ep) && k < ep->pairs->count; k++) {
         enum joint_state state = ep->pairs->pair[k].joint.state;
-        if (state == JOINT_READY || state == JOINT_USED) /* else it is not connected */
+        if (state == JOINT_READY || state == JOINT_USED) /* in other states the queue pair is not connected */
             ib_lane_set_error(&ep->pairs->pair[k].lane);
     }
 }

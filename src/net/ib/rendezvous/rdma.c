@@ -7,7 +7,7 @@
 #include "net/ib/rails/rails.h"
 #include "net/ib/rendezvous/rendezvous.h"
 
-#define PIECE_MAX (1u << 30) /* of one RDMA request */
+#define PIECE_MAX (1u << 30) /* largest number of bytes of one RDMA request */
 
 /* Records the request for repetition; for a silent put this is the only record. */
 static void work_store_request(struct ib_lane *lane, struct ib_work *w, const struct ib_rdma *whole,
@@ -25,7 +25,7 @@ int ib_rdma_post(struct ib_lane *lane, const struct ib_transfer *t, size_t len, 
 {
     struct ib_endpoint *ep = lane->endpoint;
     size_t most = MIN(PIECE_MAX, lane->rail->device->port_attr.max_msg_sz);
-    size_t pieces = likely(len <= most) ? 1 : (len + most - 1) / most; /* a division takes its time */
+    size_t pieces = likely(len <= most) ? 1 : (len + most - 1) / most; /* avoids the division */
     if (unlikely(pieces > lane->depth - IB_CONTROL_ROOM))
         return err_set(MPI_ERR_OTHER,
                        "a transfer of %zu bytes takes %zu requests, and a send queue holds %u: raise "

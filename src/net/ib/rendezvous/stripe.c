@@ -52,9 +52,10 @@ struct ib_striped {
     struct net_op *op;
     struct filter filter;
     enum ibv_wr_opcode opcode;
-    uint32_t set, reserved; /* pairs that were allotted to the transfer; those of them that are reserved */
+    uint32_t set,
+        reserved; /* bit sets of the pairs that the transfer may use, and of those reserved for it */
     uint64_t bytes;
-    uint32_t failed[RAILS_MAX]; /* by pair: stripes that failed there and may still arrive, a bit each */
+    uint32_t failed[RAILS_MAX]; /* by pair: bit set of stripes that failed on the pair and may still arrive */
     uintptr_t local;
     uint64_t remote;
     struct net_mem memory;
@@ -200,12 +201,12 @@ int ib_stripe_transfer(struct ib_endpoint *ep, enum ibv_wr_opcode opcode, uintpt
     list_append(&ep->pairs->under_way, &m->link);
     filter_open(&m->filter, cut, n, ep->pairs->up);
     counter_add(&messages, n > 1);
-    ep->ops++; /* the message itself: stripes of it may wait */
+    ep->ops++; /* counts the whole transfer: none of its stripes may be posted yet */
     stripes_issue_waiting(m);
     return 0;
 }
 
-/* ---- what becomes of stripes ---- */
+/* ---- the end of stripes ---- */
 
 /* The transfer has ended: releases its rails. */
 static void release_rails(struct ib_striped *m)
@@ -315,7 +316,7 @@ static void remove_from_counts(struct ib_striped *m)
     }
 }
 
-/* The connection is lost: frees its striped transfers, for which no caller waits any more. */
+/* Frees the striped transfers of a closed connection, for which no caller waits any more. */
 void ib_stripes_forget(struct ib_endpoint *ep)
 {
     list_foreach_safe(pos, after, &ep->pairs->under_way)

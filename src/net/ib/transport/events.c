@@ -16,7 +16,7 @@
 
 static void on_last_message_sent(struct ib_endpoint *ep)
 {
-    ib_endpoint_perform_actions(ep, 0); /* closing may have waited for nothing else */
+    ib_endpoint_perform_actions(ep, 0); /* the connection may have waited only for this marker */
 }
 
 static void on_first_frame(struct ib_endpoint *ep)

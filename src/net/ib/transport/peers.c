@@ -16,7 +16,7 @@
 #include "net/ib/transport/transport.h"
 #include "net/guest.h"
 
-#define PART_PATIENCE 5u /* seconds that a guest may take to answer CLOSE */
+#define PART_PATIENCE 5u /* seconds within which a guest must answer CLOSE */
 
 /* Fills the capabilities. Stripes of one transfer arrive in any order, and a frame may overtake them: the layers above
  * wait for completions. */
@@ -107,7 +107,7 @@ static int find_address(struct ib *ib, struct ib_endpoint *ep, struct ib_rail_in
     return 0;
 }
 
-/* An endpoint that a departed guest has left, or a new one. The memory of the former is reused. */
+/* A new endpoint, or that of a departed guest, whose memory is reused. */
 static struct ib_endpoint *endpoint_new(struct ib *ib)
 {
     struct ib_endpoint *ep = NULL;
@@ -136,7 +136,7 @@ int ib_peer_connect(struct transport *t, struct peer *peer)
         return err_set(MPI_ERR_NO_MEM, "out of memory for the connection to rank %u", peer->rank);
     struct ib_rail_info said[IB_RAILS_MAX];
     uint32_t rails;
-    bool again = ep->bell != NULL; /* the place of a guest who has gone */
+    bool again = ep->bell != NULL; /* the endpoint of a departed guest is used again */
     ep->ib = ib;
     ep->peer = peer;
     list_init(&ep->held);
@@ -147,7 +147,7 @@ int ib_peer_connect(struct transport *t, struct peer *peer)
     int rc = find_address(ib, ep, said, &rails);
     rc = rc ? rc : lanes_init(ib, ep);
     ep->has_several_rails = rc == 0 && ib_has_several_rails(ib, &ep->address);
-    if (rc == 0 && rails > 0) /* a guest has none: its connection ends with its queue pairs */
+    if (rc == 0 && rails > 0) /* not for guests, whose connections end with their queue pairs */
         rc = ib_paths_find(ep, said, rails);
     rc = rc || again ? rc : endpoint_number(ib, ep);
     if (rc != 0 && again) {
@@ -177,7 +177,7 @@ void ib_peer_disconnect(struct transport *t, struct peer *peer)
         ib->device.verbs.destroy_ah(ep->ah);
     ep->ah = NULL;
     ep->peer = NULL;
-    /* freed with the table: completions that are still on their way may name its lanes */
+    /* the endpoint is not freed: completions under way may still name its lanes */
 }
 
 /* Disconnects from a peer that disconnects too, or has ended. While frames are unacknowledged the connection stays

@@ -50,7 +50,7 @@ static void port_event(struct ib *ib, const struct ib_adapter *a, int port, uint
     atomic_store(&ib->ports, 1);
     atomic_store(&ib->attention, 1);
     if (first->waiting)
-        return; /* ib_rails_check_waiting finds its address first */
+        return; /* ib_rails_check_waiting reads the address of the port first */
     if (!down)
         log_warn("%s is up again", first->device->name);
     else if (first->index == 0 && ib->alternate && ib->alternate->device->port != port)
@@ -128,7 +128,7 @@ static void *sleep_thread(void *arg)
         wait = n == 0 ? MIN(2 * wait, LAST_LOOK) : FIRST_LOOK;
         if (n < 0)
             continue;
-        /* First: a process that goes to sleep again and again prods more often than anything else happens. */
+        /* Checked first: a process that goes to sleep often writes to stop_fd all the time. */
         bool due = clock_ns() >= pulse;
         if (due) {
             pulse = clock_ns() + IB_PULSE * 1000000ull;
@@ -140,7 +140,7 @@ static void *sleep_thread(void *arg)
             if (read(ib->stop_fd, &count, sizeof(count)) > 0 && atomic_load(&ib->stop))
                 return NULL;
             if (!due)
-                continue; /* there are rings now */
+                continue; /* the process has opened rings: poll with a time limit from now on */
         }
         for (uint32_t i = 0; n > 0 && i < ib->nadapters; i++) {
             if (fds[1 + 2 * i].revents)
@@ -194,7 +194,7 @@ void ib_event_close(struct ib *ib)
         close(ib->stop_fd);
 }
 
-/* Arms the completion queues: later arrivals ring the doorbell. Returns false if one has arrived already. */
+/* Arms the completion queues: later arrivals ring the doorbell. Returns false if something has arrived already. */
 bool ib_arm(struct transport *t)
 {
     struct ib *ib = ib_of(t);
@@ -202,7 +202,7 @@ bool ib_arm(struct transport *t)
     if (!ib_rings_set_bells(ib) ||
         (ibv_req_notify_cq(ib->adapters[0].cq, 0) != 0 && !ib_adapter_is_gone(&ib->adapters[0])))
         return false;
-    for (uint32_t i = 1; i < ib->nadapters; i++) /* a HELLO may come in on any */
+    for (uint32_t i = 1; i < ib->nadapters; i++) /* a HELLO may arrive through any adapter */
         if (!ib_adapter_is_gone(&ib->adapters[i]) && ibv_req_notify_cq(ib->adapters[i].cq, 0) != 0)
             return false;
     if (rings && !atomic_exchange(&ib->sleeps_with_rings, 1))

@@ -79,8 +79,8 @@ static LABORATORY_SIZE(
 #define POLLSET_AUTO 16
 #define SMALL_FRAME  2048 /* bytes of a buffer of the small shared receive queue */
 #define FINISH_SECONDS \
-    10u /* for peers that may have ended without a report; nothing unacknowledged is lost */
-#define START_PINNED (8u << 20) /* what a job cannot do without; the rest of the limit is for messages */
+    10u /* wait for peers that may have ended without a report, if everything is acknowledged */
+#define START_PINNED (8u << 20) /* bytes that every job needs; the rest of the limit is for messages */
 
 static void transport_read_settings(struct ib *ib)
 {
@@ -117,7 +117,7 @@ static void choose_polling(struct ib *ib)
     int64_t limit = poll_limit.value;
     if (limit < 0)
         limit = ib->device.last_byte_last ? POLLSET_AUTO : 0;
-    if (ib->xrc) /* a peer may go on writing into a ring after this process has closed the connection */
+    if (ib->xrc) /* with XRC a peer may write into a ring after this process has closed the connection */
         limit = 0;
     pollset_open(&ib->pollset, (enum pollset_policy)poll_policy.value, (enum pollset_order)poll_order.value,
                  (uint32_t)limit);
@@ -367,7 +367,7 @@ static bool endpoint_finished(struct ib_endpoint *ep, bool together, bool late)
 {
     const struct leave *leave = &ep->leave;
     if (ep->failed_since != 0 || ep->traffic.state == TRAFFIC_FAILING)
-        /* What the failed connection lost must arrive. Not together: the peer may have ended, and that failed the connection. */
+        /* Lost messages must arrive. If the ranks do not end together, the end of the peer may have caused the failure. */
         return leave_permits_end(leave) || (!together && late);
     switch (ep->conn.state) {
     case CONN_OPEN:
@@ -381,9 +381,9 @@ static bool endpoint_finished(struct ib_endpoint *ep, bool together, bool late)
     case CONN_CLOSING:
     case CONN_AGREED:
         return !together;
-    case CONN_HALF: /* the peer requested it, and will be open when it has the answer; this process has nothing to send */
+    case CONN_HALF: /* the peer requested the connection; this process has nothing to send */
         return !together || (late && !ep->conn.resumes);
-    case CONN_ASKING: /* what this process had to send went to a revoked communicator, unless the connection was open before */
+    case CONN_ASKING: /* unless the connection was open before, only a revoked communicator had something to send */
         return !(together && ep->conn.resumes);
     default:
         return true;
@@ -395,7 +395,7 @@ bool ib_has_finished(struct ib *ib, bool together, bool late)
     bool done = true;
     ib->ends_together = together;
     for (uint32_t i = 0; i < ib->nendpoints; i++)
-        if (ib->endpoints[i]->peer) /* guests end when they like */
+        if (ib->endpoints[i]->peer) /* guests end at any time */
             done &= endpoint_finished(ib->endpoints[i], together && !ib->endpoints[i]->peer->card, late);
     return done;
 }
