@@ -36,7 +36,7 @@ uint64_t group_note_checksum(uint64_t group, const struct mcast_ack *ack)
 }
 
 /* Opens the window of `root`'s packets that this member sends or relays to its children. `length` has an entry for each packet. */
-static int sender_open(const struct net_group *g, uint32_t root, const struct mcast_rules *rules,
+static int window_open(const struct net_group *g, uint32_t root, const struct mcast_rules *rules,
                        struct mcast_sender *s, uint32_t **length)
 {
     const struct mcast_tree tree = group_tree(g, root);
@@ -55,7 +55,7 @@ static int sender_open(const struct net_group *g, uint32_t root, const struct mc
     return 0;
 }
 
-static void sender_close(struct mcast_sender *s, uint32_t *length)
+static void window_close(struct mcast_sender *s, uint32_t *length)
 {
     free(s->child);
     free(s->sent);
@@ -64,12 +64,12 @@ static void sender_close(struct mcast_sender *s, uint32_t *length)
 
 int group_send_open(struct net_group *g)
 {
-    return sender_open(g, g->setup.me, &g->setup.rules, &g->sender, &g->length);
+    return window_open(g, g->setup.me, &g->setup.rules, &g->sender, &g->length);
 }
 
 void group_send_close(struct net_group *g)
 {
-    sender_close(&g->sender, g->length);
+    window_close(&g->sender, g->length);
 }
 
 /* ---- out ---- */
@@ -339,14 +339,14 @@ int group_relay_open(struct net_group *g, struct group_stream *s)
     y->rules = g->setup.rules;
     y->rules.few = UINT32_MAX;
     y->packets = malloc(y->rules.window * (g->payload + sizeof(struct group_head)));
-    return y->packets ? sender_open(g, s->from, &y->rules, &y->sender, &y->length) : MPI_ERR_NO_MEM;
+    return y->packets ? window_open(g, s->from, &y->rules, &y->sender, &y->length) : MPI_ERR_NO_MEM;
 }
 
 void group_relay_close(struct group_stream *s)
 {
     if (!s->relay)
         return;
-    sender_close(&s->relay->sender, s->relay->length);
+    window_close(&s->relay->sender, s->relay->length);
     free(s->relay->packets);
     free(s->relay);
 }

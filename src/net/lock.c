@@ -21,7 +21,7 @@ static COUNTER(
 #define POLLS  64 /* before the processor is yielded, and between */
 #define YIELDS 64 /* before the first sleep */
 
-static bool is_dead(void *arg, uint32_t number)
+static bool owner_is_dead(void *arg, uint32_t number)
 {
     const struct net *net = arg;
     return net_lost_is_reported(net, net->world, number);
@@ -43,7 +43,7 @@ static void lock_pause(struct net *net, struct net_waiter *w, unsigned round)
 
 enum shlock_result net_lock_wait(struct net *net, struct shlock *l, const char *name, uint32_t *dead)
 {
-    const struct shlock_user user = {.number = net->rank, .is_dead = is_dead, .arg = net};
+    const struct shlock_user user = {.number = net->rank, .is_dead = owner_is_dead, .arg = net};
     struct net_named wait = {.name = name, .is_lock = true};
     struct net_waiter waiter = {.what = NET_NAMED, .of = &wait};
     enum shlock_result result;

@@ -245,7 +245,7 @@ void net_lost_check_new_guest(struct net *net, uint64_t world, uint32_t rank, ui
 
 /* ---- the thread ---- */
 
-static void *watch_body(void *arg)
+static void *lost_thread_run(void *arg)
 {
     struct net *net = arg;
     struct net_lost *l = net->lost;
@@ -274,7 +274,7 @@ int net_lost_open(struct net *net)
     if (!l->dead)
         return err_set(MPI_ERR_NO_MEM, "out of memory for a table of %u processes", net->size);
     net->notices = &page->published;
-    const int error = small_thread_start(&l->thread, watch_body, net);
+    const int error = small_thread_start(&l->thread, lost_thread_run, net);
     l->running = error == 0;
     return l->running
                ? 0

@@ -291,7 +291,8 @@ static int pin_or_evict(struct regcache *c, struct pinned *p, uintptr_t start, u
 
 /* Pins and caches a range. The new entry is announced before those that it replaces are removed: otherwise there would
  * be a moment in which the release of their memory is not reported. */
-static int pin_cached(struct regcache *c, struct pinned *p, uintptr_t start, uintptr_t end, bool hard)
+static int regcache_pin_cached(struct regcache *c, struct pinned *p, uintptr_t start, uintptr_t end,
+                               bool hard)
 {
     gone_add_cached(&c->gone, start, end);
     forget_covered(c, start, end);
@@ -307,21 +308,22 @@ static int pin_cached(struct regcache *c, struct pinned *p, uintptr_t start, uin
 }
 
 /* Registers the range together with the entries that overlap it, else alone. */
-static int pin_new(struct regcache *c, struct pinned *p, uintptr_t start, uintptr_t end, bool alone)
+static int regcache_pin_new(struct regcache *c, struct pinned *p, uintptr_t start, uintptr_t end, bool alone)
 {
     uintptr_t s = start, e = end;
     if (c->budget == 0)
         return regcache_pin_range(c, p, start, end);
     forget_unloaded(c);
     if (!alone && regcache_extend_by_overlaps(c, &s, &e)) {
-        if (pin_cached(c, p, s, e, false) == 0)
+        if (regcache_pin_cached(c, p, s, e, false) == 0)
             return 0;
         err_clear();
     }
-    return pin_cached(c, p, start, end, true);
+    return regcache_pin_cached(c, p, start, end, true);
 }
 
-static int get_new(struct regcache *c, uintptr_t start, uintptr_t end, bool alone, struct pinned **out)
+static int regcache_create_entry(struct regcache *c, uintptr_t start, uintptr_t end, bool alone,
+                                 struct pinned **out)
 {
     struct pinned *p = pool_get(&c->entries);
     if (!p)
@@ -330,7 +332,7 @@ static int get_new(struct regcache *c, uintptr_t start, uintptr_t end, bool alon
     list_init(&p->link);
     c->stats.misses++;
     counter_add(&reg_misses, 1);
-    int rc = pin_new(c, p, start, end, alone);
+    int rc = regcache_pin_new(c, p, start, end, alone);
     if (rc != 0) {
         pool_put(&c->entries, p);
         return rc;
@@ -367,7 +369,7 @@ int regcache_get(struct regcache *c, const void *address, size_t len, bool alone
     if (p) {
         reuse_entry(c, p);
     } else {
-        int rc = get_new(c, start, end, alone, &p);
+        int rc = regcache_create_entry(c, start, end, alone, &p);
         if (rc != 0)
             return rc;
     }

@@ -17,7 +17,7 @@ static _Atomic unsigned *gone_area_counter(struct gone *g, uintptr_t number)
 }
 _Static_assert(GONE_AREAS == 1 << 10, "the hash gives 10 bits");
 
-static bool is_large(uintptr_t start, uintptr_t end)
+static bool range_is_large(uintptr_t start, uintptr_t end)
 {
     return ((end - 1) >> AREA_BITS) - (start >> AREA_BITS) >= AREAS_MAX;
 }
@@ -25,7 +25,7 @@ static bool is_large(uintptr_t start, uintptr_t end)
 static void gone_count_range(struct gone *g, uintptr_t start, uintptr_t end, unsigned by)
 {
     atomic_fetch_add(&g->ranges, by);
-    if (is_large(start, end)) {
+    if (range_is_large(start, end)) {
         atomic_fetch_add(&g->large, by);
         return;
     }
@@ -47,7 +47,7 @@ static bool may_be_cached(struct gone *g, uintptr_t start, uintptr_t end)
 {
     if (atomic_load(&g->ranges) == 0)
         return false;
-    if (atomic_load(&g->large) != 0 || is_large(start, end))
+    if (atomic_load(&g->large) != 0 || range_is_large(start, end))
         return true;
     for (uintptr_t i = start >> AREA_BITS; i <= (end - 1) >> AREA_BITS; i++)
         if (atomic_load(gone_area_counter(g, i)) != 0)

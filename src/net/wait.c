@@ -151,7 +151,7 @@ static void sleep_on_doorbell(struct net *net, struct net_waiter *w)
     net_sleep_end(net);
 }
 
-static __attribute__((cold, noinline)) void stir(struct net *net, struct net_waiter *w)
+static __attribute__((cold, noinline)) void waiter_record_arrival(struct net *net, struct net_waiter *w)
 {
     w->stirred = true;
     net->doctor->stirs(net, w);
@@ -160,7 +160,7 @@ static __attribute__((cold, noinline)) void stir(struct net *net, struct net_wai
 static inline void net_waiter_restart(struct net *net, struct net_waiter *w)
 {
     if (unlikely(w->record_id != 0))
-        stir(net, w);
+        waiter_record_arrival(net, w);
     w->idle = w->look = w->refused = 0;
     w->since = 0;
 }

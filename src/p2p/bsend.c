@@ -76,7 +76,7 @@ void bsend_detach(struct bsend_pool *pool, void **buffer, MPI_Count *size)
 }
 
 /* The first gap in the buffer that is long enough; *after is the list position of the message before it. */
-static char *find_gap(struct bsend_pool *pool, size_t len, struct list **after)
+static char *bsend_find_gap(struct bsend_pool *pool, size_t len, struct list **after)
 {
     char *from = pool->base;
     *after = &pool->pieces;
@@ -91,17 +91,17 @@ static char *find_gap(struct bsend_pool *pool, size_t len, struct list **after)
     return (size_t)(pool->base + pool->size - from) >= len ? from : NULL;
 }
 
-static int piece_new(struct bsend_pool *pool, size_t len, struct bsend_piece **out)
+static int bsend_piece_new(struct bsend_pool *pool, size_t len, struct bsend_piece **out)
 {
     struct bsend_piece *piece = malloc(sizeof(*piece) + (pool->automatic ? len : 0));
     if (!piece)
         return err_set(MPI_ERR_NO_MEM, "out of memory for buffering a message of %zu bytes", len);
     *piece = (struct bsend_piece){.pool = pool, .len = len};
     struct list *after = pool->pieces.prev;
-    piece->start = pool->automatic ? (char *)(piece + 1) : find_gap(pool, len, &after);
+    piece->start = pool->automatic ? (char *)(piece + 1) : bsend_find_gap(pool, len, &after);
     if (!piece->start) { /* perhaps some have left meanwhile */
         net_progress(p2p_get_net(pool->p2p));
-        piece->start = find_gap(pool, len, &after);
+        piece->start = bsend_find_gap(pool, len, &after);
     }
     if (!piece->start) {
         free(piece);
@@ -115,7 +115,7 @@ static int piece_new(struct bsend_pool *pool, size_t len, struct bsend_piece **o
     return 0;
 }
 
-static void piece_free(struct bsend_piece *piece)
+static void bsend_piece_free(struct bsend_piece *piece)
 {
     struct bsend_pool *pool = piece->pool;
     list_remove(&piece->link);
@@ -131,7 +131,7 @@ static void piece_free(struct bsend_piece *piece)
 
 static void on_piece_sent(struct request *r)
 {
-    piece_free(r->user);
+    bsend_piece_free(r->user);
 }
 
 int bsend_send(struct bsend_pool *pool, const void *buf, MPI_Count count, struct dtype *type, struct peer *to,
@@ -139,7 +139,7 @@ int bsend_send(struct bsend_pool *pool, const void *buf, MPI_Count count, struct
 {
     size_t len = (size_t)(count * type->size);
     struct bsend_piece *piece = NULL;
-    int rc = piece_new(pool, len, &piece);
+    int rc = bsend_piece_new(pool, len, &piece);
     if (rc != 0)
         return rc;
     rc = dt_pack_all(type, count, buf, piece->start);
@@ -150,7 +150,7 @@ int bsend_send(struct bsend_pool *pool, const void *buf, MPI_Count count, struct
     if (rc != 0 || r->complete) {
         if (rc == 0)
             request_free(r);
-        piece_free(piece);
+        bsend_piece_free(piece);
         return rc;
     }
     counter_add(&buffered, 1);

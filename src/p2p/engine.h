@@ -131,7 +131,7 @@ static inline void request_begin(struct p2p_request *r, struct p2p *p, const str
 /* device_staging.c */
 void request_free_device_part(struct p2p_request *r);
 
-static inline void request_state(struct p2p_request *r, enum p2p_state to)
+static inline void request_set_state(struct p2p_request *r, enum p2p_state to)
 {
     if (unlikely(r->state == STATE_SEND_ANNOUNCED))
         r->peer->announced--;
@@ -142,7 +142,7 @@ static inline void request_state(struct p2p_request *r, enum p2p_state to)
 static inline void request_change_state(struct p2p_request *r, enum p2p_state to)
 {
     ASSERT(state_may_follow((enum p2p_state)r->state, to));
-    request_state(r, to);
+    request_set_state(r, to);
 }
 
 /* Completes a send or receive of any protocol. The request may be freed afterwards. */
@@ -157,7 +157,7 @@ static inline void request_end(struct p2p_request *r, int error)
 /* Fails the request because its peer has died; permitted in any state. */
 static inline void request_fail(struct p2p_request *r, int error)
 {
-    request_state(r, STATE_DONE);
+    request_set_state(r, STATE_DONE);
     if (unlikely(r->device_part != NULL))
         request_free_device_part(r);
     request_complete(&r->base, error);
@@ -193,7 +193,8 @@ static inline void request_unpublish(struct p2p_request *r)
 }
 
 /* Describes the user's buffer to the request. */
-static inline void request_data(struct p2p_request *r, const void *buf, MPI_Count count, struct dtype *type)
+static inline void request_describe_data(struct p2p_request *r, const void *buf, MPI_Count count,
+                                         struct dtype *type)
 {
     MPI_Aint offset;
     r->block = dt_is_contiguous_block(type, count, &offset);

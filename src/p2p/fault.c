@@ -218,7 +218,7 @@ void p2p_recheck_faults(struct p2p *p)
 /* ---- requests of the dead ---- */
 
 /* Fails a request of a dead peer whose reply will not come. The transport has ended its transfers before. */
-static void fail_known(struct p2p *p, struct p2p_request *r)
+static void fail_request_of_dead_peer(struct p2p *p, struct p2p_request *r)
 {
     counter_add(&failed, 1);
     int error = MPIX_ERR_PROC_FAILED;
@@ -235,12 +235,12 @@ static void fail_known(struct p2p *p, struct p2p_request *r)
     request_fail(r, fault_set_detail(error));
 }
 
-static void fail_all_known(struct p2p *p, const struct peer *peer)
+static void fail_requests_of_dead_peer(struct p2p *p, const struct peer *peer)
 {
     for (uint32_t i = 0; i < p->ids.size; i++) {
         struct p2p_request *r = p->ids.slots[i].object;
         if (r && r->peer == peer)
-            fail_known(p, r);
+            fail_request_of_dead_peer(p, r);
     }
 }
 
@@ -252,7 +252,7 @@ static void fault_peer_died(void *ctx, uint32_t number, struct peer *peer)
     if (peer) {
         while (!list_empty(&peer->pending) && peer_resume(peer) > 0)
             ; /* whatever waits for room fails now, and may leave a word to the peer behind */
-        fail_all_known(p, peer);
+        fail_requests_of_dead_peer(p, peer);
         while (!list_empty(&peer->pending) && peer_resume(peer) > 0)
             ;
         link_close(peer);

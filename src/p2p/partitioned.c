@@ -105,7 +105,7 @@ static void transfer_ended(struct partitioned *r, int error)
         request_complete(&r->base, r->error);
 }
 
-static void bytes_of(const struct partitioned *r, int index, uint64_t *from, uint64_t *to)
+static void transfer_byte_range(const struct partitioned *r, int index, uint64_t *from, uint64_t *to)
 {
     uint64_t bytes = sender_side(r).bytes;
     *from = (uint64_t)r->plan.first[index] * bytes;
@@ -117,7 +117,7 @@ static void transfer_arrived(struct transfer *t, int error)
     struct partitioned *r = t->owner;
     uint64_t from, to;
     int first, last;
-    bytes_of(r, t->index, &from, &to);
+    transfer_byte_range(r, t->index, &from, &to);
     if (error) {
         free(t->bounce);
         t->bounce = NULL;
@@ -189,7 +189,7 @@ static int transfer_post(struct partitioned *r, struct transfer *t, struct reque
     uint64_t from, to, size = (uint64_t)r->type->size;
     struct dtype *byte = dtype_from(MPI_BYTE);
     MPI_Aint offset;
-    bytes_of(r, t->index, &from, &to);
+    transfer_byte_range(r, t->index, &from, &to);
     if (size == 0 || dt_is_contiguous_block(r->type, r->count * r->partitions, &offset)) {
         char *at = size ? ptr_add(r->buf, offset + (MPI_Aint)from) : r->buf;
         return p2p_irecv(r->base.p2p, at, (MPI_Count)(to - from), byte, env, out);
@@ -210,7 +210,7 @@ static void receive_round(struct partitioned *r)
     int first, last;
     memset(r->missing, 0, (size_t)r->partitions * sizeof(*r->missing));
     for (int i = 0; i < r->plan.transfers; i++) {
-        bytes_of(r, i, &from, &to);
+        transfer_byte_range(r, i, &from, &to);
         partition_find_touched(receiver_side(r), from, to, &first, &last);
         for (int k = first; k < last; k++)
             r->missing[k]++;
@@ -302,7 +302,7 @@ static int compare_totals(struct partitioned *r)
                    (unsigned long long)sent, (unsigned long long)room, r->tag);
 }
 
-static int make_plan(struct partitioned *r)
+static int partitioned_make_plan(struct partitioned *r)
 {
     uint64_t limit = r->sends ? r->mine.together : r->theirs.together;
     int rc = partition_plan_make(sender_side(r), receiver_side(r), limit, &r->plan);
@@ -323,7 +323,7 @@ static void on_partner_matched(struct partitioned *r)
     r->met = true;
     r->mismatch = compare_totals(r);
     if (r->mismatch == 0)
-        r->mismatch = make_plan(r);
+        r->mismatch = partitioned_make_plan(r);
     if (!r->sends) {
         int rc = send_description(r, channel_envelope(r, true, TAG_ANSWER));
         r->mismatch = r->mismatch ? r->mismatch : rc;

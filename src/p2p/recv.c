@@ -69,7 +69,7 @@ static void recv_message(struct p2p *p, struct p2p_request *r, struct message *m
 }
 
 /* Checks, for a receive that was just posted, whether a sender is left, and whether it should be offered. */
-static __attribute__((noinline)) void recv_looks(struct p2p *p, struct p2p_request *r)
+static __attribute__((noinline)) void recv_check_posted(struct p2p *p, struct p2p_request *r)
 {
     if (unlikely(p->faults) && fault_check_posted(p, r))
         return;
@@ -94,7 +94,7 @@ static void recv_start(struct p2p *p, struct p2p_request *r, struct envelope env
     r->match.order = p->order++;
     posted_add(&p->posted, &r->match);
     if (unlikely(r->length >= p->look_from))
-        recv_looks(p, r);
+        recv_check_posted(p, r);
 }
 
 static struct p2p_request *request_new(struct p2p *p, void *buf, MPI_Count count, struct dtype *type)
@@ -105,7 +105,7 @@ static struct p2p_request *request_new(struct p2p *p, void *buf, MPI_Count count
         return NULL;
     }
     dtype_retain(type);
-    request_data(r, buf, count, type);
+    request_describe_data(r, buf, count, type);
     return r;
 }
 
@@ -125,7 +125,7 @@ int p2p_recv(struct p2p *p, void *buf, MPI_Count count, struct dtype *type, stru
 {
     struct p2p_request r;
     request_begin(&r, p, &recv_ops, STATE_RECV_UNMATCHED, true);
-    request_data(&r, buf, count, type);
+    request_describe_data(&r, buf, count, type);
     recv_start(p, &r, env);
     int rc = p2p_wait(p, &r.base);
     request_status(&r.base, status);

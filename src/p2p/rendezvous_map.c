@@ -111,7 +111,7 @@ static int copy_start(struct p2p_request *r, const struct gpu_export *exported, 
 }
 
 /* Checks received numbers: the message must lie within the exported allocation. */
-static bool is_inside(const struct gpu_export *exported, uint64_t address, uint64_t bytes)
+static bool is_inside_export(const struct gpu_export *exported, uint64_t address, uint64_t bytes)
 {
     return address >= exported->start && address - exported->start <= exported->size &&
            bytes <= exported->size - (address - exported->start);
@@ -144,7 +144,7 @@ static bool is_on_same_node(const struct peer *peer)
 }
 
 /* True if both buffers are GPU memory and the message is too short for a mapping to be faster. */
-static bool is_small(const struct p2p_request *r, uint64_t bytes)
+static bool is_too_short_to_map(const struct p2p_request *r, uint64_t bytes)
 {
     return r->device && bytes < (uint64_t)map_min.value && gpu_takes_turns() && !protocol_forces_map();
 }
@@ -153,13 +153,13 @@ uint64_t map_announce(struct p2p_request *r, struct gpu_export *out)
 {
     if (!r->block || !gpu_may_have_memory() || !is_on_same_node(r->peer))
         return 0;
-    return (is_small(r, r->length) ? 0 : RTS_MAPPUT) |
+    return (is_too_short_to_map(r, r->length) ? 0 : RTS_MAPPUT) |
            (r->device && export_data(r, r->length, out) ? RTS_MAPGET : 0);
 }
 
 bool map_can_get(const struct p2p_request *r, const struct announcement *a)
 {
-    return a->map && r->block && gpu_is_active() && !is_small(r, (uint64_t)r->base.bytes);
+    return a->map && r->block && gpu_is_active() && !is_too_short_to_map(r, (uint64_t)r->base.bytes);
 }
 
 bool map_can_put(const struct p2p_request *r, const struct announcement *a)
@@ -176,7 +176,7 @@ static void mapget_end(struct p2p_request *r, int status)
 
 void mapget_start(struct p2p *p, struct p2p_request *r, const struct announcement *a, uint64_t bytes)
 {
-    CHECK(is_inside(a->map, a->rts->address, bytes), "a message lies outside of its exported memory");
+    CHECK(is_inside_export(a->map, a->rts->address, bytes), "a message lies outside of its exported memory");
     const int rc = copy_start(r, a->map, a->rts->address, bytes, true, mapget_end);
     if (rc == ERR_AGAIN) {
         counter_add(&refusals, 1);
@@ -224,7 +224,7 @@ void mapput_requested(struct p2p *p, struct peer *from, const struct frame_heade
     const uint64_t bytes = answer.to.cts.bytes, address = answer.to.address;
     struct p2p_request *r = request_find_by_cookie(p, from, h->word, STATE_BIT(SEND_ANNOUNCED));
     CHECK(r && r->block && gpu_may_have_memory() && bytes > 0 && bytes <= r->length &&
-              is_inside(&answer.map, address, bytes),
+              is_inside_export(&answer.map, address, bytes),
           "an answer arrived to an announcement that was not made");
     request_unpublish(r);
     request_unregister(r);

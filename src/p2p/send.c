@@ -121,7 +121,7 @@ static void send_start(struct p2p *p, struct p2p_request *r, enum send_mode mode
 }
 
 /* The receiver has offered receives: this message may be for one of them, and goes in a frame all the same. */
-static __attribute__((noinline)) bool eager_looks(struct peer *to, struct envelope env, uint64_t length)
+static __attribute__((noinline)) bool eager_is_allowed(struct peer *to, struct envelope env, uint64_t length)
 {
     if (unlikely(to->eager_below == 1) && length > 0)
         return false; /* a note goes first (note.c) */
@@ -138,7 +138,7 @@ static inline int try_eager(const void *buf, MPI_Count count, struct dtype *type
     MPI_Aint offset;
     if (unlikely(!dt_is_contiguous_block(type, count, &offset) || !list_empty(&to->pending)))
         return ERR_AGAIN;
-    if (unlikely(length >= to->eager_below) && !eager_looks(to, env, length))
+    if (unlikely(length >= to->eager_below) && !eager_is_allowed(to, env, length))
         return ERR_AGAIN;
     if (unlikely(gpu_memory_is_device(ptr_add(buf, offset))))
         return ERR_AGAIN;
@@ -155,7 +155,7 @@ static inline int try_eager(const void *buf, MPI_Count count, struct dtype *type
 static void send_setup(struct p2p_request *r, const void *buf, MPI_Count count, struct dtype *type,
                        struct peer *to, struct envelope env)
 {
-    request_data(r, buf, count, type);
+    request_describe_data(r, buf, count, type);
     r->peer = to;
     r->header = eager_header(env, r->length);
 }
@@ -181,9 +181,9 @@ int p2p_isend(struct p2p *p, const void *buf, MPI_Count count, struct dtype *typ
 }
 
 /* Out of line, so that the eager send has no stack frame for a request it does not need. */
-static __attribute__((noinline)) int send_slowly(struct p2p *p, const void *buf, MPI_Count count,
-                                                 struct dtype *type, struct peer *to, struct envelope env,
-                                                 enum send_mode mode)
+static __attribute__((noinline)) int send_with_request(struct p2p *p, const void *buf, MPI_Count count,
+                                                       struct dtype *type, struct peer *to,
+                                                       struct envelope env, enum send_mode mode)
 {
     struct p2p_request r;
     request_begin(&r, p, &send_ops, STATE_SEND_NEW, true);
@@ -200,5 +200,5 @@ int p2p_send(struct p2p *p, const void *buf, MPI_Count count, struct dtype *type
         if (likely(rc != ERR_AGAIN))
             return rc;
     }
-    return send_slowly(p, buf, count, type, to, env, mode);
+    return send_with_request(p, buf, count, type, to, env, mode);
 }

@@ -82,7 +82,7 @@ static enum traffic_kind classify_message(struct traffic *t, uint8_t size, bool 
 
 /* A new class begins with the costs of the nearest one that has them, the smaller of two: what is far behind there is
  * examined later. */
-static void key_open(struct traffic *t, uint8_t kind, uint8_t size)
+static void traffic_key_open(struct traffic *t, uint8_t kind, uint8_t size)
 {
     uint32_t prior[PATHS] = {0};
     for (unsigned c = 0; c < PATHS; c++)
@@ -107,7 +107,7 @@ enum path traffic_begin(struct traffic *t, uint64_t bytes, uint32_t open, bool e
     struct traffic_key *k = &t->keys[kind][size];
     const uint32_t allowed = paths_to_candidates(t, open);
     if (!tune_is_open(&k->tune))
-        key_open(t, (uint8_t)kind, size);
+        traffic_key_open(t, (uint8_t)kind, size);
     if (kind == TRAFFIC_ISOLATED || k->started == 0 || is_whole_batch(t, k->started) ||
         !(allowed >> k->batch.candidate & 1)) {
         k->batch = tune_pick_candidate(&k->tune, allowed);
@@ -127,15 +127,16 @@ enum path traffic_begin(struct traffic *t, uint64_t bytes, uint32_t open, bool e
 
 /* ---- a message ends ---- */
 
-static uint64_t cost_of(uint64_t ns, uint64_t bytes)
+static uint64_t cost_per_unit(uint64_t ns, uint64_t bytes)
 {
     return ns * UNIT / MAX(bytes, 1u);
 }
 
 /* A message that others came after has shared its time with them. */
-static void end_isolated(struct traffic *t, struct traffic_key *k, struct traffic_ticket *ticket, uint64_t ns)
+static void finish_isolated_message(struct traffic *t, struct traffic_key *k, struct traffic_ticket *ticket,
+                                    uint64_t ns)
 {
-    tune_report(&k->tune, &ticket->tune, cost_of(ns, ticket->bytes), ticket->number == t->messages);
+    tune_report(&k->tune, &ticket->tune, cost_per_unit(ns, ticket->bytes), ticket->number == t->messages);
 }
 
 static void finish_burst_message(const struct traffic *t, struct traffic_key *k,
@@ -149,7 +150,7 @@ static void finish_burst_message(const struct traffic *t, struct traffic_key *k,
     k->bytes += ticket->bytes;
     if (!is_whole_batch(t, ++k->done))
         return;
-    tune_report(&k->tune, &ticket->tune, cost_of(k->ns, k->bytes), true);
+    tune_report(&k->tune, &ticket->tune, cost_per_unit(k->ns, k->bytes), true);
     k->ns = k->bytes = k->done = 0;
 }
 
@@ -163,7 +164,7 @@ void traffic_end(struct traffic *t, struct traffic_ticket *ticket, uint64_t now,
     const uint64_t ns = work ? work : now - since;
     traffic_cancel(t, ticket);
     if (ticket->kind == TRAFFIC_ISOLATED)
-        end_isolated(t, k, ticket, ns);
+        finish_isolated_message(t, k, ticket, ns);
     else
         finish_burst_message(t, k, ticket, ns);
     t->last_cost = now - MAX(ticket->began, t->ended);

@@ -14,7 +14,7 @@
 #define LDR_X17 0x58000051u /* ldr x17, <8 bytes on> */
 #define BR_X17  0xd61f0220u
 
-static uint32_t word_at(const uint8_t *code, size_t index)
+static uint32_t jump_read_word(const uint8_t *code, size_t index)
 {
     uint32_t w;
     memcpy(&w, code + 4 * index, 4);
@@ -36,7 +36,7 @@ static uint32_t jump_encode_branch(uintptr_t from, uintptr_t to)
 static struct jump make_jump_to_island(const uint8_t *code, uintptr_t entry, uintptr_t island)
 {
     struct jump j = {.length = 4};
-    uint32_t first = word_at(code, 0), words[2] = {BTI_C, 0};
+    uint32_t first = jump_read_word(code, 0), words[2] = {BTI_C, 0};
     if (first == PACIASP || first == PACIBSP) {
         words[1] = jump_encode_branch(entry + 4, island);
         j.length = 8;
@@ -75,8 +75,8 @@ static bool jump_decode_constant(uint32_t w, uint64_t *value, uint32_t *reg)
 
 static uintptr_t jump_find_target(const uint8_t *code, uintptr_t entry)
 {
-    size_t at = word_at(code, 0) == NOP || is_bti(word_at(code, 0)) ? 1 : 0;
-    uint32_t w = word_at(code, at), reg = 32;
+    size_t at = jump_read_word(code, 0) == NOP || is_bti(jump_read_word(code, 0)) ? 1 : 0;
+    uint32_t w = jump_read_word(code, at), reg = 32;
     uintptr_t here = entry + 4 * at;
     uint64_t value = 0;
     if ((w & 0xfc000000u) == 0x14000000u) /* b: 26 bits with a sign */
@@ -89,10 +89,11 @@ static uintptr_t jump_find_target(const uint8_t *code, uintptr_t entry)
         reg = w & 31;
         at++;
     } else {
-        while (at < JUMP_LOOK / 4 && jump_decode_constant(word_at(code, at), &value, &reg))
+        while (at < JUMP_LOOK / 4 && jump_decode_constant(jump_read_word(code, at), &value, &reg))
             at++;
     }
-    bool jumps = at < JUMP_LOOK / 4 && reg < 31 && word_at(code, at) == (0xd61f0000u | reg << 5); /* br */
+    bool jumps =
+        at < JUMP_LOOK / 4 && reg < 31 && jump_read_word(code, at) == (0xd61f0000u | reg << 5); /* br */
     return jumps ? (uintptr_t)value : 0;
 }
 

@@ -282,7 +282,7 @@ static void inbox_disconnect(struct transport *t, struct peer *peer)
 }
 
 /* Called for the first frame of a guest through this entry: finds the peer. */
-static __attribute__((noinline)) struct peer *sender_at(struct inbox *in, uint32_t place)
+static __attribute__((noinline)) struct peer *inbox_find_sender(struct inbox *in, uint32_t place)
 {
     struct net *net = in->base.net;
     uint32_t number;
@@ -313,7 +313,7 @@ static void watch_failed(struct inbox *in, int error)
 }
 
 /* Of opening a process or one of its descriptors. A process that ends has no descriptors for a while. */
-static bool is_gone(int error)
+static bool error_means_process_ended(int error)
 {
     return error == ESRCH || error == ENOENT;
 }
@@ -334,7 +334,7 @@ struct inbox_watch *inbox_watch_process(struct transport *t, const struct net_ca
     }
     if (!error)
         return w;
-    if (is_gone(
+    if (error_means_process_ended(
             error)) { /* since it sent its card. The caller may be inside a poll: reported by the next one */
         w->has_ended = true;
         list_append(&in->gone, &w->end.link);
@@ -369,7 +369,7 @@ bool inbox_watch_has_ended(const struct inbox_watch *w)
     return w->has_ended;
 }
 
-static struct process_end *take_end(struct inbox *in)
+static struct process_end *inbox_pop_ended(struct inbox *in)
 {
     if (list_empty(&in->gone))
         return process_ends_pop(&in->ends);
@@ -383,7 +383,7 @@ static int inbox_report_ended(struct inbox *in)
 {
     struct process_end *end;
     int events = 0;
-    while ((end = take_end(in)) != NULL) {
+    while ((end = inbox_pop_ended(in)) != NULL) {
         struct inbox_watch *w = end->owner;
         w->has_ended = true;
         if (!w->page || !atomic_load(&w->page->is_closed))
@@ -393,7 +393,7 @@ static int inbox_report_ended(struct inbox *in)
     return events;
 }
 
-static bool is_dead(void *arg, uint32_t sender)
+static bool inbox_sender_is_dead(void *arg, uint32_t sender)
 {
     const struct inbox *in = arg;
     const struct inbox_place *place = &in->head->places[sender];
@@ -406,7 +406,8 @@ static bool is_dead(void *arg, uint32_t sender)
 /* Skips the slot of a sender that died, or was disconnected, before it published its frame. */
 static int inbox_recover(struct inbox *in)
 {
-    const int skipped = shm_recover(in->base.net, &in->receiver, RING_SENDERS, is_dead, in, &in->naps);
+    const int skipped =
+        shm_recover(in->base.net, &in->receiver, RING_SENDERS, inbox_sender_is_dead, in, &in->naps);
     free_departed_places(in);
     return skipped;
 }
@@ -420,7 +421,8 @@ static int inbox_poll(struct transport *t)
     uint32_t sender;
     int events = 0;
     while (events < POLL_BATCH && (slot = ring_peek(&in->receiver, &payload, &len, &sender)) != NULL) {
-        struct peer *peer = likely(in->peers[sender] != NULL) ? in->peers[sender] : sender_at(in, sender);
+        struct peer *peer =
+            likely(in->peers[sender] != NULL) ? in->peers[sender] : inbox_find_sender(in, sender);
         if (likely(peer != NULL))
             t->net->deliver(t->net->deliver_ctx, peer, &slot->header, payload, len);
         ring_consume(&in->receiver, slot, len);

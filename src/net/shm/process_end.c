@@ -26,13 +26,13 @@ static int process_open(int32_t pid)
 
 /* ---- the thread ---- */
 
-static void thread_continue(struct process_ends *e)
+static void ends_thread_continue(struct process_ends *e)
 {
     const uint64_t one = 1;
     (void)!write(e->turn, &one, sizeof(one));
 }
 
-static void *thread_body(void *arg)
+static void *ends_thread_run(void *arg)
 {
     struct process_ends *e = arg;
     struct pollfd fds[2] = {{.fd = e->set, .events = POLLIN}, {.fd = e->turn, .events = POLLIN}};
@@ -58,7 +58,7 @@ static int open_end_watcher(struct process_ends *e, struct net *net)
     list_init(&e->list);
     e->set = epoll_create1(EPOLL_CLOEXEC);
     e->turn = e->set < 0 ? -1 : eventfd(0, EFD_CLOEXEC);
-    int error = e->turn < 0 ? errno : small_thread_start(&e->thread, thread_body, e);
+    int error = e->turn < 0 ? errno : small_thread_start(&e->thread, ends_thread_run, e);
     e->is_open = error == 0;
     if (!error)
         return 0;
@@ -74,7 +74,7 @@ void process_ends_close(struct process_ends *e)
     if (!e->is_open)
         return;
     atomic_store(&e->stop, true);
-    thread_continue(e);
+    ends_thread_continue(e);
     pthread_join(e->thread, NULL);
     close(e->turn);
     close(e->set);
@@ -118,6 +118,6 @@ struct process_end *process_ends_pop(struct process_ends *e)
         return p;
     }
     atomic_store_explicit(&e->news, false, memory_order_relaxed);
-    thread_continue(e);
+    ends_thread_continue(e);
     return NULL;
 }

@@ -207,7 +207,7 @@ static void shm_disconnect(struct transport *t, struct peer *peer)
     free(peer->endpoint);
 }
 
-static __attribute__((noinline, cold)) void wake(struct doorbell *bell)
+static __attribute__((noinline, cold)) void doorbell_wake(struct doorbell *bell)
 {
     counter_add(&wakeups, 1);
     net_doorbell_ring(bell);
@@ -221,12 +221,12 @@ static inline void endpoint_wake_receiver(struct shm_endpoint *ep)
     else
         atomic_signal_fence(memory_order_seq_cst);
     if (unlikely(atomic_load_explicit(&ep->doorbell->sleepers, memory_order_relaxed) != 0))
-        wake(ep->doorbell);
+        doorbell_wake(ep->doorbell);
 }
 
 void net_wake_doorbell(struct doorbell *bell)
 {
-    wake(bell);
+    doorbell_wake(bell);
 }
 
 static struct doorbell *shm_doorbell(const struct transport *t, uint32_t rank)
@@ -235,7 +235,7 @@ static struct doorbell *shm_doorbell(const struct transport *t, uint32_t rank)
     return &segment_rank(&s->segment, s->local_rank_of[rank])->doorbell;
 }
 
-static __attribute__((noinline, cold)) int refuse(void)
+static __attribute__((noinline, cold)) int count_refusal(void)
 {
     counter_add(&frames_refused, 1);
     return ERR_AGAIN;
@@ -245,7 +245,7 @@ static __attribute__((noinline)) int send_large(struct shm_endpoint *ep, uint64_
                                                 uint64_t word, const void *payload, size_t len)
 {
     if (unlikely(ring_send(&ep->sender, head, from, word, payload, len) != 0))
-        return refuse();
+        return count_refusal();
     endpoint_wake_receiver(ep);
     return 0;
 }
@@ -256,7 +256,7 @@ int shm_send(struct peer *peer, uint64_t head, uint64_t from, uint64_t word, con
     if (unlikely(len > RING_INLINE_MAX))
         return send_large(ep, head, from, word, payload, len);
     if (unlikely(ring_send(&ep->sender, head, from, word, payload, len) != 0))
-        return refuse();
+        return count_refusal();
     endpoint_wake_receiver(ep);
     return 0;
 }
@@ -267,7 +267,7 @@ int shm_reserve(struct peer *peer, size_t len, void **payload)
     char *room;
     ep->reserved = ring_reserve(&ep->sender, len, &ep->reserved_position, &room);
     if (!ep->reserved)
-        return refuse();
+        return count_refusal();
     *payload = room;
     KILL_POINT(shm_frame_reserved);
     return 0;
@@ -341,9 +341,9 @@ static struct peer *find_sender_peer(struct shm *s, uint32_t sender)
 }
 
 int shm_recover(struct net *net, struct ring_receiver *r, uint32_t senders,
-                bool (*is_dead)(void *arg, uint32_t sender), void *arg, bool *naps)
+                bool (*shm_sender_is_dead)(void *arg, uint32_t sender), void *arg, bool *naps)
 {
-    const enum ring_block block = ring_blocked_reason(r, senders, is_dead, arg);
+    const enum ring_block block = ring_blocked_reason(r, senders, shm_sender_is_dead, arg);
     const bool unsure = block == RING_OWNER_UNSURE;
     if (*naps != unsure)
         net->unrung += unsure ? 1 : (uint32_t)-1; /* the living sender rings only if it sends */
@@ -355,7 +355,7 @@ int shm_recover(struct net *net, struct ring_receiver *r, uint32_t senders,
     return 1;
 }
 
-static bool is_dead(void *arg, uint32_t local_rank)
+static bool shm_sender_is_dead(void *arg, uint32_t local_rank)
 {
     const struct shm *s = arg;
     return net_lost_is_reported(s->base.net, s->base.net->world, s->job_rank_of[local_rank]);
@@ -382,7 +382,7 @@ static int shm_poll(struct transport *t)
     if (events == 0) {
         ring_return_when_idle(&s->receiver);
         if (unlikely(net->ndead != 0))
-            events = shm_recover(net, &s->receiver, s->nlocal, is_dead, s, &s->naps);
+            events = shm_recover(net, &s->receiver, s->nlocal, shm_sender_is_dead, s, &s->naps);
     }
     return events;
 }

@@ -18,8 +18,8 @@ static struct ib_lane *find_send_lane(const struct ib *ib, const struct ib_adapt
                : NULL; /* NULL: the queue pair of the completion was destroyed */
 }
 
-static __attribute__((noinline, cold)) void failed(struct ib *ib, const struct ib_adapter *a,
-                                                   const struct ibv_wc *wc)
+static __attribute__((noinline, cold)) void
+handle_failed_completion(struct ib *ib, const struct ib_adapter *a, const struct ibv_wc *wc)
 {
     if (ib->closing)
         return;
@@ -96,7 +96,7 @@ static void completion_handle(struct ib *ib, const struct ib_adapter *a, const s
     void *buffer = (void *)(uintptr_t)(wc->wr_id & ~(uint64_t)3);
     bool good = wc->status == IBV_WC_SUCCESS;
     if (unlikely(!good))
-        failed(ib, a, wc);
+        handle_failed_completion(ib, a, wc);
     switch ((enum ib_kind)(wc->wr_id & 3)) {
     case IB_KIND_RECEIVE:
         if (likely(good && completion_is_current(ib, a, wc)))

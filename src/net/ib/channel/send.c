@@ -17,7 +17,7 @@ static COUNTER(no_memory, "ib_buffer_waits",
 
 /* ---- the send/receive channel ---- */
 
-static __attribute__((noinline, cold)) int refuse(struct counter *why)
+static __attribute__((noinline, cold)) int count_refusal(struct counter *why)
 {
     counter_add(why, 1);
     return ERR_AGAIN;
@@ -25,16 +25,16 @@ static __attribute__((noinline, cold)) int refuse(struct counter *why)
 
 __attribute__((noinline, cold)) int ib_lane_refuse_full(void)
 {
-    return refuse(&no_room);
+    return count_refusal(&no_room);
 }
 
 /* Takes a credit for one frame, for which the send queue must have an entry. */
 int ib_lane_take_credit(struct ib_lane *lane, bool *waited)
 {
     if (unlikely(!ib_lane_has_room(lane, 1, false)))
-        return refuse(&no_room);
+        return count_refusal(&no_room);
     if (unlikely(!credit_take(&lane->credit, waited)))
-        return refuse(&no_credit);
+        return count_refusal(&no_credit);
     return 0;
 }
 
@@ -45,7 +45,7 @@ static __attribute__((noinline, cold)) int refuse_no_buffer(struct ib_lane *lane
     if (lane->head == lane->tail)
         ib_fatal(lane->endpoint->ib, NULL, "%s", err_detail(MPI_ERR_NO_MEM));
     ib_lane_request_completion(lane);
-    return refuse(&no_memory);
+    return count_refusal(&no_memory);
 }
 
 struct ib_work *ib_lane_post_message(struct ib_lane *lane, struct ib_buffer *b, const void *at, size_t bytes,

@@ -110,7 +110,7 @@ static void rail_add(struct ib *ib, struct ib_device *d, struct ib_adapter *a)
     atomic_init(&r->down, 0);
 }
 
-static struct ib_adapter *find_or_open_adapter(struct ib *ib, const struct net_port *p)
+static struct ib_adapter *find_adapter(struct ib *ib, const struct net_port *p)
 {
     for (uint32_t i = 0; i < ib->nadapters; i++)
         if (strcmp(ib->adapters[i].device->used->device, p->device) == 0)
@@ -122,7 +122,7 @@ static struct ib_adapter *find_or_open_adapter(struct ib *ib, const struct net_p
 static void open_additional_rail(struct ib *ib, struct net_port *p, uint8_t path)
 {
     bool up = choose_usable(p);
-    struct ib_adapter *a = find_or_open_adapter(ib, p);
+    struct ib_adapter *a = find_adapter(ib, p);
     struct ib_device *d = calloc(1, sizeof(*d));
     int rc = d ? ib_device_open_port(&ib->device, a ? a->device : NULL, p, path, d)
                : err_set(MPI_ERR_NO_MEM, "out of memory for a rail");
@@ -148,7 +148,7 @@ static void open_additional_rail(struct ib *ib, struct net_port *p, uint8_t path
     free(d);
 }
 
-static void open_paths(struct ib *ib, struct ib_device *d)
+static void rails_open_paths(struct ib *ib, struct ib_device *d)
 {
     int64_t n = d->address.ethernet ? 1 : MIN(paths.value, (int64_t)1 << d->port_attr.lmc);
     for (int64_t k = 1; k < n && ib->nrails < IB_RAILS_MAX; k++)
@@ -221,7 +221,7 @@ int ib_rails_open(struct ib *ib, struct boot *boot)
     for (uint32_t i = 0; i < n; i++)
         open_additional_rail(ib, &ib->device.survey.ports[more[i]], 0);
     for (uint32_t i = 0, ports = ib->nrails; i < ports; i++)
-        open_paths(ib, ib->rails[i].device);
+        rails_open_paths(ib, ib->rails[i].device);
     uint32_t all = *ib_survey_device_list()
                        ? choose_waiting_ports(ib->device.survey.ports, ib->device.survey.count, home,
                                               IB_ADAPTERS_MAX, IB_RAILS_MAX - 1, n, more)

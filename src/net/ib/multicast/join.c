@@ -23,7 +23,7 @@
 #define GROUP_LID \
     0xC000u /* LID of groups to which no subnet administrator has assigned one: softib uses only the GID */
 
-static bool is_v4(const uint8_t gid[16])
+static bool gid_is_ipv4(const uint8_t gid[16])
 {
     static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
     return memcmp(gid, mapped, sizeof(mapped)) == 0;
@@ -34,7 +34,7 @@ static bool is_v4(const uint8_t gid[16])
 static void make_group_gid(const struct ib_device *d, uint64_t number, union ibv_gid *gid)
 {
     memset(gid, 0, sizeof(*gid));
-    if (d->address.ethernet && is_v4(d->address.gid)) {
+    if (d->address.ethernet && gid_is_ipv4(d->address.gid)) {
         const uint32_t folded = htonl((uint32_t)(number ^ number >> 24 ^ number >> 48) & 0xffffff);
         memcpy(gid->raw + 12, &folded, sizeof(folded));
         gid->raw[10] = gid->raw[11] = 0xff;
@@ -58,7 +58,8 @@ static unsigned find_interface_index(const uint8_t gid[16])
             continue;
         const struct sockaddr_in *v4 = (const void *)i->ifa_addr;
         const struct sockaddr_in6 *v6 = (const void *)i->ifa_addr;
-        if ((i->ifa_addr->sa_family == AF_INET && is_v4(gid) && memcmp(&v4->sin_addr, gid + 12, 4) == 0) ||
+        if ((i->ifa_addr->sa_family == AF_INET && gid_is_ipv4(gid) &&
+             memcmp(&v4->sin_addr, gid + 12, 4) == 0) ||
             (i->ifa_addr->sa_family == AF_INET6 && memcmp(&v6->sin6_addr, gid, 16) == 0))
             index = if_nametoindex(i->ifa_name);
     }
@@ -69,7 +70,7 @@ static unsigned find_interface_index(const uint8_t gid[16])
 /* Joins through a socket; the kernel stays in the group as long as it is open. */
 static int join_ip_group(const struct ib_device *d, struct ib_multicast_group *g)
 {
-    const bool v4 = is_v4(d->address.gid);
+    const bool v4 = gid_is_ipv4(d->address.gid);
     const unsigned interface = find_interface_index(d->address.gid);
     struct ip_mreqn four = {.imr_ifindex = (int)interface};
     struct ipv6_mreq six = {.ipv6mr_interface = interface};

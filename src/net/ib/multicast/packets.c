@@ -86,7 +86,7 @@ static int member_map_packets(struct mcast_member *m)
                            m->size, err_reason(errno));
 }
 
-static int make_queues(struct mcast_member *m)
+static int member_create_queues(struct mcast_member *m)
 {
     const struct ib_device *d = &m->ib->device;
     struct ibv_qp_init_attr a = {
@@ -145,7 +145,7 @@ static int mcast_open(struct transport *t, uint64_t number, uint32_t receives, u
     m->on_way = calloc(slots, sizeof(*m->on_way));
     int rc =
         m->on_way ? member_map_packets(m) : err_set(MPI_ERR_NO_MEM, "out of memory for a multicast group");
-    rc = rc ? rc : make_queues(m);
+    rc = rc ? rc : member_create_queues(m);
     rc = rc ? rc : ib_multicast_join(d, m->qp, number, &m->group, &route);
     if (!rc && !(m->ah = d->verbs.create_ah(d->pd, &route)))
         rc = err_set(MPI_ERR_OTHER, "%s: cannot create an address handle for a multicast group: %s", d->name,

@@ -27,7 +27,7 @@ unsigned conn_request_open(struct conn *c)
 }
 
 /* Handles the first HELLO of a new generation of the peer. */
-static unsigned hello_new(struct conn *c, uint32_t theirs, uint32_t of_mine)
+static unsigned hello_open_generation(struct conn *c, uint32_t theirs, uint32_t of_mine)
 {
     unsigned before = 0;
     switch (c->state) {
@@ -58,7 +58,7 @@ unsigned conn_hello(struct conn *c, uint32_t theirs, uint32_t of_mine, bool read
     /* late: this side gave up that generation of the peer before the peer was connected. Now the peer is, to the present one. */
     bool late = c->state == CONN_ASKING && theirs == c->seen && of_mine == c->mine;
     if (theirs > c->seen || late)
-        return hello_new(c, theirs, of_mine);
+        return hello_open_generation(c, theirs, of_mine);
     if (theirs != c->yours)
         return 0;
     switch (c->state) {

@@ -15,7 +15,7 @@ static uint32_t credit_message_threshold(const struct credit_rules *rules, uint3
     return MAX(posted / 2, MIN(posted, 2));
 }
 
-static void set_posted(struct credit *c, uint32_t posted)
+static void credit_set_posted(struct credit *c, uint32_t posted)
 {
     c->posted = posted;
     c->most_posted = MAX(c->most_posted, posted);
@@ -25,7 +25,7 @@ static void set_posted(struct credit *c, uint32_t posted)
 void credit_start(struct credit *c, const struct credit_rules *rules, uint32_t peer_posted)
 {
     *c = (struct credit){.rules = rules, .unit = rules->scheme == CREDIT_HW ? 0 : 1, .have = peer_posted};
-    set_posted(c, rules->first);
+    credit_set_posted(c, rules->first);
 }
 
 uint32_t credit_adapt(struct credit *c, bool waited)
@@ -36,13 +36,13 @@ uint32_t credit_adapt(struct credit *c, bool waited)
         uint32_t more = MIN(r->growth == CREDIT_LINEAR ? r->step : c->posted, room);
         c->calm = 0;
         c->owed += 1 + more;
-        set_posted(c, c->posted + more);
+        credit_set_posted(c, c->posted + more);
         return 1 + more;
     }
     if (r->calm_after && c->posted > r->first && ++c->calm >= r->calm_after) {
         /* The credit of the frame is not returned: the number of buffers has shrunk. */
         c->calm = 0;
-        set_posted(c, c->posted - 1);
+        credit_set_posted(c, c->posted - 1);
         return 0;
     }
     c->owed++;

@@ -76,7 +76,7 @@ static void lane_init(struct ib_endpoint *ep, unsigned k)
     list_init(&lane->posted);
 }
 
-static struct ib_pairs *create_pairs(struct ib_endpoint *ep)
+static struct ib_pairs *pairs_new(struct ib_endpoint *ep)
 {
     struct ib_pairs *j = calloc(1, sizeof(*j));
     if (!j)
@@ -89,7 +89,7 @@ static struct ib_pairs *create_pairs(struct ib_endpoint *ep)
 
 void ib_pairs_request(struct ib_endpoint *ep)
 {
-    if (!ep->pairs && create_pairs(ep))
+    if (!ep->pairs && pairs_new(ep))
         ib_control_send(ep, IB_RAILS);
 }
 
@@ -122,7 +122,7 @@ size_t ib_pairs_fill_message(struct ib_endpoint *ep, void *body)
 
 /* ---- the actions of joint.h ---- */
 
-static void subchannel_connect(struct ib_endpoint *ep, struct ib_pair *s, const struct ib_pair_info *to)
+static void pair_connect_queue(struct ib_endpoint *ep, struct ib_pair *s, const struct ib_pair_info *to)
 {
     const struct ib_rail_info *peer = &ep->pairs->peer[s->yours];
     if (s->lane
@@ -139,7 +139,7 @@ static void subchannel_connect(struct ib_endpoint *ep, struct ib_pair *s, const 
 }
 
 /* Creates the queue pair of an additional rail; on failure the connection continues without that rail. */
-static bool subchannel_create(struct ib_pair *s)
+static bool pair_create_queue(struct ib_pair *s)
 {
     struct ib *ib = s->lane.endpoint->ib;
     int rc = s->lane.bare ? 0 : ib_shared_open(ib, s->lane.adapter);
@@ -153,7 +153,7 @@ static bool subchannel_create(struct ib_pair *s)
 
 /* Called when frames of a destroyed queue pair are missing: the peer delivers nothing behind the gap, so the
  * connection is opened again, which closes it. */
-static void drop_frames(struct ib_lane *lane)
+static void pair_collect_frames(struct ib_lane *lane)
 {
     struct ib_endpoint *ep = lane->endpoint;
     bool gap = ib_lane_carries_frames(lane);
@@ -189,18 +189,18 @@ static void pair_perform_actions(struct ib_endpoint *ep, unsigned k, unsigned ac
         counter_add(&failures, 1);
         j->up &= ~rail_bit(k);
         ep->ib->events->pair_changed(ep, k, false);
-        drop_frames(&s->lane);
+        pair_collect_frames(&s->lane);
         pair_orphan_frames(ep, &s->lane);
         ib_lane_destroy_queue_pair(&s->lane);
     }
     if (actions & JOINT_DO_SETTLE)
         ep->ib->events->pair_settled(ep, k);
-    if (actions & JOINT_DO_CREATE && !subchannel_create(s)) {
+    if (actions & JOINT_DO_CREATE && !pair_create_queue(s)) {
         s->resting = true;
         actions = joint_set_wanted(&s->joint, false);
     }
     if (actions & JOINT_DO_CONNECT)
-        subchannel_connect(ep, s, said);
+        pair_connect_queue(ep, s, said);
     if (actions & JOINT_DO_USE) {
         counter_add(&joined, 1);
         j->up |= rail_bit(k);
@@ -227,7 +227,7 @@ static void schedule_pair_drop(struct ib *ib)
 
 /* Joins or drops the pair if its ports have changed. Arrived frames must be processed first (drop_failed_pairs), unless the peer has
  * dropped its end: then they arrived before the peer's report. */
-static void pair_open(struct ib_endpoint *ep, unsigned k)
+static void pair_follow_ports(struct ib_endpoint *ep, unsigned k)
 {
     struct ib_pair *s = &ep->pairs->pair[k];
     bool wanted = is_pair_wanted(ep, s);
@@ -255,7 +255,7 @@ void ib_pair_report_failure(struct ib_lane *lane, const char *why)
              lane->rail->device->name, ep->peer->rank, why);
     s->resting = true;
     if (lane->bare) {
-        pair_open(ep, k);
+        pair_follow_ports(ep, k);
         return;
     }
     schedule_pair_drop(ep->ib);
@@ -296,7 +296,7 @@ void ib_pairs_take_message(struct ib_endpoint *ep, const struct ib_rails_message
     for (uint32_t i = 0; i < said->rails; i++)
         if (said->rail[i].adapter >= IB_ADAPTERS_MAX)
             ib_fatal(ep->ib, ep, "it sent an invalid list of rails");
-    struct ib_pairs *j = ep->pairs ? ep->pairs : create_pairs(ep);
+    struct ib_pairs *j = ep->pairs ? ep->pairs : pairs_new(ep);
     if (!j)
         return;
     if (j->count > 0 && said->rails != j->peer_rails)
@@ -321,7 +321,7 @@ void ib_pairs_take_message(struct ib_endpoint *ep, const struct ib_rails_message
     for (unsigned k = 1; k < j->count; k++) {
         struct ib_pair *s = &j->pair[k];
         const struct ib_pair_info *p = &said->pair[k];
-        pair_open(ep, k);
+        pair_follow_ports(ep, k);
         if (said->pairs == 0)
             continue;
         struct joint_said report = {.generation = p->generation, .made = p->made, .joined = p->joined};
@@ -358,7 +358,7 @@ static void drop_failed_pair(struct ib_endpoint *ep, unsigned k)
     if (dropped)
         pair_perform_actions(ep, k, joint_separate(&s->joint), NULL);
     if (dropped || s->resting)
-        pair_open(ep, k);
+        pair_follow_ports(ep, k);
 }
 
 void ib_pairs_drop_failed(struct ib *ib)
@@ -385,7 +385,7 @@ void ib_pairs_check_ports(struct ib *ib, bool rested)
         for (unsigned k = 1; k < ep->pairs->count; k++) {
             if (rested || ib_rail_is_up(ep->pairs->pair[k].lane.rail)) /* the port may just have come back */
                 ep->pairs->pair[k].resting = false;
-            pair_open(ep, k);
+            pair_follow_ports(ep, k);
         }
         if (!rested) /* the peer joins a rail only when it knows that both ports are up */
             ib_control_send(ep, IB_RAILS);

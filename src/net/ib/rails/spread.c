@@ -112,7 +112,7 @@ static struct ib_lane *pair_lane(struct ib_endpoint *ep, unsigned pair, size_t l
 }
 
 /* Reports completed bytes to mux since its last choice. Where the primary rail has two queue pairs, that of large frames counts. */
-static void count_arrived(struct ib_endpoint *ep, struct ib_spread *s)
+static void spread_count_completed(struct ib_endpoint *ep, struct ib_spread *s)
 {
     for (unsigned k = 0; k < s->mux.rails; k++) {
         const struct ib_lane *lane = pair_lane(ep, k, SIZE_MAX);
@@ -126,7 +126,7 @@ static void count_arrived(struct ib_endpoint *ep, struct ib_spread *s)
 }
 
 /* Counts a frame that is about to be posted. True if the request must be signalled, so that the window advances. */
-static bool count_sent(struct ib_spread *s, const struct ib_lane *lane, unsigned k, size_t bytes)
+static bool spread_count_sent(struct ib_spread *s, const struct ib_lane *lane, unsigned k, size_t bytes)
 {
     if (s->mux.policy != MUX_ROOM || (k == 0 && lane->index != lane->endpoint->ib->lanes - 1)) {
         mux_done(&s->mux, k, bytes);
@@ -153,7 +153,7 @@ static unsigned spread_choose_pair(struct ib_endpoint *ep, struct ib_spread *s, 
         if (rail_set_contains(changed, k))
             mux_set_rail_up(&s->mux, k, rail_set_contains(ep->pairs->up, k));
     if (s->mux.policy == MUX_ROOM)
-        count_arrived(ep, s);
+        spread_count_completed(ep, s);
     return mux_next(&s->mux, bytes);
 }
 
@@ -196,7 +196,7 @@ static int send_over_pair(struct ib_endpoint *ep, unsigned k, uint64_t head, uin
     char *room = is_sent_by_ring(ep, k, len) ? ib_ring_reserve_slot(ep, ring) : NULL;
     if (!room) {
         uint32_t place = lane->head;
-        bool signal = count_sent(s, lane, k, len + 1);
+        bool signal = spread_count_sent(s, lane, k, len + 1);
         int rc = ib_lane_send_frame(lane, head, from, word, payload, len, signal);
         if (rc != 0 && s->bytes[k])
             s->bytes[k][place & (lane->depth - 1)] = 0;
@@ -205,7 +205,7 @@ static int send_over_pair(struct ib_endpoint *ep, unsigned k, uint64_t head, uin
         return rc;
     }
     struct ib_frame *f = (struct ib_frame *)(void *)room;
-    bool signal = count_sent(s, ring, k, len + 1);
+    bool signal = spread_count_sent(s, ring, k, len + 1);
     ib_head_fill(ep, &f->head, IB_FRAME, false);
     frame_write(&f->header, head, from, word);
     if (len > 0)

@@ -329,9 +329,9 @@ void ib_stripes_forget(struct ib_endpoint *ep)
     }
 }
 
-/* Resets a lane in a forked child. The primary rail's lanes remain for a moment and must not report messages that no
- * longer exist. */
-static void lane_reset_after_fork(struct ib_lane *lane)
+/* Detaches striped transfers from the requests of a queue pair of the primary rail, which is destroyed after the transfers were
+ * freed. */
+static void lane_detach_stripes(struct ib_lane *lane)
 {
     for (uint32_t at = lane->tail; at != lane->head; at++) {
         struct ib_work *w = &lane->work[at & (lane->depth - 1)];
@@ -346,7 +346,7 @@ void ib_stripes_fail(struct ib_endpoint *ep)
     if (!j)
         return;
     for (uint32_t k = 0; k < ep->ib->lanes; k++)
-        lane_reset_after_fork(&ep->lanes[k]);
+        lane_detach_stripes(&ep->lanes[k]);
     struct list lost;
     list_init(&lost);
     list_foreach_safe(pos, after, &j->under_way)

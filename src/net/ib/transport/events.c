@@ -36,14 +36,14 @@ static bool endpoint_has_work(const struct ib_endpoint *ep)
     return (unlikely(ep->ib->allot != NULL) && ep->ib->allot->is_busy(ep)) || !ib_spread_has_room(ep);
 }
 
-static void event_closing(struct ib_endpoint *ep)
+static void on_closing(struct ib_endpoint *ep)
 {
     ib_resend_collect(ep);
     if (!conn_will_reopen(&ep->conn))
         ib_pairs_free(ep);
 }
 
-static void event_connected(struct ib_endpoint *ep, const struct ib_hello *h)
+static void on_connected(struct ib_endpoint *ep, const struct ib_hello *h)
 {
     ib_resend_acknowledge(ep, h->expected);
     for (uint32_t i = 0; i < ep->ib->lanes; i++)
@@ -61,7 +61,7 @@ static void on_primary_rail_back(struct ib_endpoint *ep)
 
 /* Called when the connection has opened: the peer has destroyed the old queue pairs, so what they did not deliver can
  * be sent again. */
-static void event_opened(struct ib_endpoint *ep)
+static void on_opened(struct ib_endpoint *ep)
 {
     if (ep->paths) {
         ib_failover_finish(ep);
@@ -103,9 +103,9 @@ const struct ib_events ib_events = {.failed = ib_failover_start,
                                     .wanted = ib_endpoint_open,
                                     .first_frame = on_first_frame,
                                     .is_busy = endpoint_has_work,
-                                    .closing = event_closing,
-                                    .connected = event_connected,
-                                    .opened = event_opened,
+                                    .closing = on_closing,
+                                    .connected = on_connected,
+                                    .opened = on_opened,
                                     .unreachable = ib_peer_suspect,
                                     .pairs_known = on_pairs_created,
                                     .pair_connected = ib_spread_reset_pair,

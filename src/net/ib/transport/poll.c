@@ -39,7 +39,7 @@ static void peers_probe(struct ib *ib)
 
 /* Flushes each endpoint in the list once. Sending may complete transfers, which adds endpoints to the list or removes
  * them. */
-static void flush_all(struct ib *ib)
+static void flush_waiting_endpoints(struct ib *ib)
 {
     struct list end;
     list_append(&ib->control_waiting, &end);
@@ -52,7 +52,7 @@ static void flush_all(struct ib *ib)
     list_remove(&end);
 }
 
-static __attribute__((noinline, cold)) void look_after(struct ib *ib)
+static __attribute__((noinline, cold)) void poll_rare_work(struct ib *ib)
 {
     atomic_store(&ib->attention, 0);
     int broken = atomic_load(&ib->fatal_event);
@@ -73,7 +73,7 @@ static __attribute__((noinline, cold)) void look_after(struct ib *ib)
         ib_failover_reopen_all(ib);
     if (ib->stripes_blocked)
         ib_stripes_retry(ib);
-    flush_all(ib);
+    flush_waiting_endpoints(ib);
     if (!list_empty(&ib->opening))
         ib_hello_repeat(ib);
     for (uint32_t i = 0; i < ib->nadapters * IB_LANES && ib->lanes > 1; i++) {
@@ -98,6 +98,6 @@ int ib_poll(struct transport *t)
         ib_memory_sweep(ib);
     if (unlikely(!list_empty(&ib->control_waiting) || !list_empty(&ib->opening) ||
                  atomic_load_explicit(&ib->attention, memory_order_relaxed)))
-        look_after(ib);
+        poll_rare_work(ib);
     return events;
 }

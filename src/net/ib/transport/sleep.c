@@ -110,7 +110,7 @@ static void adapter_take_completion(struct ib *ib, const struct ib_adapter *a)
         ib->device.verbs.ack_cq_events(cq, 1);
 }
 
-static void *sleep_thread(void *arg)
+static void *event_thread_run(void *arg)
 {
     struct ib *ib = arg;
     struct pollfd fds[1 + 2 * IB_ADAPTERS_MAX] = {{.fd = ib->stop_fd, .events = POLLIN}};
@@ -168,7 +168,7 @@ int ib_event_open(struct ib *ib)
     ib->pulsed = clock_ns();
     sigfillset(&all); /* signals belong to the program's own threads */
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int rc = ib->stop_fd < 0 ? errno : pthread_create(&ib->thread, NULL, sleep_thread, ib);
+    int rc = ib->stop_fd < 0 ? errno : pthread_create(&ib->thread, NULL, event_thread_run, ib);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     ib->thread_runs = rc == 0;
     return rc == 0 ? 0
