@@ -9,8 +9,8 @@
 #include "net/group_part.h"
 
 #define US    1000ull /* ns */
-#define QUIET 64      /* polls that find nothing, and then ... */
-#define SKIPS 32      /* ... one of SKIPS polls */
+#define QUIET 64      /* consecutive empty polls after which polls are skipped */
+#define SKIPS 32      /* then the queue is polled once in SKIPS calls */
 
 struct mcast_rules net_group_make_rules(uint32_t window, uint32_t aggregate, bool skew, uint64_t timeout_us)
 {
@@ -133,7 +133,7 @@ void net_group_frame(struct net *net, struct peer *from, const struct frame_head
     struct net_group *g = group_find(net, (uint64_t)(uint32_t)h->source << 32 | h->context);
     (void)from;
     if (!g)
-        return; /* its last packets were sent again although they had arrived */
+        return; /* a repeated packet of a closed group */
     if (!g->cards) {
         if (len > 0)
             group_store_early_frame(g, h, payload, len);

@@ -241,7 +241,8 @@ static void stream_stash_packet(struct net_group *g, struct group_stream *s, con
 static bool packet_arrived(struct net_group *g, struct group_stream *s, const struct group_head *h,
                            const char *data, size_t len, uint32_t handle)
 {
-    char *block = handle == NO_HANDLE ? malloc(len) : NULL; /* a frame must be read now */
+    char *block =
+        handle == NO_HANDLE ? malloc(len) : NULL; /* the payload of a frame is valid only during this call */
     CHECK_MEMORY(block || handle != NO_HANDLE || !s->in.delivered, "a packet of a multicast");
     const bool next = h->seq == s->in.next && !mcast_stream_has_packet(&s->in);
     const struct mcast_arrival a = {.seq = h->seq,
@@ -284,10 +285,10 @@ bool group_handle_packet(struct net_group *g, const void *packet, size_t length,
     size_t len = length - sizeof(h);
     if (h.group != g->setup.id || h.from >= g->setup.members || h.from == g->setup.me ||
         len > packet_max_data(g))
-        return false; /* not ours; or our own, which comes back */
+        return false; /* a packet of another group, or a copy of one that this member sent */
     if (group_get_stream(g, h.from, &s) != 0) {
         CHECK_MEMORY(!g->setup.deliver, "a multicast stream");
-        return false; /* as if it were lost */
+        return false; /* the sender repeats the packet */
     }
     if (h.flags & GROUP_CARRIES && len > sizeof(struct group_carried)) {
         struct group_carried carried;
@@ -296,7 +297,7 @@ bool group_handle_packet(struct net_group *g, const void *packet, size_t length,
         group_handle_ack(g, h.from, (uint32_t)carried.root, &carried.ack);
         h.flags &= (uint16_t)~GROUP_CARRIES;
     }
-    if (len > g->payload) /* the size of a relay's slot */
+    if (len > g->payload) /* relays have slots of this size */
         return false;
     if (!(h.flags & GROUP_EMPTY))
         return len > 0 && packet_arrived(g, s, &h, data, len, handle);
@@ -337,7 +338,7 @@ static int send_ack(struct net_group *g, struct peer *to, uint32_t root, const s
     return rc;
 }
 
-/* Acknowledges what has arrived to the stream's parent. ERR_AGAIN: it must be tried again; 0 also when the parent is lost. */
+/* Sends an acknowledgement to the stream's parent. ERR_AGAIN: no room; 0 also if the parent is lost. */
 static int stream_acknowledge(struct net_group *g, struct group_stream *s)
 {
     struct mcast_stream after = s->in;

@@ -104,7 +104,7 @@ static void send_packet_to_member(struct net_group *g, uint32_t root, uint32_t m
 /* The window of packets that this member sends or relays, of one root. */
 struct group_window {
     struct mcast_sender *sender;
-    const struct group_relay *relay; /* NULL: its own packets */
+    const struct group_relay *relay; /* NULL: the window of own packets */
     uint32_t root;
 };
 
@@ -161,7 +161,7 @@ static void multicast_packet(struct net_group *g, const struct mcast_resend *r)
     const uint32_t window = g->setup.rules.window;
     const uint32_t slot = r->ask ? window : r->seq % window;
     if (g->ops->busy(g->member, slot))
-        return; /* it is on its way */
+        return; /* the slot's packet is being sent */
     struct group_head *h = g->ops->slot(g->member, slot);
     if (r->ask)
         *h = (struct group_head){
@@ -253,7 +253,7 @@ static void group_apply_ack(struct net_group *g, uint32_t root, uint32_t index, 
 {
     struct mcast_resend out[AGAIN] = {0};
     const uint64_t now = clock_ns();
-    struct group_stream *s; /* whose first packet may have reached the leaf before this co-root */
+    struct group_stream *s; /* may be new: the first packet may have reached the leaf before this co-root */
     if (root == g->setup.me) {
         mcast_sender_apply_ack(&g->sender, index, ack, now);
         if (ack->early)
@@ -295,7 +295,7 @@ static int window_read_acks(struct net_group *g, const struct group_window *w)
                                       .limit = __atomic_load_n(&at->ack.limit, __ATOMIC_RELAXED),
                                       .early = __atomic_load_n(&at->ack.early, __ATOMIC_RELAXED)};
         if (group_note_checksum(g->setup.id, &ack) != check)
-            continue; /* the rest is on its way */
+            continue; /* other parts of the note have not arrived yet */
         at->pad = check;
         counter_add(&notes_read, 1);
         group_apply_ack(g, w->root, i, &ack);

@@ -21,7 +21,7 @@ struct net_lost {
     struct notice_page *page;
     uint64_t departures; /* notice_hash_departures() of this job */
     uint32_t next;       /* notice to read */
-    bool *dead;          /* by rank; for a guest see its record */
+    bool *dead;          /* by rank; guests have a flag in their record */
     uint32_t *given_up;  /* by transports, not reported yet */
     uint32_t ngiven_up;
     pthread_t thread;
@@ -112,14 +112,14 @@ struct peer *net_get_revoked_peer(struct net *net)
     return net->revoked_peer = peer;
 }
 
-/* ---- who is dead ---- */
+/* ---- deaths ---- */
 
 bool net_is_lost(const struct net *net, uint32_t number)
 {
     if (number < net->size)
         return net->lost && net->lost->dead[number];
     const bool *dead = net_guest_dead_flag(net, number);
-    return dead ? *dead : true; /* a guest who is gone does not come back */
+    return dead ? *dead : true; /* the guest has left */
 }
 
 /* True if the process is among the first `limit` ends of processes that the launcher has published. */
@@ -152,7 +152,7 @@ static void lost_remove_peer(struct net *net, uint32_t number)
     log_debug("process %u has died", number);
     net->ndead++;
     if (peer) {
-        peer->ops = &lost_transport; /* transfers that end now must not start others */
+        peer->ops = &lost_transport; /* callbacks of transfers that end now must not start others */
         if (peer->transport->ops->lost)
             peer->transport->ops->lost(peer->transport, peer);
         peer->opening = false;
@@ -172,7 +172,7 @@ static bool notice_peer_number(const struct net *net, const struct notice *n, ui
     return net_guest_find_number(net, n->world, n->rank, number);
 }
 
-/* Delivers frames that the dead process sent before its death, which are as valid as others. */
+/* Delivers the frames that the dead process sent before its death. */
 static void lost_drain_frames(struct net *net)
 {
     for (int i = 0, events = 1; i < 1000 && events > 0; i++) {
@@ -219,7 +219,7 @@ bool net_lost_check_peer(struct net *net, uint32_t number)
     CHECK_MEMORY(grown != NULL, "the list of processes that cannot be reached");
     l->given_up = grown;
     l->given_up[l->ngiven_up++] = number;
-    net->lost_seen--; /* look at the next progress */
+    net->lost_seen--; /* makes net_progress process the deaths */
     return true;
 }
 
@@ -289,7 +289,7 @@ void net_lost_close(struct net *net)
         return;
     atomic_store(&l->stop, true);
     while (l->running && pthread_tryjoin_np(l->thread, NULL) != 0) {
-        notice_wake(l->page); /* it may be between its look at `stop` and its sleep */
+        notice_wake(l->page); /* the thread may be between its check of `stop` and its sleep */
         sched_yield();
     }
     net->notices = NULL;

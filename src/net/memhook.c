@@ -37,12 +37,12 @@ struct hook {
     uint8_t saved[JUMP_MAX];
 };
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* over all but what listeners need */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* protects all of this state but `listeners` */
 static struct hook hooks[REPLACEMENTS];
 static int installed; /* of hooks */
 static int users;     /* listeners */
 static uint8_t *islands;
-static const char *broken; /* why it cannot be done in this process, once known */
+static const char *broken; /* why hooks cannot be used in this process; NULL: not known to fail */
 
 /* Shared with the replacements, which run in any thread. */
 enum { LISTENERS = 4 + 1 }; /* one is the self-test's */

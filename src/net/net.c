@@ -1,4 +1,4 @@
-/* net.c: opens the transports, connects peers when they are first used, and turns the crank.
+/* net.c: opens the transports, connects peers when they are first used, and makes progress.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/net.h"
@@ -60,9 +60,8 @@ static int check_all_ranks_reachable(struct net *net)
     return 0;
 }
 
-/* Whether ranks have to share processors, as far as this one can tell. Virtual nodes share one machine. One
- * processor alone is a binding, which may differ from those of other ranks. Shared memory compares all ranks of a node.
- */
+/* Guesses whether ranks share processors. Virtual nodes share one machine. If this rank may use only one processor, it is bound,
+ * and other ranks may be bound to others. With shared memory all ranks of the node are compared later. */
 static bool net_is_crowded(const struct boot *boot)
 {
     long allowed = cpu_allowed();
@@ -161,13 +160,13 @@ void net_finish(struct net *net, bool together)
             net->transports[i]->ops->finish(net->transports[i], together);
 }
 
-/* Can this process not reach the guest because it has died, and not for a reason of its own, such as no free descriptors? */
+/* True if the guest has died. Otherwise this process cannot reach the guest for a reason of its own, such as no free descriptors. */
 static bool is_guest_gone(const struct net *net, uint32_t number)
 {
     return net_guest_is_watched(net, number) ? net_guest_is_gone(net, number) : net->lost != NULL;
 }
 
-/* The error for a guest that was known and cannot be found: it has died, and the notification is on its way. */
+/* The error for a guest that has died although the notification has not arrived yet. */
 static int report_guest_died(void)
 {
     return err_set(MPIX_ERR_PROC_FAILED, "the process of another job cannot be reached any more");
@@ -239,7 +238,8 @@ void peer_queue(struct peer *peer, struct net_pending *item)
     peer->stalled = true;
     list_append(&peer->pending, &item->link);
     if (peer->net->lock)
-        net_ring_self(peer->net); /* a thread that sleeps for good must look after this from now on */
+        net_ring_self(
+            peer->net); /* a thread that sleeps without a time limit must resume the queue from now on */
 }
 
 void peer_remove_stalled(struct peer *peer)

@@ -48,7 +48,7 @@ static COUNTER(reg_pinned_bytes, "reg_pinned_bytes",
 #define PIN_UNIT    65536u
 #define PIN_FORGETS 4 /* weight of a new sample: 1 / PIN_FORGETS */
 
-#define PIN_LONG (256u << 10) /* bytes */
+#define PIN_LONG (256u << 10) /* bytes: longer ranges have an average of their own */
 
 struct pin_average {
     double ns, bytes;
@@ -104,7 +104,7 @@ size_t regcache_budget(uint32_t ranks_on_node)
         return budget;
     uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     budget = MIN(budget, memory / 4 / MAX(ranks_on_node, 1));
-    return MIN(budget, memlock_limit() / 2); /* the other half for what is in use */
+    return MIN(budget, memlock_limit() / 2); /* the other half is for memory in use */
 }
 
 int regcache_open(const struct regcache_ops *ops, void *ctx, size_t budget, struct regcache **out)
@@ -401,7 +401,7 @@ void regcache_put(struct regcache *c, struct regcache_entry *e)
     if (--p->users == 0) {
         list_remove(&p->link);
         if (p->cached) {
-            if (p->entry.length > c->budget) /* it would drive out all others before it went itself */
+            if (p->entry.length > c->budget) /* evicted first: it would displace all other entries */
                 list_prepend(&c->idle, &p->link);
             else
                 list_append(&c->idle, &p->link);
@@ -466,7 +466,7 @@ bool regcache_watch(struct regcache *c)
 void regcache_close(struct regcache *c)
 {
     bool own =
-        !regcache_is_inherited(c); /* what is still in use belongs to a window that the program never freed */
+        !regcache_is_inherited(c); /* entries still in use belong to windows that the program did not free */
     if (own && c->watched)
         memhook_close(on_memory_release, c);
     for (struct pinned *p; (p = first_overlap(c, 0, UINTPTR_MAX)) != NULL;) {
@@ -477,7 +477,7 @@ void regcache_close(struct regcache *c)
             pool_put(&c->entries, p);
         }
     }
-    if (own || !c->watched) { /* in a child the hooks still tell it */
+    if (own || !c->watched) { /* in a forked child the hooks may still call the cache */
         pool_destroy(&c->entries);
         free(c);
     }

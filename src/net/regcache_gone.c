@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/regcache_gone.h"
 
-#define AREA_BITS 21 /* 2 MiB: what large blocks of an allocator rarely share */
+#define AREA_BITS 21 /* areas of 2 MiB, which large blocks of an allocator rarely share */
 #define AREAS_MAX 64 /* ranges over more areas are not counted by area */
 #define ATTEMPTS  16
 

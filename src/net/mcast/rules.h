@@ -9,7 +9,8 @@
 #include <stdint.h>
 
 #define MCAST_NEVER UINT64_MAX
-#define MCAST_SPAN  64 /* packets beyond a missing one that a receiver keeps: the bits of an acknowledgement */
+#define MCAST_SPAN \
+    64 /* packets behind a missing one that a receiver stores: a bit of the acknowledgement for each */
 
 /* Parameters that are the same at all members of a group. */
 struct mcast_rules {

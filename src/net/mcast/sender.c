@@ -5,7 +5,7 @@
 
 #include "base/util.h"
 
-#define REORDERED 3 /* packets that may overtake one before it is taken for lost */
+#define REORDERED 3 /* later packets that arrive before a missing packet is considered lost */
 #define STALLED   3 /* timeouts without progress; then multicast does not work: the sender's port may be down */
 
 void mcast_sender_open(struct mcast_sender *s, const struct mcast_rules *rules, struct mcast_child *child,
@@ -89,7 +89,7 @@ static uint32_t sender_set_child(struct mcast_sender *s, uint32_t child, const s
     const uint32_t base = s->base;
     if (mcast_seq_is_before(s->base + 2 * s->rules->window, ack->next) ||
         mcast_seq_is_before(ack->next, c->next))
-        return 0; /* nonsense, or overtaken by a later one */
+        return 0; /* invalid, or older than the last acknowledgement */
     c->early = ack->next == c->next ? c->early | ack->early : ack->early;
     c->next = ack->next;
     c->limit = mcast_seq_later(c->limit, ack->limit);

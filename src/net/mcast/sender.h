@@ -52,7 +52,7 @@ void mcast_sender_open(struct mcast_sender *s, const struct mcast_rules *rules, 
 
 /* The children from this one on receive every packet over a connection. */
 void mcast_sender_deliver(struct mcast_sender *s, uint32_t first);
-/* Whether a packet is due to such a child, and which; then the connection has taken it. */
+/* True if a packet must be sent to such a child; *seq is its number. Call mcast_sender_delivered when the connection has accepted it. */
 static inline bool mcast_sender_next_undelivered(const struct mcast_sender *s, uint32_t child, uint32_t *seq)
 {
     const struct mcast_child *c = &s->child[child];

@@ -37,7 +37,7 @@ struct mcast_arrival {
 };
 
 void mcast_stream_open(struct mcast_stream *s, const struct mcast_rules *rules);
-/* A co-root that receives every packet over a connection besides. */
+/* For co-roots: every packet is also received over a connection. */
 void mcast_stream_deliver(struct mcast_stream *s);
 /* `skew`: this member's number among the members that acknowledge to the same one. Every packet from `acked` on that is in order
  * now may be passed on by a co-root. */

@@ -15,7 +15,7 @@
 
 enum { JUMP_MAX = 16, JUMP_LOOK = 32 };
 
-/* Bytes that go to entry + skip: a landing pad (BTI, endbr64) at the entry stays one. */
+/* Bytes to write at entry + skip. A landing pad (BTI, endbr64) at the entry stays valid. */
 struct jump {
     uint8_t bytes[JUMP_MAX];
     size_t skip, length;
@@ -23,9 +23,9 @@ struct jump {
 
 struct jump_code {
     const char *processor;
-    uintptr_t reach;    /* how far an island may be from the function */
+    uintptr_t reach;    /* largest distance of an island from the function, in bytes */
     size_t island_size; /* a multiple of 16 */
-    /* Jumps to itself: what threads meet while a jump is written that cannot be stored at once. */
+    /* An instruction that jumps to itself: holds threads while a jump is written that needs several stores. */
     uint8_t hold[4];
     size_t hold_length;
 

@@ -12,9 +12,9 @@
 
 struct replacement {
     const char *name;   /* in libc */
-    void *function;     /* ours */
-    uintptr_t *another; /* set to the function another tool put in its place, else 0 */
-    bool optional;      /* not in every libc */
+    void *function;     /* the replacement */
+    uintptr_t *another; /* function that another tool has put in place of libc's; 0: none */
+    bool optional;      /* some versions of libc do not have the function */
 };
 
 extern const struct replacement replacements[];

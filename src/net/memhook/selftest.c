@@ -1,6 +1,6 @@
-/* selftest.c: gives memory back in every way a program and its allocator do, by ordinary calls, so that
- * whatever stands between the program and libc is tried too. The rule is always the same: a page that is gone
- * must have been announced. An allocator that keeps what it was given passes.
+/* selftest.c: releases memory by every method that a program and its allocator use. Calls are ordinary, so that libraries
+ * between the program and libc are tested too. The rule: the release of a page must have been announced. An allocator that
+ * does not return memory passes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/memhook/selftest.h"
@@ -17,7 +17,7 @@
 
 #include "base/util.h"
 
-/* Pages that are about to go, and which of them were announced. Other threads free memory meanwhile. */
+/* Pages that are about to be released, and whether that was announced. Other threads may free memory meanwhile. */
 enum { PAGES = 32 };
 static struct {
     _Atomic uintptr_t at;
@@ -136,8 +136,8 @@ static bool try_shmdt(void)
     return p == (char *)-1 || shmdt(selftest_watch(p)) != 0 || selftest_was_announced(p);
 }
 
-/* libc gives any block above 32 MiB back at once, and only the pages that were touched exist; other
- * allocators have other thoughts, and may copy all of it in realloc. */
+/* libc returns blocks above 32 MiB at once, and only touched pages of them exist. Other allocators may keep such blocks, and copy
+ * all of their pages in realloc. */
 static size_t selftest_large_size(void)
 {
     void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);

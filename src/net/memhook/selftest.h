@@ -1,4 +1,4 @@
-/* selftest.h: do the hooks see every return of memory? For memhook.c alone.
+/* selftest.h: tests whether the hooks report every release of memory. For memhook.c alone.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_MEMHOOK_SELFTEST_H

@@ -1,5 +1,5 @@
-/* taken.c: see taken.h. When in doubt more is said to go than does: that costs a registration, the other way
- * round costs data.
+/* taken.c: see taken.h. In doubt too much memory is reported as released: that costs a registration, too little would
+ * corrupt data.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/memhook/taken.h"
@@ -60,7 +60,7 @@ static int mremap_released_spans(const long *a, size_t page, struct span out[2])
         out[1] = span_round_to_pages((uintptr_t)a[4], new_size, page);
         return 2;
     }
-    if (new_size < old_size && !(flags & MREMAP_DONTUNMAP)) { /* shrinks where it is */
+    if (new_size < old_size && !(flags & MREMAP_DONTUNMAP)) { /* shrinks in place */
         struct span keep = span_round_to_pages(old, new_size, page),
                     all = span_round_to_pages(old, old_size, page);
         if (all.length <= keep.length || all.length == SIZE_MAX)
@@ -103,7 +103,7 @@ int syscall_released_spans(const struct syscall_args *call, uintptr_t heap_end, 
             out[0] = span_round_to_pages(end, heap_end - end, page);
         break;
     }
-    case SYS_shmdt: /* the length is the kernel's secret */
+    case SYS_shmdt: /* only the kernel knows the length */
         takes = true;
         out[0] = everything;
         break;
@@ -111,7 +111,7 @@ int syscall_released_spans(const struct syscall_args *call, uintptr_t heap_end, 
         takes = a[2] & SHM_REMAP;
         out[0] = everything;
         break;
-    case SYS_process_madvise: /* of this process or another, in a list */
+    case SYS_process_madvise: /* for a list of ranges, of this process or another */
         takes = advice_discards_pages(a[3]);
         out[0] = everything;
         break;

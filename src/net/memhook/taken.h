@@ -10,7 +10,7 @@
 
 struct span {
     uintptr_t start;
-    size_t length; /* SIZE_MAX from 0: nobody can say which */
+    size_t length; /* start 0 and SIZE_MAX: the range is unknown */
 };
 
 struct syscall_args {

@@ -11,11 +11,11 @@
  * weights stay (the paper's case 3). So they do when speeds and weights agree within 1/64: a change would only follow
  * noise.
  *
- * Three things the paper leaves open. - The time of a stripe is counted from when it was handed over, or from the
- * completion before it on its rail when that was
- *   later. With several messages under way a stripe waits for those before it, and a time that includes the wait depends on
- *   weights that were chosen long ago: weights would swing and never settle. In the simulator eight messages under way on rails of 1 and
- *   0.25 GB/s made 0.88 GB/s so, and 1.22 as it is now. One message at a time, this is the paper's time.
+ * The paper leaves three things open.
+ * - The time of a stripe begins when the stripe is issued, or at the previous completion on its rail if that is later. With several
+ *   messages under way a stripe waits for those before it. A time that includes the wait depends on weights that were chosen long ago,
+ *   and weights would swing: in the simulator eight messages under way on rails of 1 and 0.25 GB/s reached 0.88 GB/s, and reach
+ *   1.22 GB/s now. With one message at a time this is the paper's time.
  * - A slow rail may end up with a share below the smallest stripe, and then nobody would ever see it get fast again: a rail
  *   that was left out ADAPT_PROBE times in a row is to be probed with a smallest stripe.
  * - One late completion may not take all weight from a rail: no weight falls below 1/256 of the sum.
@@ -35,9 +35,9 @@ struct adapt {
     uint8_t left_out[RAILS_MAX]; /* messages in a row without a stripe */
     uint64_t done_at[RAILS_MAX]; /* when the last stripe of the rail was found done */
     /* Since the weights were last checked: */
-    uint64_t bytes[RAILS_MAX], busy[RAILS_MAX]; /* what the rail moved, and for how long it did */
-    uint64_t first_found, last_found;           /* completions */
-    uint64_t messages, kept;                    /* all messages; of these, without a change of weights */
+    uint64_t bytes[RAILS_MAX], busy[RAILS_MAX]; /* bytes that the rail moved, and the time that took */
+    uint64_t first_found, last_found;           /* times of the first and last completion */
+    uint64_t messages, kept; /* number of messages, and of those without a change of weights */
 };
 
 void adapt_open(struct adapt *a, unsigned rails, double alpha);

@@ -44,12 +44,12 @@ int filter_next(struct filter *f, uint64_t now, uint32_t *ticket)
         if (rail == RAIL_NONE)
             return -1;
         if (rail_set_contains(s->failed, rail))
-            s->failed = 0; /* all that work have failed it: a new round */
+            s->failed = 0; /* all working rails have failed the stripe: all are tried again */
         s->stripe.rail = (uint8_t)rail;
         s->state = FILTER_UNDER_WAY;
         s->started = now;
         s->attempt++;
-        if (s->attempt == 0) /* a completion that old is not under way any more */
+        if (s->attempt == 0) /* completions of attempts 255 rounds ago have all arrived */
             s->attempt = 1;
         *ticket = filter_make_ticket(i, s->attempt);
         return (int)i;

@@ -1,8 +1,8 @@
-/* filter.h: the completion filter [Liu04 8.2.1]: the protocol hears of a striped message once, when every stripe is known
+/* filter.h: the completion filter [Liu04 8.2.1]: the protocol is notified of a striped message once, when every stripe is known
  * to have arrived. A pure state machine, one for each message that is under way.
  *
  * A stripe has an owner: the attempt that is under way. A completion with another number is of an attempt that was given up
- * and means nothing. A stripe that failed may have landed, in part or whole: nobody guesses. It is issued again on another
+ * and means nothing. A stripe that failed may have arrived, in part or as a whole; that is unknown. It is issued again on another
  * rail, over the same bytes, which is harmless since the protocol was not notified that the message is done and nobody reads
  * the bytes before. Therefore two rules: the transport reports a failure only when that attempt can write no more (its
  * queue pair is in the error state and has been flushed), and a stripe has never more than one attempt under way.
@@ -22,22 +22,22 @@ enum filter_state { FILTER_WAITING, FILTER_UNDER_WAY, FILTER_ARRIVED };
 
 /* What to do after an event. */
 enum filter_verdict {
-    FILTER_NOTHING, /* an old completion, or others are still missing */
-    FILTER_DONE,    /* tell the protocol, once */
-    FILTER_AGAIN,   /* issue what filter_next gives */
-    FILTER_STUCK    /* a stripe waits and no rail is up: wait for one, or give the message up */
+    FILTER_NOTHING, /* other stripes are still missing, or the completion is an old one */
+    FILTER_DONE,    /* report the end of the transfer to the protocol, once */
+    FILTER_AGAIN,   /* issue the stripes that filter_next returns */
+    FILTER_STUCK    /* a stripe waits and no rail is up */
 };
 
 struct filter_stripe {
     struct stripe stripe;
     enum filter_state state;
-    uint8_t attempt; /* of this stripe, 1 for the first */
+    uint8_t attempt; /* number of the present attempt, from 1 */
     uint32_t failed; /* rails that failed this stripe since the last one came up */
     uint64_t started;
 };
 
 struct filter {
-    uint8_t count, missing; /* stripes; of these, not arrived */
+    uint8_t count, missing; /* stripes, and stripes that have not arrived */
     uint32_t up;            /* rails that work */
     struct filter_stripe stripes[RAILS_MAX];
 };
@@ -57,8 +57,8 @@ int filter_next(struct filter *f, uint64_t now, uint32_t *ticket);
 /* Called if the transport could not issue the stripe of filter_next (no room in the queue): it waits again. */
 void filter_undo_issue(struct filter *f, unsigned stripe);
 
-/* Adaptive striping hears of the stripe, and of the message when that is done; `a` is NULL where nobody adapts. The time of
- * the time of a repeated stripe is no sample of its rail. */
+/* Reports the stripe to adaptive striping, and the message when all stripes are complete. a: NULL without adaptive striping. The time
+ * of a repeated stripe is no sample of its rail. */
 enum filter_verdict filter_completed(struct filter *f, uint32_t ticket, uint64_t now, struct adapt *a);
 enum filter_verdict filter_failed(struct filter *f, uint32_t ticket);
 

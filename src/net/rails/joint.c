@@ -35,15 +35,14 @@ unsigned joint_receive(struct joint *j, const struct joint_said *said)
 {
     unsigned actions = 0;
     if ((int32_t)(said->generation - j->generation) < 0)
-        return 0; /* sent before the peer learned of the newer one */
+        return 0; /* sent before the peer received the newer generation */
     if (said->generation != j->generation) {
         if (j->state != JOINT_APART)
             actions = JOINT_DO_DROP;
         actions |= JOINT_DO_SAY;
         j->state = JOINT_APART;
         j->generation = said->generation;
-        j->unsettled =
-            true; /* of what this end had under way; the peer has dropped its end before it spoke */
+        j->unsettled = true; /* the peer dropped its end before it sent the message */
     }
     return actions | continue_handshake(j, said);
 }

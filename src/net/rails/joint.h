@@ -20,26 +20,26 @@
 
 enum joint_state {
     JOINT_APART, /* no queue pair */
-    JOINT_MADE,  /* mine is there, and not connected */
-    JOINT_READY, /* mine is connected; is the peer's? */
-    JOINT_USED   /* both are: transfers may go */
+    JOINT_MADE,  /* the queue pair of this end exists and is not connected */
+    JOINT_READY, /* the queue pair of this end is connected; that of the peer may not be */
+    JOINT_USED   /* both queue pairs are connected: transfers may use them */
 };
 
 /* What to do, in the order of the bits. */
 enum joint_action {
-    JOINT_DO_DROP = 1 << 0,    /* destroy my queue pair; what was under way on it has failed */
-    JOINT_DO_SETTLE = 1 << 1,  /* what has failed can arrive no more: repeat it */
-    JOINT_DO_CREATE = 1 << 2,  /* make one */
-    JOINT_DO_CONNECT = 1 << 3, /* connect it to the one in the message at hand */
-    JOINT_DO_USE = 1 << 4,     /* transfers may go */
-    JOINT_DO_SAY = 1 << 5      /* tell the peer */
+    JOINT_DO_DROP = 1 << 0,    /* destroy the queue pair; transfers under way have failed */
+    JOINT_DO_SETTLE = 1 << 1,  /* failed transfers cannot arrive any more: repeat them */
+    JOINT_DO_CREATE = 1 << 2,  /* create a queue pair */
+    JOINT_DO_CONNECT = 1 << 3, /* connect the queue pair to the one in the message */
+    JOINT_DO_USE = 1 << 4,     /* transfers may use the queue pair */
+    JOINT_DO_SAY = 1 << 5      /* send the report of this end to the peer */
 };
 
 struct joint {
     enum joint_state state;
     uint32_t generation;
     bool wanted;    /* both ports work, as far as this end knows */
-    bool unsettled; /* the peer may still have its end of the generation before */
+    bool unsettled; /* the peer may still have its end of the previous generation */
 };
 
 struct joint_said {

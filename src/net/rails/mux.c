@@ -103,7 +103,7 @@ unsigned mux_next(struct mux *m, uint64_t bytes)
     unsigned rail = mux_choose(m);
     if (rail == RAIL_NONE)
         return RAIL_NONE;
-    if (m->policy != MUX_BINDING) /* the home of a bound process stays, though its rail be down */
+    if (m->policy != MUX_BINDING) /* a bound process keeps its rail, also while that is down */
         m->last = (uint8_t)rail;
     m->outstanding[rail] += bytes;
     return rail;

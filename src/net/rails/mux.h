@@ -24,9 +24,9 @@ enum mux_policy { MUX_BINDING, MUX_TURNS, MUX_WEIGHTS, MUX_WINDOW, MUX_ROOM };
 
 struct mux {
     enum mux_policy policy;
-    uint8_t rails;   /* how many there are */
+    uint8_t rails;   /* number of rails */
     uint8_t last;    /* rail of the last message; RAIL_NONE before the first. binding: the rail */
-    uint32_t up;     /* rails that work */
+    uint32_t up;     /* bit set of the rails that work */
     uint64_t window; /* window: messages in a row; room: bytes outstanding */
     uint64_t left;   /* window: messages that still go to `last` */
     uint64_t kept;   /* shorter messages stay on rail 0; 0: none do */

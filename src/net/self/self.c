@@ -92,7 +92,7 @@ static void self_commit(struct peer *peer, const struct frame_header *header, si
     f->len = len;
     list_append(&s->frames, &f->link);
     s->base.idle = false;
-    net_ring_self(s->base.net); /* another thread may sleep for it */
+    net_ring_self(s->base.net); /* another thread may be waiting for this frame */
 }
 
 static int self_send(struct peer *peer, uint64_t head, uint64_t from, uint64_t word, const void *payload,
@@ -132,7 +132,7 @@ static int self_poll(struct transport *t)
 {
     struct self *s = (struct self *)t;
     int events = 0;
-    s->base.idle = true; /* what is sent meanwhile sets it again, and is delivered below */
+    s->base.idle = true; /* a frame sent during the loop clears the flag, and is delivered by the loop */
     while (!list_empty(&s->frames)) {
         struct self_frame *f = list_entry(s->frames.next, struct self_frame, link);
         list_remove(&f->link);

@@ -26,7 +26,7 @@ static bool is_page_used(const struct segment_head *h, size_t page)
 static void mark_pages(struct segment_head *h, size_t first, size_t count, bool used)
 {
     h->area_first = (uint32_t)first;
-    atomic_signal_fence(memory_order_seq_cst); /* a killed process leaves its stores in program order */
+    atomic_signal_fence(memory_order_seq_cst); /* the stores of a killed process appear in program order */
     h->area_count = (uint32_t)count;
     atomic_signal_fence(memory_order_seq_cst);
     KILL_POINT(area_recorded);

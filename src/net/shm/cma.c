@@ -12,7 +12,7 @@
 
 #include "base/err.h"
 
-#define CHUNK ((size_t)1 << 30) /* below the kernel's limit for one call */
+#define CHUNK ((size_t)1 << 30) /* bytes of one call, below the kernel's limit */
 
 typedef ssize_t cma_call(pid_t, const struct iovec *, unsigned long, const struct iovec *, unsigned long,
                          unsigned long);

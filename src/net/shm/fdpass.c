@@ -91,7 +91,7 @@ static int pass_receive(int socket, int *fd)
     if (!c || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof(int)))
         return -1;
     memcpy(fd, CMSG_DATA(c), sizeof(*fd));
-    return 0; /* segment_open checks what it is */
+    return 0; /* segment_open checks the file */
 }
 
 static int send_descriptor_to_all(const struct boot *boot, int listener, int fd)

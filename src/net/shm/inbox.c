@@ -41,7 +41,7 @@ enum {
     PLACE_FREE,
     PLACE_TAKEN,
     PLACE_NAMED,
-    PLACE_DEPARTED /* its process is disconnected, and may own a slot that was not published */
+    PLACE_DEPARTED /* the process is disconnected, and may own a slot that was not published */
 };
 
 struct inbox_place {
@@ -52,10 +52,10 @@ struct inbox_place {
 
 struct inbox_head {
     uint64_t check;             /* must equal the number on the card */
-    _Atomic uint32_t is_closed; /* the process has finished MPI: its end is no failure */
+    _Atomic uint32_t is_closed; /* the owner has finished MPI: its end is no failure */
     struct inbox_place places[RING_SENDERS];
     _Alignas(CACHE_LINE) struct doorbell doorbell;
-    _Alignas(CACHE_LINE) struct ring ring; /* its data and intents follow */
+    _Alignas(CACHE_LINE) struct ring ring; /* data and intents of the ring follow */
 };
 
 struct inbox {
@@ -68,8 +68,8 @@ struct inbox {
     bool naps;         /* shm_recover */
     uint32_t departed; /* places in state PLACE_DEPARTED */
     struct process_ends ends;
-    struct list gone;   /* inbox_watch.end.link: processes that had ended when they were to be watched */
-    bool refused_watch; /* and the user was warned */
+    struct list gone;   /* struct inbox_watch: processes that had ended before they could be watched */
+    bool refused_watch; /* a process could not be watched, and the user was warned */
 };
 
 struct inbox_watch {
@@ -78,7 +78,7 @@ struct inbox_watch {
     bool has_ended;
 };
 
-/* A sender's view of another process's inbox. The part that shm.c uses comes first. */
+/* The connection of a sender to another process's inbox. The members that shm.c uses come first. */
 struct inbox_endpoint {
     struct shm_endpoint shm;
     struct inbox_head *head;
