@@ -26,7 +26,7 @@ static TUNABLE_CHOICE(
 static COUNTER(wakes, "net_thread_wakes",
                "Times the progress thread found the program outside MPI and took over.");
 
-/* Rounds without an event before it sleeps: the other side of a transfer often answers within a few. */
+/* Polls without an event before the thread sleeps: the peer of a transfer often answers within a few polls. */
 #define IDLE_ROUNDS 4
 
 bool net_thread_is_enabled(void)
@@ -76,7 +76,7 @@ static bool is_thread_inside_mpi(struct net_thread *t)
     return atomic_load_explicit(&t->inside, memory_order_acquire) != 0;
 }
 
-/* Until there is nothing to do, or a thread of the program wants in: it will announce us when it leaves. */
+/* Makes progress until there is nothing to do or a thread of the program enters MPI, which announces this thread again when it leaves. */
 static void thread_work(struct net_thread *t)
 {
     struct net *net = t->net;
@@ -101,8 +101,8 @@ static uint32_t thread_read_bell(const struct net_thread *t)
     return atomic_load_explicit(&t->net->doorbell->rings, memory_order_acquire);
 }
 
-/* One turn, after which it may sleep for the returned number of ns, 0: until the doorbell rings. `rings` is what the bell stood at before the
- * last look. */
+/* One turn of the thread, which may then sleep for the returned number of ns; 0: until the doorbell rings. *rings: value of
+ * doorbell.rings before the last poll. */
 static uint64_t thread_progress_once(struct net_thread *t, uint32_t *rings)
 {
     struct net *net = t->net;
@@ -147,7 +147,7 @@ static int thread_create(struct net_thread *t)
     return rc;
 }
 
-/* Under the lock: the new thread itself may read it, in a callback of a tool. */
+/* net->thread is set under the lock, since the new thread may read it in a callback of a tool. */
 void net_thread_start(struct net *net)
 {
     struct net_thread *t = calloc(1, sizeof(*t));

@@ -15,8 +15,8 @@ struct net_thread {
     pthread_t thread;
     _Atomic int inside; /* threads of the program inside MPI; changed under the lock */
     _Atomic bool stop;
-    bool announced; /* counted among the doorbell's sleepers: who delivers must ring. Under the lock */
-    bool working;   /* it has been woken and makes progress. Under the lock */
+    bool announced; /* the thread counts as a sleeper on the doorbell. Under the lock */
+    bool working;   /* the thread was woken and makes progress. Under the lock */
 };
 
 /* The user requested the thread. Then every call takes the lock, whatever the level of threads. */
@@ -27,7 +27,7 @@ void net_thread_start(struct net *net);
 /* Ends the thread. The caller does not hold the lock, and no call is in progress. */
 void net_thread_stop(struct net *net);
 
-/* A thread of the program has taken the lock; it is about to drop it. */
+/* Called when a thread of the program has taken the lock, and before it releases the lock. */
 void net_thread_pause(struct net_thread *t);
 void net_thread_resume(struct net_thread *t);
 

@@ -1,5 +1,5 @@
-/* wait.c: how a rank waits: it spins while that is cheap, yields while others may need the processor, then
- * sleeps on the doorbell, which every transport rings once it is armed. With more ranks than processors no
+/* wait.c: how a rank waits: it polls for a short time, yields while other ranks may need the processor, then
+ * sleeps on the doorbell, which every armed transport rings. With more ranks than processors no
  * rank spins.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -25,10 +25,10 @@ static LABORATORY_INT(
 
 static COUNTER(sleeps, "net_sleeps", "Times a waiting thread went to sleep on the doorbell.");
 
-#define POLLS_PER_CLOCK 64        /* idle polls between two reads of the clock */
-#define REFUSALS        16        /* sleeps in a row that are refused because something has arrived */
-#define UPDATE_NS       2000000   /* between two descriptions of a wait during which something arrives */
-#define LOOK_NS         100000000 /* between two looks for mistakes, while a thread sleeps */
+#define POLLS_PER_CLOCK 64 /* idle polls between two reads of the clock */
+#define REFUSALS        16 /* consecutive sleeps that transports may refuse because something has arrived */
+#define UPDATE_NS       2000000 /* ns between two updates of the record of a wait during which something arrives */
+#define LOOK_NS         100000000 /* ns between two checks for mistakes of the program, while a thread sleeps */
 
 void net_doorbell_ring(struct doorbell *bell)
 {
@@ -73,8 +73,7 @@ void net_wait_update_record(struct net *net, struct net_waiter *w)
     w->record_id = 0;
 }
 
-/* Is the record of this wait to be written, or updated because something has arrived since? A rank that receives something every few
- * milliseconds has its record updated as often as a rank that receives nothing. */
+/* True if the record of this wait must be written, or updated because something has arrived since. */
 static bool needs_record_update(const struct net_waiter *w, uint64_t now)
 {
     if (w->what == NET_UNRECORDED)
@@ -102,7 +101,7 @@ void net_wait_update_idle(struct net *net, struct net_waiter *w, uint64_t now)
     }
 }
 
-/* For mistakes that would keep this process asleep. */
+/* Calls the check for mistakes of the program that would keep this process asleep. */
 static void wait_check_program_errors(struct net *net, const struct net_waiter *w, uint64_t now)
 {
     if (now - net->looked < LOOK_NS)
@@ -111,7 +110,7 @@ static void wait_check_program_errors(struct net *net, const struct net_waiter *
     net->look(net->look_arg, w);
 }
 
-/* Other threads go on meanwhile. */
+/* Releases the lock during sleep: other threads go on. */
 static void sleep_unlocked(struct net *net, uint32_t rings, uint64_t limit)
 {
     counter_add(&sleeps, 1);
@@ -189,7 +188,7 @@ static void idle_dedicated(struct net *net, struct net_waiter *w)
         return;
     w->look = w->idle + POLLS_PER_CLOCK;
     if (net->lock && biglock_share_with_waiters(net->lock))
-        return; /* another thread may have brought what we wait for: look before sleeping */
+        return; /* another thread may have completed the awaited operation: check before sleeping */
     uint64_t now = clock_ns();
     if (likely(net->doctor != NULL))
         net_wait_update_idle(net, w, now);
@@ -208,7 +207,7 @@ void net_wait_step(struct net *net, struct net_waiter *w)
         return;
     }
     w->idle++;
-    /* More waiting threads than processors: a thread that spins keeps others from running. */
+    /* With more waiting threads than processors, a thread that spins keeps others from running. */
     if (unlikely(net->oversubscribed || net->waiting > net->cpus))
         idle_oversubscribed(net, w);
     else
@@ -230,7 +229,7 @@ static inline bool poll_until_flag(struct net *net, const _Atomic int *flag, int
             return true;
         if (events > 0 && !list_empty(&net->hooks))
             return false;
-        if (w) /* not in the first burst: on some processors the hint costs as much as a message */
+        if (w) /* not in the first burst: on some processors the instruction costs as much as a message */
             cpu_relax();
     }
     return atomic_load_explicit(flag, memory_order_acquire) != 0;

@@ -16,8 +16,8 @@ static COUNTER(
 
 struct bsend_pool {
     struct p2p *p2p;
-    char *attached; /* what the program attached */
-    char *base;     /* where messages are kept: `attached`, or own memory if that is in GPU memory */
+    char *attached; /* buffer that the program attached */
+    char *base;     /* memory of the messages: `attached`, or memory from malloc if that is GPU memory */
     MPI_Count size;
     bool automatic;
     struct list pieces; /* by address */
@@ -99,7 +99,7 @@ static int bsend_piece_new(struct bsend_pool *pool, size_t len, struct bsend_pie
     *piece = (struct bsend_piece){.pool = pool, .len = len};
     struct list *after = pool->pieces.prev;
     piece->start = pool->automatic ? (char *)(piece + 1) : bsend_find_gap(pool, len, &after);
-    if (!piece->start) { /* perhaps some have left meanwhile */
+    if (!piece->start) { /* other messages may have left meanwhile */
         net_progress(p2p_get_net(pool->p2p));
         piece->start = bsend_find_gap(pool, len, &after);
     }

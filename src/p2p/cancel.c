@@ -11,7 +11,7 @@
 
 void request_finish_cancel(struct p2p_request *r)
 {
-    if (unlikely(r->base.error)) { /* not by the program: fault.c */
+    if (unlikely(r->base.error)) { /* cancelled by fault.c, not by the program */
         request_end(r, r->base.error);
         return;
     }
@@ -29,7 +29,8 @@ int recv_cancel(struct request *base)
         return 0;
     /* A receive that was matched is no longer posted, even when its data is still on the way. */
     if (r->match.posted) {
-        if (request_is_in_state(r, OFFERED_STATES)) { /* its memory may be written to at this moment */
+        if (request_is_in_state(
+                r, OFFERED_STATES)) { /* the sender may be writing into the memory of the receive */
             offer_recall_all(r);
             return 0;
         }
@@ -45,7 +46,7 @@ int send_cancel(struct request *base)
     if (base->complete)
         return 0;
     if (request_is_in_state(r, STATE_BIT(SEND_EAGER) | STATE_BIT(SEND_HELD) |
-                                   STATE_BIT(SEND_TURN))) { /* it never left */
+                                   STATE_BIT(SEND_TURN))) { /* the message has not left */
         list_remove(&r->pending.link);
         peer_remove_stalled(r->peer);
         request_unpublish(r);
@@ -54,7 +55,7 @@ int send_cancel(struct request *base)
         return 0;
     }
     if (!request_is_in_state(r, UNMATCHED_SENDS))
-        return 0; /* it will complete */
+        return 0; /* the send completes as usual */
     struct frame_header ask = r->header;
     ask.kind = FRAME_CANCEL;
     ask.word = r->cookie;
@@ -84,7 +85,7 @@ void cancel_arrived(struct p2p *p, struct peer *from, const struct frame_header 
 void cancelled_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
                        size_t len)
 {
-    if (!h->flags) /* it was matched: the usual end comes or has come */
+    if (!h->flags) /* the message was matched: the send completes as usual */
         return;
     struct p2p_request *r = request_find_by_cookie(p, from, h->word, UNMATCHED_SENDS);
     CHECK(r != NULL, "a send was cancelled that does not exist");

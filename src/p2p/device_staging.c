@@ -27,7 +27,7 @@ static void open_data_cursor(const struct p2p_request *r, struct dt_cursor *c)
 struct device_part {
     char *memory;   /* staging buffer in host memory, or NULL */
     bool is_pinned; /* `memory` is a staging buffer of src/gpu; else it is from malloc */
-    int descriptor; /* of the request's data, for the process that maps it; -1: none */
+    int descriptor; /* exported memory of the request, for the process that maps it; -1: none */
     /* R3: the two halves of the staging buffer; chunk i of the message uses half i % 2 */
     struct {
         struct gpu_transfer transfer;

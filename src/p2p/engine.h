@@ -68,7 +68,7 @@ struct p2p {
 struct p2p_request {
     struct request base;        /* first */
     struct match_entry match;   /* receive */
-    struct frame_header header; /* send: of the frame that carries or announces the message */
+    struct frame_header header; /* send: header of the frame that carries or announces the message */
     struct net_pending pending; /* send: in peer->pending in the states that wait for room */
     struct peer *peer;
     char *buf; /* block: start of the data; else the user's buffer */
@@ -235,7 +235,7 @@ void control_send(struct p2p *p, struct peer *to, const struct frame_header *hea
 void control_send_first(struct p2p *p, struct peer *to, const struct frame_header *header,
                         const void *payload, size_t len);
 
-/* recv.c: the error for a message that does not fill its receive, if that is an error. */
+/* recv.c: the error for a message that is longer than its receive or ends inside an element; 0: no error. */
 int recv_check_whole_elements(const struct p2p_request *r, struct envelope env, uint64_t length);
 /* Stores source, tag and length in the receive's status; an error when the message does not fit. */
 static inline int recv_set_status(struct p2p_request *r, struct envelope env, uint64_t length)

@@ -158,7 +158,7 @@ static void apply_faults_to_all_posted(struct p2p *p)
         ;
 }
 
-/* ---- messages that wait for a receive which will not come ---- */
+/* ---- unexpected messages that no receive can match any more ---- */
 
 static void fault_refuse_message(struct p2p *p, struct peer *from, uint8_t kind, uint64_t cookie, int error)
 {
@@ -251,7 +251,7 @@ static void fault_peer_died(void *ctx, uint32_t number, struct peer *peer)
     p->look_from = 0;
     if (peer) {
         while (!list_empty(&peer->pending) && peer_resume(peer) > 0)
-            ; /* whatever waits for room fails now, and may leave a word to the peer behind */
+            ; /* queued sends fail now, and may queue a control frame for the peer */
         fail_requests_of_dead_peer(p, peer);
         while (!list_empty(&peer->pending) && peer_resume(peer) > 0)
             ;

@@ -1,4 +1,4 @@
-/* frames.h: what travels between the point-to-point engines of two ranks: the kinds of frames and their payloads.
+/* frames.h: the frames between the point-to-point engines of two ranks: their kinds and payloads.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_P2P_FRAMES_H

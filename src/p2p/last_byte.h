@@ -15,10 +15,10 @@
 struct last_byte {
     struct list link;
     uint8_t *at;
-    uint8_t was;    /* what it was set to */
-    uint8_t before; /* what it held before that: the user's, if the transfer does not cover it after all */
+    uint8_t was;    /* value that was stored before the transfer */
+    uint8_t before; /* the user's value, restored if the transfer does not cover the byte */
     bool watched;
-    bool unrung; /* nothing else will wake a sleeper */
+    bool unrung; /* the change of the byte rings no doorbell */
     void (*changed)(struct last_byte *b);
 };
 

@@ -1,4 +1,4 @@
-/* message.c: unexpected messages: kept, probed, dropped.
+/* message.c: unexpected messages: stored, probed, freed.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "p2p/message.h"

@@ -6,16 +6,16 @@
 
 #include "p2p/engine.h"
 
-#define MESSAGE_SMALL 256 /* bytes of payload that one from the pool has room for */
+#define MESSAGE_SMALL 256 /* bytes of payload of a message from the pool */
 
 struct message {
     struct object obj; /* MAGIC_MESSAGE; first: it may be a user's handle (matched probe) */
     struct match_entry match;
     struct p2p *p2p;
-    struct comm *comm; /* once a matched probe handed it out; the receive takes it over */
+    struct comm *comm; /* set when a matched probe returned the message; passed on to the receive */
     struct peer *from;
-    uint64_t length; /* of the whole message */
-    uint64_t cookie; /* of the sender, for synchronous and rendezvous messages */
+    uint64_t length; /* bytes of the whole message */
+    uint64_t cookie; /* cookie of the send, for synchronous and rendezvous messages */
     uint8_t kind;    /* enum frame_kind */
     uint8_t last;    /* rendezvous: last byte of the data */
     bool pooled;

@@ -19,7 +19,7 @@ struct kept {
     struct list link;
     enum { OF_PEER, OF_MESSAGE, OF_RECEIVE } of;
     uint32_t peer;
-    uint64_t order; /* of the message or the receive */
+    uint64_t order; /* number of the message or the receive */
     struct note note;
 };
 
@@ -77,7 +77,7 @@ bool note_matches(const struct note *sent, const struct note *received)
             while (r < received->nruns && room == 0)
                 room = ++r < received->nruns ? received->runs[r].count : 0;
             if (r == received->nruns)
-                return true; /* not known any more, or too long: that is reported as MPI_ERR_TRUNCATE */
+                return true; /* beyond the recorded runs, or a message that is too long (MPI_ERR_TRUNCATE) */
             if (sent->runs[s].kind != received->runs[r].kind)
                 return false;
             const uint64_t both = MIN(left, room);
@@ -92,7 +92,7 @@ static void note_store(struct p2p *p, int of, uint32_t peer, uint64_t order, con
 {
     struct kept *k = malloc(sizeof(*k));
     if (!k)
-        return; /* one comparison less */
+        return; /* out of memory: this message is not compared */
     *k = (struct kept){.of = of, .peer = peer, .order = order, .note = *note};
     list_append(&p->notes, &k->link);
 }
@@ -118,7 +118,7 @@ static void note_compare(struct p2p *p, uint32_t from, struct envelope env, cons
 {
     struct note received = {0};
     if (!note_remove(p, OF_RECEIVE, 0, r->match.order, &received))
-        p->debug->where(&received.place); /* it is being called */
+        p->debug->where(&received.place); /* the receive is being called now */
     note_describe(&received, r->type, r->count);
     if (!note_matches(sent, &received))
         p->debug->differs(p, from, env, sent, &received);
@@ -134,7 +134,8 @@ static void note_handle_before_match(struct p2p *p, struct peer *from, const str
     if (e)
         note_compare(p, from->rank, env, &sent, container_of(e, struct p2p_request, match));
     else
-        note_store(p, OF_MESSAGE, from->rank, p->order, &sent); /* the number that the message will have */
+        note_store(p, OF_MESSAGE, from->rank, p->order,
+                   &sent); /* p->order will be the number of the message */
 }
 
 static void note_handle_frame(struct p2p *p, struct peer *from, const void *payload, size_t len)
@@ -212,7 +213,7 @@ void note_check_at_receive(struct p2p *p, struct p2p_request *r, const struct me
     struct note sent;
     if (p->debug->made && !r->stack && !(m->match.env.context & 1))
         p->debug->made(&r->base);
-    r->match.order = UINT64_MAX; /* it has waited for nothing */
+    r->match.order = UINT64_MAX; /* the receive was never posted */
     if (note_remove(p, OF_MESSAGE, 0, m->match.order, &sent))
         note_compare(p, m->from->rank, m->match.env, &sent, r);
 }

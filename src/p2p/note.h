@@ -22,7 +22,7 @@ struct note_run {
 
 struct note {
     struct place place;
-    uint64_t count; /* as the program passed it */
+    uint64_t count; /* count that the program passed */
     char type[NOTE_NAME];
     uint32_t nruns;
     uint32_t more; /* there are runs beyond those below, which are not compared */
@@ -32,7 +32,7 @@ struct note {
 /* The subscribers of notes; used under the lock. */
 struct p2p_debug {
     bool match;
-    void (*where)(struct place *out); /* the program is now */
+    void (*where)(struct place *out); /* finds the call of the program that is running */
     /* A request that is not complete yet; NULL: no tool attached. */
     void (*made)(const struct request *r);
     void (*differs)(struct p2p *p, uint32_t from, struct envelope env, const struct note *sent,

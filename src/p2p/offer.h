@@ -1,4 +1,4 @@
-/* offer.h: receives that are offered to their sender, and what both sides keep of a peer for that. Why both always
+/* offer.h: receives that are offered to their sender, and the state of both sides for a peer. Why both always
  * agree on which message goes where: offer_policy.h. How the message is written there: rendezvous_put.c.
  *
  * SPDX-License-Identifier: Apache-2.0 */

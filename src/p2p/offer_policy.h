@@ -1,6 +1,6 @@
 /* offer_policy.h: when the receiver starts a transfer [Takagi13 2.2, 3.2], it offers the sender the memory of one
  * posted receive (RTR, ready to receive). Which message will that receive take? Both sides must agree,
- * although messages and offers cross on their way. What each side keeps for that is arithmetic:
+ * although messages and offers cross on their way. Each side needs only counters for that:
  *
  * The receiver offers a receive only if it names source and tag, and if it is the oldest posted one that
  * takes such a message: no older receive, with or without wildcards, could take it first. With the offer goes

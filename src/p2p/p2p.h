@@ -82,7 +82,7 @@ void p2p_set_watch(struct p2p *p, const struct p2p_watch *watch);
 /* The numbers of unexpected messages and of posted receives. */
 size_t p2p_unexpected_length(const struct p2p *p);
 size_t p2p_posted_length(const struct p2p *p);
-/* Is a receive posted that this message would match? */
+/* True if a posted receive matches this message. */
 bool p2p_is_posted(struct p2p *p, struct envelope env);
 /* Shows at most `most` of the messages that wait for a receive. The payload is NULL for one that was only announced. */
 void p2p_visit_unexpected(const struct p2p *p, int most,

@@ -39,7 +39,7 @@ struct meeting {
 struct transfer {
     struct partitioned *owner;
     int index;
-    char *bounce; /* data that ends within an element of the receiver's type comes here first */
+    char *bounce; /* buffer for data that ends within an element of the receiver's type; NULL: not needed */
 };
 
 struct partitioned {
@@ -47,7 +47,7 @@ struct partitioned {
     struct list link;    /* on p2p->partitioned */
     bool sends;
     bool met;    /* both descriptions are known */
-    bool orphan; /* the user has freed it, but the other side has not been met */
+    bool orphan; /* the user has freed the request before both descriptions were known */
     char *buf;
     int partitions;
     MPI_Count count;
@@ -55,13 +55,13 @@ struct partitioned {
     int tag;
     struct peer *peer; /* NULL: MPI_PROC_NULL */
     struct meeting mine, theirs;
-    int mismatch;          /* the descriptions do not fit: what every round ends with */
-    int lost;              /* the two will never meet, since a process has died: the same */
-    struct envelope plain; /* of an ordinary message, with the other side as source */
+    int mismatch; /* error of every round if the descriptions do not fit */
+    int lost;     /* error of every round if the partner died before the descriptions were exchanged */
+    struct envelope plain; /* envelope of an ordinary message, with the other side as source */
     struct partition_plan plan;
     struct transfer *transfers;
     int pending;  /* transfers of this round that have not ended */
-    int error;    /* the first one of this round */
+    int error;    /* first error of this round */
     bool *ready;  /* sender: partitions marked in this round */
     int *missing; /* sender: partitions a transfer waits for; receiver: transfers a partition waits for */
 };
@@ -237,7 +237,7 @@ static void send_round(struct partitioned *r)
 static void round_begin(struct partitioned *r)
 {
     r->error = r->mismatch;
-    r->pending = 1; /* keeps it from ending, and being freed, in the middle */
+    r->pending = 1; /* the round must not end, and the request not be freed, during the loop */
     if (r->mismatch == 0) {
         r->pending += r->plan.transfers;
         if (r->sends)
@@ -392,7 +392,7 @@ static void partitioned_release(struct request *base)
         partitioned_free(r);
         return;
     }
-    /* The other side will still come, and later requests must not be met in this one's place. */
+    /* The description of the other side must still be received: later requests must not match it. */
     r->orphan = true;
     base->obj.magic = MAGIC_FREED;
 }

@@ -6,7 +6,7 @@
 
 #include "p2p/p2p.h"
 
-/* Contexts of communicators are small numbers; these bits set apart what partitioned requests say to each other. */
+/* Contexts of communicators are small numbers; these bits mark the messages between partitioned requests. */
 #define PARTITIONED_MEET    0x40000000u
 #define PARTITIONED_CHANNEL 0x80000000u
 

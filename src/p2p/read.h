@@ -13,11 +13,11 @@ struct read {
     struct peer *peer;
     char *to;
     struct net_mem *mem; /* the registration of `to` */
-    uint64_t remote;     /* where in the peer's memory */
+    uint64_t remote;     /* address in the peer's memory */
     struct net_key key;
     uint64_t bytes;
-    void (*done)(struct read *read, int status); /* afterwards nobody touches the read */
-    bool (*seen)(const struct read *read);       /* its last byte is there; NULL: nobody looks */
+    void (*done)(struct read *read, int status); /* the read is not used afterwards */
+    bool (*seen)(const struct read *read);       /* true if the last byte has arrived; NULL: not polled */
 };
 
 /* True for the operation of a read; *seen: all data has arrived, though the transport has not reported it. */

@@ -42,7 +42,7 @@ void r3_receive_rest(struct p2p_request *r, uint64_t from, uint64_t bytes);
 
 /* rendezvous_getcqe.c: the receiver reads the sender's memory; a completion of the adapter ends it. */
 void getcqe_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes);
-/* The sender hears that the message was read. */
+/* The sender has received FIN. */
 void getcqe_fin(struct p2p_request *r, int error);
 /* Fills in a read of the first `bytes` of the announced message into the request's data. */
 void read_announced(struct read *read, struct p2p_request *r, struct net_mem *mem, const struct rts *rts,

@@ -1,6 +1,6 @@
-/* rendezvous_get.c: GET: like GETCQE, but the receiver does not wait for the transport to say that the read
- * is done: the announcement carries the last byte of the data, the receiver stores its complement where that
- * byte belongs, and looks there [Takagi13 3.1, steps GS1', GR1', GR2'].
+/* rendezvous_get.c: GET: like GETCQE, but the receiver does not wait until the transport reports the end of the
+ * read: the announcement carries the last byte of the data, the receiver stores its complement where that
+ * byte belongs, and polls it [Takagi13 3.1, steps GS1', GR1', GR2'].
  *
  *     sender                         receiver
  *       RTS (address, key, last byte) -> match; store the complement; look at it
@@ -8,8 +8,8 @@
  *       <--------------------------- FIN   the byte has changed: complete
  *     complete
  *
- * The transport's word still comes, perhaps before the change is seen. Until then the transfer and its
- * registration live on in an object of their own, since the request may be gone.
+ * The transport still reports the end, perhaps before the change is seen. Until then the transfer and its
+ * registration exist in an object of their own, since the request may have ended.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "p2p/rendezvous.h"
@@ -23,7 +23,7 @@ struct get {
     struct read read;
     struct net_mem mem;
     struct p2p *p2p;
-    struct p2p_request *r; /* NULL once it has its message */
+    struct p2p_request *r; /* NULL: the receive has ended */
 };
 
 /* The read has ended: completes the receive and notifies the sender. */

@@ -52,7 +52,7 @@ void getcqe_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, u
     read_start(&r->read.read);
 }
 
-/* ---- the sender hears of it ---- */
+/* ---- the sender receives FIN ---- */
 
 void getcqe_fin(struct p2p_request *r, int error)
 {

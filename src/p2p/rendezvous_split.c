@@ -59,7 +59,7 @@ void split_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, ui
     read_start(&r->read.read);
 }
 
-/* ---- the sender: writes the second part, and hears (FIN) when the first has been read ---- */
+/* ---- the sender: writes the second part, and receives FIN when the first has been read ---- */
 
 static void sender_part_done(struct p2p_request *r, int status, enum p2p_state first)
 {

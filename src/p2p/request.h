@@ -1,5 +1,5 @@
-/* request.h: anything that completes later: sends, receives, collectives, generalized requests. One structure
- * with a small table of operations; wait and test never ask which kind it is.
+/* request.h: operations that complete later: sends, receives, collectives, generalized requests. One structure
+ * with a small table of operations; wait and test do not depend on the kind of request.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_P2P_REQUEST_H
@@ -72,8 +72,8 @@ void request_setup(struct request *r, struct p2p *p, const struct request_ops *o
 /* Releases the request's communicator and frees it by its kind's operation. */
 void request_free(struct request *r);
 
-/* Leaves a request to itself: `done` runs inside progress when it completes, and then it goes. False, and nothing is done,
- * when it is complete already. */
+/* Detaches a request: when it completes, `done` runs inside progress and the request is released. False, without effect, if the
+ * request is complete already. */
 static inline bool request_detach(struct request *r, void (*done)(struct request *r), void *user)
 {
     if (atomic_load_explicit(&r->complete, memory_order_acquire))
@@ -115,7 +115,7 @@ static inline MPI_Request request_handle(struct request *r)
 {
     return (MPI_Request)r;
 }
-/* NULL for MPI_REQUEST_NULL and for what is not a request: callers tell them apart by the handle. */
+/* NULL for MPI_REQUEST_NULL and for invalid handles, which callers distinguish by the handle. */
 static inline struct request *request_from(MPI_Request handle)
 {
     if (handle_is_predefined(handle))

@@ -78,7 +78,8 @@ static int eager_resume(struct net_pending *item)
     return 0;
 }
 
-/* Out of credits, not just waiting for the connection: the announcement waits as well, but the data then needs none [Liu04 5.3]. */
+/* True if the peer grants no credits on an open connection. The announcement waits as well, but the data then needs no credits
+ * [Liu04 5.3]. */
 static bool should_announce_instead(const struct p2p_request *r)
 {
     const struct transport_caps *caps = &r->peer->caps;
@@ -120,7 +121,7 @@ static void send_start(struct p2p *p, struct p2p_request *r, enum send_mode mode
     }
 }
 
-/* The receiver has offered receives: this message may be for one of them, and goes in a frame all the same. */
+/* Checks a message that is not below eager_below. True: the message may be sent in a frame; an offered receive for it was withdrawn. */
 static __attribute__((noinline)) bool eager_is_allowed(struct peer *to, struct envelope env, uint64_t length)
 {
     if (unlikely(to->eager_below == 1) && length > 0)

@@ -1,4 +1,4 @@
-/* state.h: where a send or a receive stands. The table is state.def; README.md draws it. Debug builds assert that a
+/* state.h: the state of a send or a receive. The table is state.def; README.md draws it. Debug builds assert that a
  * request goes only where the table lets it.
  *
  * SPDX-License-Identifier: Apache-2.0 */

@@ -7,7 +7,7 @@
 #include "base/status_page.h"
 #include "p2p/p2p.h"
 
-#define VIEW_NO_PEER UINT32_MAX /* it is not known, or may be any */
+#define VIEW_NO_PEER UINT32_MAX /* the peer is unknown, or any */
 
 struct p2p_view {
     bool send;

@@ -1,12 +1,12 @@
 /* write.c: see write.h. The write may be refused for a while (the send queue is full) and may fail; the receiver
- * hears of it (WRITTEN) unless it can see it.
+ * is notified (WRITTEN) unless it polls the last byte.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "p2p/write.h"
 
 #include "base/clock.h"
 
-/* Before any message that waits behind this one: it might find the receive that this one is in. */
+/* Notifies the receiver, before any queued message, which could match the receive that was written. */
 static void write_send_fin(struct p2p_request *r, int status)
 {
     struct frame_header h = {.kind = FRAME_WRITTEN, .aux = (uint16_t)status, .word = r->peer_cookie};
@@ -61,7 +61,7 @@ int write_start(struct p2p_request *r)
         return 0;
     }
     w->phase = WRITE_UNDER_WAY;
-    if (w->tell && to->caps.put_ordered) { /* the word follows the data by itself */
+    if (w->tell && to->caps.put_ordered) { /* a frame sent now arrives after the data */
         w->tell = false;
         write_send_fin(r, 0);
     }

@@ -1,5 +1,5 @@
-/* write.h: one write into the peer's memory, retried when the transport refuses it for a while, and the word to the
- * peer that the data is there. The sender's half of every protocol that writes (RPUT, SPLIT, PUT, PUTNR).
+/* write.h: one write into the peer's memory, retried when the transport refuses it for a while, and the notification of the
+ * peer. The sender's half of every protocol that writes (RPUT, SPLIT, PUT, PUTNR).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_P2P_WRITE_H

@@ -148,7 +148,8 @@ int fdpass_exchange(struct boot *boot, int *fd)
         rc = *fd < 0 ? err_set(MPI_ERR_NO_MEM, "cannot create shared memory: %s", err_reason(errno))
                      : listen_for_receivers(boot, &listener);
     }
-    /* Every node's first rank listens now, and has put its address. All ranks of the job take part, also after an error. */
+    /* After this fence the first rank of every node listens and has published its address. All ranks of the job take part, also after an
+     * error. */
     int fence = boot_fence(boot);
     rc = rc ? rc : fence;
     if (rc == 0)

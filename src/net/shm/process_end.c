@@ -37,7 +37,7 @@ static void *ends_thread_run(void *arg)
     struct process_ends *e = arg;
     struct pollfd fds[2] = {{.fd = e->set, .events = POLLIN}, {.fd = e->turn, .events = POLLIN}};
     uint64_t turns;
-    /* `stop` is read after each read of `turn`, which takes the turn of process_ends_close together with earlier ones. */
+    /* One read of `turn` may take several turns, among them that of process_ends_close; so `stop` is checked after each read. */
     while (!atomic_load(&e->stop)) {
         if (poll(fds, 2, -1) < 0 && errno == EINTR)
             continue;

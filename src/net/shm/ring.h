@@ -31,8 +31,8 @@
 
 #define RING_SLOTS        512u
 #define RING_INLINE_MAX   32u
-#define RING_PREFETCH_MIN 3u    /* lines: the processor fetches fewer itself as it writes them; */
-#define RING_PREFETCH_MAX 96u   /* more arrive in time while others are written */
+#define RING_PREFETCH_MIN 3u    /* lines: fewer lines are fetched by the processor as it writes them */
+#define RING_PREFETCH_MAX 96u   /* lines: later lines arrive in time while the first ones are written */
 #define RING_SENDERS      4096u /* sender numbers fit into 12 bits, frame lengths into 20 */
 #define RING_FRAME_MAX    ((1u << 20) - 1)
 
@@ -179,7 +179,7 @@ static inline struct ring_slot *ring_reserve(struct ring_sender *s, size_t len, 
             }
         }
         uint64_t next = ring_position(slot + 1, end);
-        /* Release: a reader that sees that this intent is no longer the previous slot sees that slot published (ring_blocked_reason). */
+        /* Release: a reader that finds an intent other than the previous slot finds that slot published (ring_blocked_reason). */
         atomic_store_explicit(&s->intent->slot, RING_INTENT | slot, memory_order_release);
         KILL_POINT(ring_slot_wanted);
         /* Release: a reader that sees the slot reserved (acquire in ring_is_reserved) sees its owner's intent. */
@@ -217,7 +217,7 @@ static inline void ring_publish(struct ring_sender *s, struct ring_slot *slot, u
     atomic_store_explicit(&slot->sequence, position + 1, memory_order_release);
 }
 
-/* A whole frame that is copied from memory. */
+/* Sends a frame whose payload is copied from memory. 0 or ERR_AGAIN. */
 static inline int ring_send(struct ring_sender *s, uint64_t head, uint64_t from, uint64_t word,
                             const void *payload, size_t len)
 {
@@ -274,8 +274,8 @@ enum ring_block {
     RING_OWNER_UNSURE /* a dead and a living sender had the same intent: wait for the living one to proceed */
 };
 
-/* Why the next slot is not published. A living sender whose intent it is may own it, or may have lost it to the dead one and not
- * have noticed yet (stopped between the two instructions). */
+/* Returns why the next slot is not published. A living sender with this slot as its intent may own the slot, or may have lost it to a
+ * dead sender and not have noticed yet (stopped between the two instructions). */
 static inline enum ring_block ring_blocked_reason(const struct ring_receiver *r, uint32_t senders,
                                                   bool (*is_dead)(void *arg, uint32_t sender), void *arg)
 {

@@ -27,7 +27,7 @@ static void segment_measure(struct segment *s)
     s->size = ALIGN_UP(sizeof(struct segment_head), page) + s->rank_size * s->nlocal + SEGMENT_AREA_SIZE;
 }
 
-/* Ranks that were given different ring sizes would read each other's memory wrongly: find out first. */
+/* Checks that all ranks were given the same ring size: otherwise they would read each other's memory wrongly. */
 static int segment_check_layout(struct segment *s)
 {
     uint32_t mine =
@@ -41,8 +41,8 @@ static int segment_check_layout(struct segment *s)
                    mine, seen);
 }
 
-/* The first rank to come gives the file its size: with room for spans, unless a limit on the size of files forbids it (a file that
- * grows past it kills the process). */
+/* Sets the size of the file, if no rank has done so: with room for spans, unless the size of files is limited (a file that grows past the
+ * limit kills the process). */
 static bool segment_size_file(struct segment *s)
 {
     struct rlimit limit;

@@ -12,7 +12,8 @@
 
 #define SEGMENT_CPUS      1024
 #define SEGMENT_AREA_SIZE (32u << 20)
-#define SEGMENT_SPANS     ((uint64_t)1 << 46) /* room in the file for spans: a hole until it is used */
+#define SEGMENT_SPANS \
+    ((uint64_t)1 << 46) /* bytes of the file for spans, which are a hole until they are used */
 
 /* What a rank publishes about itself before it counts as arrived. */
 struct segment_rank {
@@ -23,7 +24,7 @@ struct segment_rank {
     uint32_t fence;         /* senders need a fence between their stores and their check for sleepers */
     uint64_t cpus[SEGMENT_CPUS / 64];
     _Alignas(CACHE_LINE) struct doorbell doorbell;
-    _Alignas(CACHE_LINE) struct ring ring; /* its data and intents follow */
+    _Alignas(CACHE_LINE) struct ring ring; /* data and intents of the ring follow */
 };
 
 struct segment_head {
@@ -32,7 +33,7 @@ struct segment_head {
     _Alignas(CACHE_LINE) struct shlock area_lock;
     /* Pages that the owner of the lock is marking. No rank uses them at that moment, so they are free if the owner dies. */
     uint32_t area_first, area_count;
-    uint64_t area_used[SEGMENT_AREA_SIZE / 4096 / 64]; /* one bit a page */
+    uint64_t area_used[SEGMENT_AREA_SIZE / 4096 / 64]; /* bit set of the pages in use */
     _Atomic uint64_t area_common; /* offset + 1 of the common piece (net_area_get_common); 0: not allocated */
     _Alignas(CACHE_LINE) _Atomic uint64_t spans_used; /* bytes handed out behind the area, never twice */
 };
@@ -58,17 +59,17 @@ static inline struct segment_rank *segment_rank(const struct segment *s, uint32_
     return (struct segment_rank *)(s->ranks + s->rank_size * local_rank);
 }
 
-/* Announces this rank and waits for the others; the error names those that did not come. */
+/* Announces this rank and waits for the others; the error names the ranks that are missing. */
 int segment_wait_all_present(struct segment *s, struct boot *boot);
 
-/* Processors that the node's ranks may use, all together. */
+/* Number of processors that the ranks of the node may use together. */
 uint32_t segment_cpus(const struct segment *s);
 
 /* fdpass.c: the node's first rank hands the segment to the others through a socket; for launchers that do
  * not. */
 int fdpass_exchange(struct boot *boot, int *fd);
 
-/* The part in it of a rank that is alone on its node: the barrier, which counts all ranks of the job. */
+/* The part of a rank that is alone on its node: the fence of fdpass_exchange, in which all ranks of the job take part. */
 int fdpass_join_barrier(struct boot *boot);
 
 #endif

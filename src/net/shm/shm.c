@@ -213,7 +213,7 @@ static __attribute__((noinline, cold)) void doorbell_wake(struct doorbell *bell)
     net_doorbell_ring(bell);
 }
 
-/* After a frame has become visible: wake its receiver if it sleeps. */
+/* Wakes the receiver of a published frame if the receiver sleeps. */
 static inline void endpoint_wake_receiver(struct shm_endpoint *ep)
 {
     if (unlikely(ep->fence))
@@ -281,8 +281,7 @@ void shm_commit(struct peer *peer, const struct frame_header *header, size_t len
     endpoint_wake_receiver(ep);
 }
 
-/* The kernel knows the number of a process that has gone, the user its rank. The launcher may tell of the death only a moment
- * later. */
+/* Replaces the process number in the error by the rank. The launcher may report the death only a moment later. */
 static int shm_check_copy(const struct peer *peer, int rc)
 {
     if (unlikely(rc == MPIX_ERR_PROC_FAILED) && peer->rank < peer->net->size)
@@ -334,7 +333,7 @@ static struct peer *find_sender_peer(struct shm *s, uint32_t sender)
     struct peer *peer = NULL;
     CHECK(sender < s->nlocal, "a shared-memory frame names a rank that does not exist");
     if (net_is_lost(s->base.net, s->job_rank_of[sender]))
-        return NULL; /* it died before this process knew it */
+        return NULL; /* the sender died before this process used it */
     if (net_peer(s->base.net, s->job_rank_of[sender], &peer) != 0)
         err_panic(__FILE__, __LINE__, err_detail(MPI_ERR_NO_MEM));
     return peer;
@@ -346,7 +345,8 @@ int shm_recover(struct net *net, struct ring_receiver *r, uint32_t senders,
     const enum ring_block block = ring_blocked_reason(r, senders, shm_sender_is_dead, arg);
     const bool unsure = block == RING_OWNER_UNSURE;
     if (*naps != unsure)
-        net->unrung += unsure ? 1 : (uint32_t)-1; /* the living sender rings only if it sends */
+        net->unrung +=
+            unsure ? 1 : (uint32_t)-1; /* the living sender rings the doorbell only when it sends */
     *naps = unsure;
     if (block != RING_OWNER_DEAD)
         return 0;
