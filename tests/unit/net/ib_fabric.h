@@ -22,8 +22,9 @@
 enum { FABRIC_NODES = 3, FABRIC_PORTS = 2, FABRIC_INLINE = 256, FABRIC_GRH = 40 };
 
 struct fabric_adapter {
-    struct ibv_context context;
+    struct verbs_context extended;
     struct ibv_pd pd;
+    struct ibv_xrcd domain;
     uint16_t lid;
     uint64_t subnet;
     bool up;
@@ -50,6 +51,9 @@ struct fabric_receives {
 
 struct fabric_srq {
     struct ibv_srq base;
+    struct list link;
+    struct ibv_cq *cq; /* XRC: where its messages complete */
+    uint32_t number;
     struct fabric_receives receives;
 };
 
@@ -90,7 +94,7 @@ struct fabric_mr {
 
 static struct fabric {
     struct fabric_adapter adapters[FABRIC_NODES][FABRIC_PORTS];
-    struct list qps, datagrams;
+    struct list qps, srqs, datagrams;
     uint32_t last_qp_number;
     bool keeps_completions;       /* completions outlive their queue pair */
     bool keeps_deregistered;      /* deregistered memory remains accessible */
@@ -103,7 +107,8 @@ static struct fabric {
 
 static inline struct fabric_adapter *fabric_adapter_of(struct ibv_context *context)
 {
-    return (struct fabric_adapter *)(void *)((char *)context - offsetof(struct fabric_adapter, context));
+    return (struct fabric_adapter *)(void *)((char *)context -
+                                             offsetof(struct fabric_adapter, extended.context));
 }
 
 /* ---- completions ---- */
@@ -190,7 +195,7 @@ static inline bool fabric_permits_access(const struct fabric_adapter *a, uint32_
                                          size_t length)
 {
     const struct fabric_mr *mr = key >= 1 && key <= fabric.nmrs ? fabric.mrs[key - 1] : NULL;
-    return mr && mr->alive && mr->base.context == &a->context && at >= (uintptr_t)mr->base.addr &&
+    return mr && mr->alive && mr->base.context == &a->extended.context && at >= (uintptr_t)mr->base.addr &&
            at + length <= (uintptr_t)mr->base.addr + mr->base.length;
 }
 
@@ -209,13 +214,13 @@ static inline void fabric_open_receives(struct fabric_receives *r, uint32_t leas
     r->entries = calloc(r->room, sizeof(*r->entries));
 }
 
-static inline struct ibv_qp *fabric_qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *a)
+static inline struct ibv_qp *fabric_qp_new(struct ibv_context *context, const struct ibv_qp_init_attr_ex *a)
 {
     struct fabric_qp *qp = calloc(1, sizeof(*qp));
-    qp->adapter = fabric_adapter_of(pd->context);
-    qp->base = (struct ibv_qp){.context = pd->context,
+    qp->adapter = fabric_adapter_of(context);
+    qp->base = (struct ibv_qp){.context = context,
                                .qp_context = a->qp_context,
-                               .pd = pd,
+                               .pd = a->pd,
                                .send_cq = a->send_cq,
                                .recv_cq = a->recv_cq,
                                .srq = a->srq,
@@ -231,10 +236,32 @@ static inline struct ibv_qp *fabric_qp_create(struct ibv_pd *pd, struct ibv_qp_i
     return &qp->base;
 }
 
+/* A target of XRC. */
+static inline struct ibv_qp *fabric_qp_create_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *a)
+{
+    return fabric_qp_new(context, a);
+}
+
+static inline struct ibv_qp *fabric_qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *a)
+{
+    return fabric_qp_new(pd->context, &(struct ibv_qp_init_attr_ex){.qp_context = a->qp_context,
+                                                                    .pd = pd,
+                                                                    .send_cq = a->send_cq,
+                                                                    .recv_cq = a->recv_cq,
+                                                                    .srq = a->srq,
+                                                                    .cap = a->cap,
+                                                                    .qp_type = a->qp_type});
+}
+
+static inline bool fabric_is_connected_type(const struct fabric_qp *qp)
+{
+    return qp->base.qp_type == IBV_QPT_RC || qp->base.qp_type == IBV_QPT_XRC_SEND;
+}
+
 static inline int fabric_qp_destroy(struct ibv_qp *base)
 {
     struct fabric_qp *qp = (struct fabric_qp *)base;
-    if (!fabric.keeps_completions) {
+    if (!fabric.keeps_completions && base->send_cq) {
         fabric_remove_completions(base->send_cq, base->qp_num);
         fabric_remove_completions(base->recv_cq, base->qp_num);
     }
@@ -353,14 +380,56 @@ static inline int fabric_post_send(struct ibv_qp *base, struct ibv_send_wr *wr, 
     return 0;
 }
 
-static inline struct ibv_srq *fabric_srq_create(struct ibv_pd *pd, struct ibv_srq_init_attr *a)
+static inline struct ibv_srq *fabric_srq_new(struct ibv_pd *pd, const struct ibv_srq_attr *a, void *context,
+                                             struct ibv_cq *cq)
 {
     struct fabric_srq *srq = calloc(1, sizeof(*srq));
     srq->base.context = pd->context;
     srq->base.pd = pd;
-    fabric_open_receives(&srq->receives, a->attr.max_wr);
-    srq->receives.owner = a->srq_context;
+    srq->cq = cq;
+    srq->number = ++fabric.last_qp_number;
+    fabric_open_receives(&srq->receives, a->max_wr);
+    srq->receives.owner = context;
+    list_append(&fabric.srqs, &srq->link);
     return &srq->base;
+}
+
+static inline struct ibv_srq *fabric_srq_create(struct ibv_pd *pd, struct ibv_srq_init_attr *a)
+{
+    return fabric_srq_new(pd, &a->attr, a->srq_context, NULL);
+}
+
+static inline struct ibv_srq *fabric_srq_create_ex(struct ibv_context *context,
+                                                   struct ibv_srq_init_attr_ex *a)
+{
+    (void)context;
+    return fabric_srq_new(a->pd, &a->attr, a->srq_context, a->cq);
+}
+
+static inline int fabric_srq_number(struct ibv_srq *srq, uint32_t *number)
+{
+    *number = ((const struct fabric_srq *)srq)->number;
+    return 0;
+}
+
+static inline struct fabric_srq *fabric_srq_find(uint32_t number)
+{
+    list_foreach(pos, &fabric.srqs) if (list_entry(pos, struct fabric_srq, link)->number ==
+                                        number) return list_entry(pos, struct fabric_srq, link);
+    return NULL;
+}
+
+static inline struct ibv_xrcd *fabric_xrcd_open(struct ibv_context *context, struct ibv_xrcd_init_attr *a)
+{
+    (void)a;
+    fabric_adapter_of(context)->domain.context = context;
+    return &fabric_adapter_of(context)->domain;
+}
+
+static inline int fabric_xrcd_close(struct ibv_xrcd *domain)
+{
+    (void)domain;
+    return 0;
 }
 
 static inline int fabric_srq_modify(struct ibv_srq *srq, struct ibv_srq_attr *a, int mask)
@@ -372,6 +441,7 @@ static inline int fabric_srq_modify(struct ibv_srq *srq, struct ibv_srq_attr *a,
 
 static inline int fabric_srq_destroy(struct ibv_srq *srq)
 {
+    list_remove(&((struct fabric_srq *)srq)->link);
     free(((struct fabric_srq *)srq)->receives.entries);
     free(srq);
     return 0;
@@ -456,9 +526,12 @@ static inline struct fabric_qp *fabric_find_peer(const struct fabric_qp *qp)
 static inline bool fabric_execute(const struct fabric_request *r, struct fabric_qp *other)
 {
     const enum ibv_wr_opcode op = r->wr.opcode;
+    const bool send = op == IBV_WR_SEND || op == IBV_WR_SEND_WITH_IMM;
+    const bool consumes_receive = send || op == IBV_WR_RDMA_WRITE_WITH_IMM;
     char *near = (char *)(uintptr_t)r->piece.addr, *far = (char *)(uintptr_t)r->wr.wr.rdma.remote_addr;
-    bool consumes_receive = op == IBV_WR_SEND || op == IBV_WR_RDMA_WRITE_WITH_IMM;
-    struct fabric_receives *rx = other->receives;
+    const bool xrc = other->base.qp_type == IBV_QPT_XRC_RECV;
+    struct fabric_srq *srq = xrc && consumes_receive ? fabric_srq_find(r->wr.qp_type.xrc.remote_srqn) : NULL;
+    struct fabric_receives *rx = srq ? &srq->receives : other->receives;
     struct fabric_receive *into =
         consumes_receive && rx->tail != rx->head ? &rx->entries[rx->tail & (rx->room - 1)] : NULL;
     if (consumes_receive && !into)
@@ -466,7 +539,7 @@ static inline bool fabric_execute(const struct fabric_request *r, struct fabric_
     if (op == IBV_WR_RDMA_READ)
         memcpy(near, far, r->piece.length);
     else if (r->piece.length > 0)
-        memcpy(op == IBV_WR_SEND ? into->at : far, near, r->piece.length);
+        memcpy(send ? into->at : far, near, r->piece.length);
     if (!consumes_receive)
         return true;
     rx->tail++;
@@ -474,13 +547,13 @@ static inline bool fabric_execute(const struct fabric_request *r, struct fabric_
         rx->limit = 0;
         fabric.report_srq_limit(rx->owner);
     }
-    fabric_add_completion(
-        other->base.recv_cq,
-        (struct ibv_wc){.wr_id = into->id,
-                        .opcode = op == IBV_WR_SEND ? IBV_WC_RECV : IBV_WC_RECV_RDMA_WITH_IMM,
-                        .byte_len = r->piece.length,
-                        .imm_data = r->wr.imm_data,
-                        .qp_num = other->base.qp_num});
+    fabric_add_completion(srq ? srq->cq : other->base.recv_cq,
+                          (struct ibv_wc){.wr_id = into->id,
+                                          .opcode = send ? IBV_WC_RECV : IBV_WC_RECV_RDMA_WITH_IMM,
+                                          .byte_len = r->piece.length,
+                                          .wc_flags = op == IBV_WR_SEND ? 0 : IBV_WC_WITH_IMM,
+                                          .imm_data = r->wr.imm_data,
+                                          .qp_num = other->base.qp_num});
     return true;
 }
 
@@ -492,7 +565,8 @@ static inline bool fabric_deliver_request(struct fabric_qp *qp)
     if (!other)
         return false;
     const struct fabric_request *r = &qp->requests[qp->done & (qp->room - 1)];
-    bool one_sided = r->wr.opcode != IBV_WR_SEND && r->piece.length > 0;
+    bool one_sided =
+        r->wr.opcode != IBV_WR_SEND && r->wr.opcode != IBV_WR_SEND_WITH_IMM && r->piece.length > 0;
     if (one_sided && !fabric_permits_access(other->adapter, r->wr.wr.rdma.rkey, r->wr.wr.rdma.remote_addr,
                                             r->piece.length)) {
         if (qp->done != qp->tail)
@@ -522,7 +596,7 @@ static inline bool fabric_acknowledge_request(struct fabric_qp *qp)
 /* Fails the oldest request as after too many retries. `anyway`: even if the peer can be reached. */
 static inline bool fabric_fail_request(struct fabric_qp *qp, bool anyway)
 {
-    if (qp->base.qp_type != IBV_QPT_RC || qp->base.state != IBV_QPS_RTS || qp->tail == qp->head ||
+    if (!fabric_is_connected_type(qp) || qp->base.state != IBV_QPS_RTS || qp->tail == qp->head ||
         (!anyway && fabric_find_peer(qp)))
         return false;
     fabric_qp_fail(qp, IBV_WC_RETRY_EXC_ERR);
@@ -555,6 +629,7 @@ static inline void fabric_open(bool one_network)
 {
     fabric = (struct fabric){.last_qp_number = 1000};
     list_init(&fabric.qps);
+    list_init(&fabric.srqs);
     list_init(&fabric.datagrams);
     for (int n = 0; n < FABRIC_NODES; n++)
         for (int p = 0; p < FABRIC_PORTS; p++) {
@@ -562,12 +637,20 @@ static inline void fabric_open(bool one_network)
             a->up = true;
             a->lid = (uint16_t)(1 + n * FABRIC_PORTS + p);
             a->subnet = one_network ? 1 : (uint64_t)p + 1;
-            a->pd.context = &a->context;
-            a->context.ops.poll_cq = fabric_poll_cq;
-            a->context.ops.req_notify_cq = fabric_ignore_notify;
-            a->context.ops.post_send = fabric_post_send;
-            a->context.ops.post_recv = fabric_post_recv;
-            a->context.ops.post_srq_recv = fabric_post_srq;
+            struct ibv_context *c = &a->extended.context;
+            a->pd.context = c;
+            c->abi_compat = __VERBS_ABI_IS_EXTENDED;
+            c->ops = (struct ibv_context_ops){.poll_cq = fabric_poll_cq,
+                                              .req_notify_cq = fabric_ignore_notify,
+                                              .post_send = fabric_post_send,
+                                              .post_recv = fabric_post_recv,
+                                              .post_srq_recv = fabric_post_srq};
+            a->extended.sz = sizeof(a->extended);
+            a->extended.open_xrcd = fabric_xrcd_open;
+            a->extended.close_xrcd = fabric_xrcd_close;
+            a->extended.create_srq_ex = fabric_srq_create_ex;
+            a->extended.create_qp_ex = fabric_qp_create_ex;
+            a->extended.get_srq_num = fabric_srq_number;
         }
 }
 

@@ -22,6 +22,7 @@
 #include "net/ib/failover/failover.h"
 #include "net/ib/ib.h"
 #include "net/ib/policy/posted.h"
+#include "net/ib/queue/xrc.h"
 #include "net/ib/rails/rails.h"
 #include "net/ib/rendezvous/rendezvous.h"
 #include "net/ib/transport/transport.h"
@@ -43,6 +44,7 @@ struct world_settings {
     uint32_t rings;   /* peers that may be polled by RDMA ring */
     bool one_network; /* all ports are on one subnet; false: one subnet per port number */
     bool keeps_completions, keeps_deregistered; /* see struct fabric */
+    bool xrc;                                   /* the world has two lanes and one port then */
     bool puts_have_status;                      /* the sender may query the receiver whether a put arrived */
     const char *messages, *stripe;              /* values of the tunables IB_MESSAGES and IB_STRIPE */
 };
@@ -85,6 +87,7 @@ struct world_process {
     char *released_flags[WORLD_RELEASED_MAX]; /* earlier memory of flags, deregistered and reused */
     uint32_t nreleased;
     uint32_t unreported_ports; /* bit mask: ports whose state changed without a port event yet */
+    bool has_ended;
 };
 
 static struct world {
@@ -204,14 +207,15 @@ static inline void world_init_device(struct world_process *p, uint32_t port, str
     snprintf(used->device, sizeof(used->device), "a%u", port);
     *d = (struct ib_device){
         .verbs = fabric_verbs(),
-        .context = &a->context,
+        .context = &a->extended.context,
         .pd = &a->pd,
         .attr = {.max_qp_wr = 4096,
                  .max_cqe = 8192,
                  .max_qp = 1000,
                  .max_qp_rd_atom = 4,
                  .max_qp_init_rd_atom = 4,
-                 .max_srq_wr = 256},
+                 .max_srq_wr = 256,
+                 .device_cap_flags = IBV_DEVICE_XRC},
         .port_attr = {.state = IBV_PORT_ACTIVE, .active_mtu = IBV_MTU_1024, .max_msg_sz = 1u << 30},
         .port = 1,
         .last_byte_last = true,
@@ -255,6 +259,7 @@ static inline void world_open_transport(struct world_process *p)
     list_init(&ib->control_waiting);
     list_init(&ib->multicasts);
     ib->lanes = s->lanes;
+    ib->receive = s->xrc ? IB_RECEIVE_XRC : s->lanes > 1 ? IB_RECEIVE_SHARED : IB_RECEIVE_PEER;
     ib->inline_max = FABRIC_INLINE;
     ib->rules = (struct credit_rules){.scheme = s->scheme,
                                       .growth = CREDIT_LINEAR,
@@ -272,6 +277,7 @@ static inline void world_open_transport(struct world_process *p)
     world_init_rails(p);
     pollset_open(&ib->pollset, POLLSET_FIRST, POLLSET_SEQUENTIAL, s->rings);
     EXPECT_EQ(ib_stripe_open(ib), 0);
+    EXPECT_EQ(ib_xrc_open(ib), 0);
     EXPECT_EQ(ib_memory_open(ib), 0);
     EXPECT_EQ(ib_shared_open(ib, 0), 0);
     EXPECT_EQ(ib_hello_open(ib), 0);
@@ -371,20 +377,19 @@ static inline void world_open(struct world_settings set)
         world_open_process(&world.processes[i], i);
 }
 
-static inline void world_close_process(struct world_process *p)
+/* Ends the process: nothing of it is on the network any more. */
+static inline void world_process_end(struct world_process *p)
 {
     struct ib *ib = p->ib;
+    if (p->has_ended)
+        return;
+    p->has_ended = true;
     ib->closing = true;
     for (uint32_t to = 0; to < world.set.processes; to++)
-        for (uint32_t i = 0; i < WORLD_PUTS; i++) {
+        for (uint32_t i = 0; i < WORLD_PUTS; i++)
             ib_memory_release(&ib->base, &p->flows[to].puts[i].memory);
-            free(p->flows[to].puts[i].bytes);
-        }
     ib_memory_release(&ib->base, &p->mem);
     ib_memory_release(&ib->base, &p->flags_mem);
-    free(p->flags);
-    for (uint32_t i = 0; i < p->nreleased; i++)
-        free(p->released_flags[i]);
     for (uint32_t i = 0; i < p->net.size; i++)
         if (p->net.peers[i]) {
             ib_peer_disconnect(&ib->base, p->net.peers[i]);
@@ -392,6 +397,7 @@ static inline void world_close_process(struct world_process *p)
         }
     ib_hello_close(ib);
     ib_shared_close(ib);
+    ib_xrc_close(ib);
     ib_memory_close(ib);
     for (uint32_t i = 0; i < ib->nadapters; i++)
         fabric_cq_destroy(ib->adapters[i].cq);
@@ -400,6 +406,17 @@ static inline void world_close_process(struct world_process *p)
     ib_endpoints_free(ib);
     free(ib);
     free(p->net.peers);
+}
+
+static inline void world_close_process(struct world_process *p)
+{
+    world_process_end(p);
+    for (uint32_t to = 0; to < world.set.processes; to++)
+        for (uint32_t i = 0; i < WORLD_PUTS; i++)
+            free(p->flows[to].puts[i].bytes);
+    free(p->flags);
+    for (uint32_t i = 0; i < p->nreleased; i++)
+        free(p->released_flags[i]);
     free(p->memory);
 }
 

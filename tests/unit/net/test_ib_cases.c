@@ -226,6 +226,96 @@ static void test_secondary_rail_fails_to_initialise(void)
     check_and_close_world();
 }
 
+/* ---- the end of processes ---- */
+
+static const struct world_settings xrc = {.processes = 2,
+                                          .ports = 1,
+                                          .lanes = 2,
+                                          .buffers = 1,
+                                          .scheme = CREDIT_STATIC,
+                                          .xrc = true,
+                                          .messages = "auto",
+                                          .stripe = "even"};
+
+/* Process 0 sends LEAVE, and process 1 receives it. */
+static void leave_first(void)
+{
+    for (int i = 0; i < 3 && !world_endpoint(0, 1)->leave.sent; i++) {
+        try_to_end(0); /* which may have to request a completion first */
+        deliver_requests(find_qp(0, 1, 0), true);
+        progress_process(0);
+    }
+    EXPECT(world_endpoint(0, 1)->leave.sent);
+    deliver_requests(find_qp(0, 1, 0), true);
+    progress_process(0);
+    progress_process(1);
+    EXPECT(world_endpoint(1, 0)->leave.received);
+}
+
+/* The connection fails with the LEAVE of the process that has received LEAVE: the other one still waits for it. */
+static void test_leave_is_lost(void)
+{
+    open_connected_world(one_rail);
+    leave_first();
+    try_to_end(1);
+    EXPECT(fabric_fail_request(find_qp(1, 0, 0), true));
+    progress_process(1);
+    try_to_end(1);
+    EXPECT(!world.processes[1].has_ended);
+    check_all_end();
+    world_close();
+}
+
+/* The same before that process has sent LEAVE: the message that is lost only returns credits. */
+static void test_credits_lost_before_leave(void)
+{
+    open_connected_world(one_rail);
+    leave_first();
+    ib_control_send(world_endpoint(1, 0), IB_CREDIT);
+    EXPECT(fabric_fail_request(find_qp(1, 0, 0), true));
+    progress_process(1);
+    check_all_end();
+    world_close();
+}
+
+/* Delivers what an XRC initiator has sent through its target, which the other processes of the peer's node keep. */
+static void carry_through_shared_target(struct fabric_qp *qp)
+{
+    struct fabric_qp target = {.base = {.qp_type = IBV_QPT_XRC_RECV}};
+    for (; qp->done != qp->head; qp->done++, qp->tail++) {
+        const struct fabric_request *r = &qp->requests[qp->done & (qp->room - 1)];
+        EXPECT(fabric_execute(r, &target));
+        fabric_add_completion(qp->base.send_cq,
+                              (struct ibv_wc){.wr_id = r->wr.wr_id, .qp_num = qp->base.qp_num});
+    }
+}
+
+/* XRC: a process opens a connection again, and the LEAVE of the peer arrives on the old one, whose adapter acknowledges it. */
+static void test_leave_arrives_late(void)
+{
+    open_connected_world(xrc);
+    leave_first();
+    for (int i = 0; i < 3 && !world_endpoint(1, 0)->leave.sent; i++) {
+        try_to_end(1);
+        if (!world_endpoint(1, 0)->leave.sent)
+            deliver_requests(find_qp(1, 0, 0), true);
+        progress_process(1);
+    }
+    EXPECT(world_endpoint(1, 0)->leave.sent);
+    ib_control_send(world_endpoint(0, 1), IB_CREDIT);
+    EXPECT(fabric_fail_request(find_qp(0, 1, 0), true));
+    progress_process(0);
+    EXPECT_EQ(world_endpoint(0, 1)->conn.state, CONN_ASKING);
+    carry_through_shared_target(find_qp(1, 0, 0));
+    progress_process(1);
+    try_to_end(1);
+    EXPECT(world.processes[1].has_ended);
+    progress_process(0);
+    try_to_end(0);
+    EXPECT(world.processes[0].has_ended);
+    world_close();
+}
+
 /* ---- rails that are reserved ---- */
 
 static struct world_settings reserving_settings(void)
@@ -357,6 +447,9 @@ int main(void)
     TEST_RUN(test_flag_is_not_rewritten_into_reused_memory);
     TEST_RUN(test_close_overtakes_flag);
     TEST_RUN(test_secondary_rail_fails_to_initialise);
+    TEST_RUN(test_leave_is_lost);
+    TEST_RUN(test_credits_lost_before_leave);
+    TEST_RUN(test_leave_arrives_late);
     TEST_RUN(test_unreported_end_of_put_releases_rails);
     TEST_RUN(test_primary_rail_changes_during_reservation);
     TEST_RUN(test_control_list_changes_during_traversal);

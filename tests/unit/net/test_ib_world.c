@@ -25,14 +25,14 @@ static uint32_t ib_world_random_choice(uint32_t n)
 static struct fabric_qp *choose_random_qp(void)
 {
     uint32_t n = 0;
-    list_foreach(pos, &fabric.qps) n += list_entry(pos, struct fabric_qp, link)->base.qp_type == IBV_QPT_RC;
+    list_foreach(pos, &fabric.qps) n += fabric_is_connected_type(list_entry(pos, struct fabric_qp, link));
     if (n == 0)
         return NULL;
     uint32_t pick = ib_world_random_choice(n);
     list_foreach(pos, &fabric.qps)
     {
         struct fabric_qp *qp = list_entry(pos, struct fabric_qp, link);
-        if (qp->base.qp_type == IBV_QPT_RC && pick-- == 0)
+        if (fabric_is_connected_type(qp) && pick-- == 0)
             return qp;
     }
     return NULL;
@@ -50,7 +50,9 @@ static uint32_t choose_other_process(uint32_t than)
 
 static void progress_random_process(void)
 {
-    net_progress(&world.processes[choose_process()].net);
+    struct world_process *p = &world.processes[choose_process()];
+    if (!p->has_ended)
+        net_progress(&p->net);
 }
 
 static void request_random_frames(void)
@@ -87,12 +89,16 @@ static void close_random_connection(void)
 
 static void request_random_heartbeat(void)
 {
-    world_request_heartbeat(choose_process());
+    const uint32_t rank = choose_process();
+    if (!world.processes[rank].has_ended)
+        world_request_heartbeat(rank);
 }
 
 static void report_random_ports(void)
 {
-    world_report_ports(choose_process());
+    const uint32_t rank = choose_process();
+    if (!world.processes[rank].has_ended)
+        world_report_ports(rank);
 }
 
 static void change_random_port(void)
@@ -184,20 +190,27 @@ static struct world_settings random_settings(void)
 {
     static const char *const messages[] = {"auto", "turns", "turns", "room"};
     static const char *const stripes[] = {"even", "turns", "dynamic", "adaptive"};
-    return (struct world_settings){.processes = ib_world_random_choice(4) ? 2 : 3,
-                                   .ports = ib_world_random_choice(4) ? 2 : 1,
-                                   .lanes = ib_world_random_choice(4) ? 1 : 2,
-                                   .buffers = 1 + ib_world_random_choice(4),
-                                   .scheme = ib_world_random_choice(3)   ? CREDIT_DYNAMIC
-                                             : ib_world_random_choice(3) ? CREDIT_STATIC
-                                                                         : CREDIT_HW,
-                                   .rings = ib_world_random_choice(3) ? 0 : 4,
-                                   .one_network = ib_world_random_choice(2),
-                                   .keeps_completions = ib_world_random_choice(2),
-                                   .keeps_deregistered = ib_world_random_choice(2),
-                                   .puts_have_status = ib_world_random_choice(2),
-                                   .messages = messages[ib_world_random_choice(COUNT_OF(messages))],
-                                   .stripe = stripes[ib_world_random_choice(COUNT_OF(stripes))]};
+    struct world_settings s = {.processes = ib_world_random_choice(4) ? 2 : 3,
+                               .ports = ib_world_random_choice(4) ? 2 : 1,
+                               .lanes = ib_world_random_choice(4) ? 1 : 2,
+                               .buffers = 1 + ib_world_random_choice(4),
+                               .scheme = ib_world_random_choice(3)   ? CREDIT_DYNAMIC
+                                         : ib_world_random_choice(3) ? CREDIT_STATIC
+                                                                     : CREDIT_HW,
+                               .rings = ib_world_random_choice(3) ? 0 : 4,
+                               .one_network = ib_world_random_choice(2),
+                               .keeps_completions = ib_world_random_choice(2),
+                               .keeps_deregistered = ib_world_random_choice(2),
+                               .puts_have_status = ib_world_random_choice(2),
+                               .messages = messages[ib_world_random_choice(COUNT_OF(messages))],
+                               .stripe = stripes[ib_world_random_choice(COUNT_OF(stripes))]};
+    if (ib_world_random_choice(4) == 0) {
+        s.xrc = true;
+        s.ports = 1;
+        s.lanes = 2;
+        s.rings = 0;
+    }
+    return s;
 }
 
 /* Chooses how often each event happens in this world; some events are rare, others do not happen at all. */
@@ -216,9 +229,37 @@ static void random_weights(uint32_t weight[COUNT_OF(events)])
             weight[optional[i]] = 0;
 }
 
+/* Lets `steps` events happen, each as often as its weight says. */
+static void ib_world_run(const uint32_t weight[COUNT_OF(events)], int steps, int failures)
+{
+    uint32_t sum = 0;
+    for (size_t i = 0; i < COUNT_OF(events); i++)
+        sum += weight[i];
+    for (int step = 0; step < steps && test_failures == failures; step++) {
+        uint32_t pick = ib_world_random_choice(sum), event = 0;
+        while (pick >= weight[event])
+            pick -= weight[event++];
+        events[event]();
+    }
+}
+
+/* After all that was sent has arrived the processes finish, while the network still fails. */
+static void ib_world_end(uint32_t weight[COUNT_OF(events)], int failures)
+{
+    static const uint8_t done[] = {FRAMES, PUT, FLAG, RENEW_FLAGS, CLOSE};
+    EXPECT(settle_world());
+    for (size_t i = 0; i < COUNT_OF(done); i++)
+        weight[done[i]] = 0;
+    for (uint32_t turns = 40 + ib_world_random_choice(100); turns > 0; turns--) {
+        ib_world_run(weight, 2, failures);
+        try_to_end(choose_process());
+    }
+    check_all_end();
+}
+
 static bool run_world(uint64_t number)
 {
-    uint32_t weight[COUNT_OF(events)], sum = 0;
+    uint32_t weight[COUNT_OF(events)];
     int before = test_failures;
     world_number = number;
     random_state = number * 0x9e3779b97f4a7c15u | 1;
@@ -226,22 +267,19 @@ static bool run_world(uint64_t number)
         ib_world_random_choice(2);
     world_open(random_settings());
     random_weights(weight);
-    for (size_t i = 0; i < COUNT_OF(events); i++)
-        sum += weight[i];
-    for (int step = 0; step < STEPS && test_failures == before; step++) {
-        uint32_t pick = ib_world_random_choice(sum), event = 0;
-        while (pick >= weight[event])
-            pick -= weight[event++];
-        events[event]();
-    }
-    if (test_failures == before)
+    ib_world_run(weight, STEPS, before);
+    const bool ends = ib_world_random_choice(2);
+    if (test_failures == before && ends)
+        ib_world_end(weight, before);
+    else if (test_failures == before)
         world_check();
     if (test_failures != before) {
         const struct world_settings *s = &world.set;
-        printf("world %llu: %u processes, %u ports, %u lanes, %u buffers, scheme %d, %u rings, messages %s, "
-               "stripe %s\n",
-               (unsigned long long)number, s->processes, s->ports, s->lanes, s->buffers, s->scheme, s->rings,
-               s->messages, s->stripe);
+        printf(
+            "world %llu: %u processes, %u ports, %u lanes%s, %u buffers, scheme %d, %u rings, messages %s, "
+            "stripe %s\n",
+            (unsigned long long)number, s->processes, s->ports, s->lanes, s->xrc ? " (XRC)" : "", s->buffers,
+            s->scheme, s->rings, s->messages, s->stripe);
     }
     world_close();
     return test_failures == before;

@@ -1,5 +1,6 @@
 /* test_inbox.c: a descriptor (struct net_card) of a peer whose inbox or doorbell is an ordinary file of
- * the program: the connection is refused and the file is not written; the correct descriptor connects. The
+ * the program: the connection is refused and the file is not written; the correct descriptor connects. A sender
+ * that ends in the middle of a frame: frames behind it arrive once that sender is disconnected. The
  * process is its own peer.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -58,33 +59,39 @@ static int connect_and_disconnect(struct transport *t, const struct net_card *ca
     return rc;
 }
 
+static struct net *open_alone(struct net_card *card)
+{
+    static uint32_t zero;
+    static struct boot boot = {.size = 1,
+                               .nnodes = 1,
+                               .node_of = &zero,
+                               .nlocal = 1,
+                               .local_ranks = &zero,
+                               .node_fd = -1,
+                               .vnode = -1,
+                               .host = "here",
+                               .job = "unit-test"};
+    struct net *net;
+    EXPECT_EQ(net_open(&boot, &net), 0);
+    EXPECT_EQ(net_fill_card(net, card), 0);
+    return net;
+}
+
 static void test_foreign_files_are_refused(void)
 {
-    uint32_t zero = 0;
-    struct net *net;
     struct net_card card;
-    struct boot boot = {.size = 1,
-                        .nnodes = 1,
-                        .node_of = &zero,
-                        .nlocal = 1,
-                        .local_ranks = &zero,
-                        .node_fd = -1,
-                        .vnode = -1,
-                        .host = "here",
-                        .job = "unit-test"};
-    EXPECT_EQ(net_open(&boot, &net), 0);
-    EXPECT_EQ(net_fill_card(net, &card), 0);
+    struct net *net = open_alone(&card);
     struct transport *t = find_inbox_transport(net);
     if (!t)
         return;
-    EXPECT(t->ops->meets(t, &card));
+    EXPECT(t->ops->reaches_card(t, &card));
     EXPECT_EQ(connect_and_disconnect(t, &card), 0);
 
     int fd = make_foreign_file();
     struct net_card bad = card;
     bad.inbox_fd = fd;
     bad.probe_value = 0x5a5a5a5a5a5a5a5a;
-    EXPECT(!t->ops->meets(t, &bad));
+    EXPECT(!t->ops->reaches_card(t, &bad));
     EXPECT(connect_and_disconnect(t, &bad) != 0);
     bad = card;
     bad.bell_fd = fd;
@@ -93,15 +100,39 @@ static void test_foreign_files_are_refused(void)
     EXPECT_EQ(ftruncate(unsealed, BYTES), 0);
     bad = card;
     bad.inbox_fd = unsealed;
-    EXPECT(!t->ops->meets(t, &bad));
+    EXPECT(!t->ops->reaches_card(t, &bad));
     close(unsealed);
     expect_file_unchanged(fd);
     close(fd);
     net_close(net);
 }
 
+/* A sender leaves a slot reserved and is disconnected, although no death was reported. */
+static void test_unfinished_frame_is_skipped(void)
+{
+    struct net_card card;
+    struct net *net = open_alone(&card);
+    struct transport *t = find_inbox_transport(net);
+    if (!t)
+        return;
+    struct peer first = {.transport = t, .net = net, .card = &card}, second = first;
+    void *room;
+    int events = 0;
+    EXPECT_EQ(t->ops->connect(t, &first), 0);
+    EXPECT_EQ(t->ops->reserve(&first, 8, &room), 0);
+    t->ops->disconnect(t, &first);
+    EXPECT_EQ(t->ops->connect(t, &second), 0);
+    EXPECT_EQ(t->ops->send(&second, 0, 0, 0, "12345678", 8), 0);
+    for (int i = 0; i < 10; i++)
+        events += t->ops->poll(t);
+    EXPECT_EQ(events, 2); /* the slot that is skipped, and the frame */
+    t->ops->disconnect(t, &second);
+    net_close(net);
+}
+
 int main(void)
 {
     TEST_RUN(test_foreign_files_are_refused);
+    TEST_RUN(test_unfinished_frame_is_skipped);
     return test_result();
 }

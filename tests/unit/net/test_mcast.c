@@ -277,7 +277,7 @@ static void test_sequence_numbers_wrap(void)
 {
     struct mcast_stream s;
     mcast_stream_open(&s, &rules);
-    s.next = s.taken = s.told = s.promised = UINT32_MAX - 1;
+    s.next = s.taken = s.acked = s.promised = UINT32_MAX - 1;
     EXPECT_EQ(receive_packet(&s, &rules, 0, true, 0), MCAST_KEEP);
     EXPECT_EQ(receive_packet(&s, &rules, UINT32_MAX - 1, true, 0), MCAST_TAKE);
     EXPECT_EQ(receive_packet(&s, &rules, UINT32_MAX, true, 0), MCAST_TAKE);

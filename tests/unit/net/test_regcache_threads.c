@@ -49,7 +49,7 @@ static void register_and_send(struct worker *w, size_t first, size_t n)
     uintptr_t start = pins.base + first * page;
     struct regcache_entry *e;
     pthread_mutex_lock(&big_lock);
-    int rc = regcache_get(cache, (void *)start, n * page, &e);
+    int rc = regcache_get(cache, (void *)start, n * page, false, &e);
     pthread_mutex_unlock(&big_lock);
     if (rc != 0) {
         atomic_fetch_add(&failed, 1);
