@@ -1,16 +1,15 @@
-"""Judges libraries that were measured in turns. In each turn every library ran once, so that whatever else the machine did meets all of
-them; a row is judged by the ratios of its turns, not by the best of separate runs.
+"""Compares libraries that were measured in turns. In each turn every library runs once, so that other load of the machine affects all of
+them alike. A row is judged by the ratios of its turns, not by the best of separate runs.
 
-A row is `ahead` or `behind` when two things hold: the median of the turns' ratios is farther from 1 than the spread, and so many turns
-say the same that chance would do so in less than one of twenty rows (sign test). Else it is `equal`. The spread is measured, not assumed:
-in rows without a library (plain pwrite and pread) no library has a part, so the largest difference between ours and that peer in
-those rows is what a difference must exceed to mean something."""
+A row is `ahead` or `behind` if the median of the turns' ratios is farther from 1 than the spread, and a sign test over the turns rejects
+chance (p < 0.05). Else the row is `equal`. The spread is measured: in rows that call no MPI library (plain pwrite and pread), it is the
+largest difference between the runs of the two libraries."""
 # SPDX-License-Identifier: Apache-2.0
 import math
 import statistics
 
 CHANCE = 0.05
-TURNS_MIN = 6  # fewer cannot say more than chance does
+TURNS_MIN = 6  # with fewer turns the sign test cannot reject chance
 
 
 def ratios(turns, row, one, other, better):
@@ -25,7 +24,7 @@ def median_of(turns, row, library):
 
 
 def decisive(turns):
-    """How many of so many turns must agree."""
+    """Smallest number of equal signs among `turns` turns that rejects chance."""
     tail, need = 0.0, turns + 1
     while need > 0 and 2 * (tail + math.comb(turns, need - 1) / 2**turns) <= CHANCE:
         need -= 1

@@ -12,7 +12,7 @@
 #include "obj/comm.h"
 #include "obj/context.h"
 
-enum { REPORTED_MOST = 32 }; /* at most so many pairs of a send and a receive are reported */
+enum { REPORTED_MOST = 32 }; /* limit of reported pairs of a send and a receive */
 
 static struct {
     struct p2p_debug hooks;

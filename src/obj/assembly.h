@@ -41,7 +41,7 @@ struct assembly {
     struct gang gang;
     uint64_t *words; /* in: of this process; out: combined over both sides */
     unsigned nwords;
-    unsigned max_words;   /* so many words at the end are combined by maximum instead of AND */
+    unsigned max_words;   /* number of words, at the end, that are combined by maximum instead of AND */
     const void *record;   /* mine */
     unsigned record_size; /* equal at all members; 0: no records */
     char *records;        /* out: of this side by rank in members, then of the other side; free() it */
