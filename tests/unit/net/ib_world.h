@@ -219,6 +219,7 @@ static inline void world_init_device(struct world_process *p, uint32_t port, str
         .port_attr = {.state = IBV_PORT_ACTIVE, .active_mtu = IBV_MTU_1024, .max_msg_sz = 1u << 30},
         .port = 1,
         .last_byte_last = true,
+        .survey = {.ports = p->ports, .count = world.set.ports, .devices = world.set.ports},
         .address = {.lid = a->lid, .mtu = IBV_MTU_1024, .subnet = a->subnet},
         .used = used};
     snprintf(d->name, sizeof(d->name), "a%u of rank %u", port, p->net.rank);
