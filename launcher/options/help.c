@@ -41,17 +41,19 @@ const struct optdef *optdef_find(const char *name)
     return NULL;
 }
 
+enum { SUGGESTION_SIZE = 32 };
+
 struct suggestion {
     struct nearest nearest;
-    char name[32]; /* the name that nearest.word points to */
+    char name[SUGGESTION_SIZE]; /* the name that nearest.word points to */
 };
 
 static bool suggestion_compare_name(const char *name, size_t len, void *ctx)
 {
     struct suggestion *s = ctx;
-    char word[sizeof(s->name)];
+    char word[SUGGESTION_SIZE];
     const size_t typed = strlen(s->nearest.typed);
-    if (len < 3 || len >= sizeof(word))
+    if (len < 3 || len >= SUGGESTION_SIZE)
         return false;
     memcpy(word, name, len);
     word[len] = '\0';

@@ -307,10 +307,11 @@ static void ft_frame_arrived(void *arg, struct peer *from, const struct frame_he
 static void reply_after_finalize(void *arg, struct peer *from, const struct frame_header *h,
                                  const void *payload, size_t len)
 {
-    struct agree_message m;
-    if (h->flags == FT_AGREE && len >= sizeof(m))
+    struct agree_message m = {0};
+    const bool is_agreement = h->flags == FT_AGREE && len >= sizeof(m);
+    if (is_agreement)
         memcpy(&m, payload, sizeof(m));
-    if (h->flags == FT_ASK || (h->flags == FT_AGREE && len >= sizeof(m) && m.kind == AGREE_UP && !m.decided))
+    if (h->flags == FT_ASK || (is_agreement && m.kind == AGREE_UP && !m.decided))
         ft_reply_left(arg, from->rank, h->context);
 }
 

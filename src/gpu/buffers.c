@@ -88,13 +88,18 @@ void *gpu_buffers_get(struct gpu_buffers *b, const struct gpu_ops *ops, size_t s
     return allocate_buffer(b, ops, size);
 }
 
-static void free_oldest(struct gpu_buffers *b, const struct gpu_ops *ops)
+/* Frees idle buffers, the one used longest ago first, until `most` bytes are idle. */
+static void free_idle_buffers(struct gpu_buffers *b, const struct gpu_ops *ops, size_t most)
 {
-    struct gpu_buffer *oldest = NULL;
-    for (size_t i = 0; i < b->count; i++)
-        if (b->entries[i].is_idle && (!oldest || b->entries[i].last_use < oldest->last_use))
-            oldest = &b->entries[i];
-    free_buffer(b, ops, oldest);
+    while (b->idle_bytes > most) {
+        struct gpu_buffer *oldest = NULL;
+        for (size_t i = 0; i < b->count; i++)
+            if (b->entries[i].is_idle && (!oldest || b->entries[i].last_use < oldest->last_use))
+                oldest = &b->entries[i];
+        if (!oldest)
+            return;
+        free_buffer(b, ops, oldest);
+    }
 }
 
 void gpu_buffers_put(struct gpu_buffers *b, const struct gpu_ops *ops, void *memory, size_t size)
@@ -109,14 +114,12 @@ void gpu_buffers_put(struct gpu_buffers *b, const struct gpu_ops *ops, void *mem
     b->entries[i].is_idle = true;
     b->entries[i].last_use = ++b->uses;
     b->idle_bytes += b->entries[i].size;
-    while (b->idle_bytes > IDLE_BYTES_MOST)
-        free_oldest(b, ops);
+    free_idle_buffers(b, ops, IDLE_BYTES_MOST);
 }
 
 void gpu_buffers_clear(struct gpu_buffers *b, const struct gpu_ops *ops)
 {
-    while (b->idle_bytes > 0)
-        free_oldest(b, ops);
+    free_idle_buffers(b, ops, 0);
     free(b->entries);
     memset(b, 0, sizeof(*b));
 }
